@@ -56,7 +56,7 @@ def array_shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
         with zipfile.ZipFile(path) as archive:
             return {name: shape for name, shape, _ in _headers(archive)}
     except _DAMAGED as error:
-        raise UsageError(_why(path, "a .npz file", error), where=path) from None
+        raise UsageError(_why(path, tr("a .npz file"), error), where=path) from None
 
 
 def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import os
+import re
 import string
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import lite_messages
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
+from lite_workbench.commands import VERBS
 
 
 @pytest.fixture(scope="session")
@@ -165,3 +167,33 @@ def test_javascript_is_read_through_its_templates(messages):
         );"""
     found = [m[2] for m in messages.javascript(io.BytesIO(source), None, None, None)]
     assert found == ["Close", "{n} of {all}", ("{n} layer", "{n} layers"), 'two "quoted" words']
+
+
+#: What stays as it is: options with their values, choices, files, names in capitals.
+CODE = r"--?[\w-]+|\{[^}]*\}|\S*[./:=\[\]{}|_…]\S*|\b[A-Z]\w*"
+HELP = """
+from lite_workbench import cli, commands
+print(cli.usage())
+for verb in commands.VERBS:
+    print(commands.parser_for(commands.get_command(verb)).format_help())
+"""
+
+
+def english(text: str, known: set[str]) -> list[str]:
+    """The words of a text that have no accent, on any vowel."""
+    words = re.findall(r"[^\W\d]+", re.sub(CODE, " ", text))
+    return [w for w in words if re.search("[aeiou]", w) and len(w) > 2 and w not in known]
+
+
+def test_another_language_shows_no_english_in_the_help(pseudo):
+    told = python(HELP, LITE_LANGUAGE=str(pseudo), COLUMNS="400")
+    assert "óptíóñš" in told and "íñféréñçé" in told
+    assert english(told, {"lite", "arm", "opencl", *VERBS}) == []
+
+
+def test_another_language_says_an_error(pseudo, tmp_path):
+    source = f"from lite_workbench.cli import main; main(['info', {str(tmp_path / 'a.onnx')!r}])"
+    env = {**os.environ, "LITE_LANGUAGE": str(pseudo)}
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert "ñó šúçh fílé" in done.stderr

@@ -181,7 +181,7 @@ def test_open_sizes_are_fixed_at_a_click(tmp_path: Path, monkeypatch: Any) -> No
     monkeypatch.chdir(tmp_path)
     bench = lw.Workbench(lw.open(optimize(classifier("N")).save("m.lite")), step="Check")
     before, check = bench.session, bench.step("Check")
-    assert check.notice.actions == [["sizes", "Take x 1×3×20×20", False]]
+    assert check.notice.actions == [["sizes", "Use x 1×3×20×20", False]]
     click(check.notice, "sizes")
     assert bench.session is not before and bench.current == "Check"
     assert bench.session.graph.inputs[0].shape == (1, 3, 20, 20) and not bench.session.info.hints

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 
+from lite_messages import tr
+
 
 def main() -> int:
     """Runs the command and returns its exit code."""
     try:
         from .cli import main as run
     except KeyboardInterrupt:  # the imports take longer than most verbs
-        print("error: interrupted", file=sys.stderr)
+        print(tr("error: interrupted"), file=sys.stderr)
         return 130
     return run()
 

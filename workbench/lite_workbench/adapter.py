@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.errors import LiteError, UsageError
+from lite_messages import tr
 
 KINDS = ("text", "top", "boxes", "mask", "regions", "image")
 #: a box is shown from this score on; `lite run --threshold` changes it
@@ -36,18 +37,28 @@ class Adapter:
 
     def __post_init__(self) -> None:
         if self.kind not in (None, *KINDS):
-            raise UsageError(f"adapter {self.kind!r} is not one of {', '.join(KINDS)}")
+            raise UsageError(
+                tr("adapter {kind!r} is not one of {kinds}", kind=self.kind, kinds=", ".join(KINDS))
+            )
         for name in ("threshold", "overlap"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):
-                raise UsageError(f"adapter: {name} {value!r} is not a number from 0 to 1")
+                raise UsageError(
+                    tr(
+                        "adapter: {name} {value!r} is not a number from 0 to 1",
+                        name=name,
+                        value=value,
+                    )
+                )
 
     @staticmethod
     def of(metadata: Mapping[str, Any]) -> Adapter:
         """What a model's metadata says, perhaps nothing. Raises UsageError."""
         data = metadata.get("adapter") or {}
         if not isinstance(data, Mapping) or not set(data) <= {"kind", "threshold", "overlap"}:
-            raise UsageError("the model's adapter is not a mapping of kind, threshold and overlap")
+            raise UsageError(
+                tr("the model's adapter is not a mapping of kind, threshold and overlap")
+            )
         return Adapter(**data)
 
     @staticmethod
@@ -62,16 +73,21 @@ class Adapter:
             try:
                 said |= {key: float(value)} if sign else {"kind": word}
             except ValueError:
-                raise UsageError(f"adapter: {key} {value!r} is not a number") from None
+                raise UsageError(
+                    tr("adapter: {key} {value!r} is not a number", key=key, value=value)
+                ) from None
             if sign and key not in ("threshold", "overlap"):
-                raise UsageError(f"an adapter has no {key!r}", fix="it has threshold and overlap")
+                raise UsageError(
+                    tr("an adapter has no {key!r}", key=key), fix=tr("it has threshold and overlap")
+                )
         return Adapter(**said)
 
     def to_dict(self) -> dict[str, Any]:
         """What is said, as the model keeps it. Raises UsageError for a function."""
         if self.function is not None:
             raise UsageError(
-                "a file holds no code", fix="pass the adapter to `lite run` and `lite evaluate`"
+                tr("a file holds no code"),
+                fix=tr("pass the adapter to `lite run` and `lite evaluate`"),
             )
         return self.options()
 
@@ -87,8 +103,12 @@ class Adapter:
             return self.function(outputs, picture)
         except Exception as error:  # whatever somebody else's function raises
             raise LiteError(
-                f"the adapter's function failed ({type(error).__name__}: {error})",
-                fix="it is called with the outputs by name and the image's (width, height)",
+                tr(
+                    "the adapter's function failed ({kind}: {error})",
+                    kind=type(error).__name__,
+                    error=error,
+                ),
+                fix=tr("it is called with the outputs by name and the image's (width, height)"),
             ) from error
 
 
@@ -96,15 +116,16 @@ def _function(path: Path, name: str) -> Callable[..., Any]:
     """A function of a Python file. Raises UsageError."""
     spec = importlib.util.spec_from_file_location(f"lite_adapter_{path.stem}", path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise UsageError("no such Python file", where=path)
+        raise UsageError(tr("no such Python file"), where=path)
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
         raise UsageError(
-            f"cannot be loaded ({type(error).__name__}: {error})", where=path
+            tr("cannot be loaded ({kind}: {error})", kind=type(error).__name__, error=error),
+            where=path,
         ) from error
     found = getattr(module, name, None)
     if not callable(found):
-        raise UsageError(f"there is no function {name!r}", where=path)
+        raise UsageError(tr("there is no function {name!r}", name=name), where=path)
     return found  # type: ignore[no-any-return]

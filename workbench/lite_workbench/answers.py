@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_engine.errors import UsageError, reason_of
 from lite_engine.preprocess import Placement, Preprocess
+from lite_messages import tr
 
 from .adapter import OVERLAP, THRESHOLD, Adapter
 from .pictures import find_boxes, find_image, find_mask, is_one_row, mask_items
@@ -107,8 +108,10 @@ def _as_top(o: Outputs) -> Answer | None:
     items, classes = found
     made = Answer("top", items[0]["label"] if items else "", items)
     if o.labels and len(o.labels) < classes:
-        made.note = (
-            f"class names are not shown: there are {len(o.labels)} labels for {classes} classes"
+        made.note = tr(
+            "class names are not shown: there are {labels} labels for {classes} classes",
+            labels=len(o.labels),
+            classes=classes,
         )
     return made
 
@@ -125,7 +128,7 @@ def _as_mask(o: Outputs) -> Answer | None:
     if seen is None:
         return None
     whole = o.placed is None or o.placed.whole
-    items = mask_items(seen, o.labels, "the image" if whole else "the center of the image")
+    items = mask_items(seen, o.labels, tr("the image") if whole else tr("the center of the image"))
     said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in items)
     return Answer("values", said, items, mask=seen)
 
@@ -134,7 +137,9 @@ def _as_regions(o: Outputs) -> Answer | None:
     regions = find_regions(o.outputs)
     if regions is None:
         return None
-    return Answer("boxes", f"{len(regions)} regions", _on_picture(regions, o.placed))
+    return Answer(
+        "boxes", tr("{regions} regions", regions=len(regions)), _on_picture(regions, o.placed)
+    )
 
 
 def _as_image(o: Outputs) -> Answer | None:
@@ -142,7 +147,9 @@ def _as_image(o: Outputs) -> Answer | None:
     if image is None:
         return None
     height, width = image.shape[:2]
-    return Answer("values", f"image of {width}x{height}", image=image)
+    return Answer(
+        "values", tr("image of {width}x{height}", width=width, height=height), image=image
+    )
 
 
 #: How outputs can be read, in the order in which it is tried. An image looks like scores per pixel:
@@ -199,12 +206,12 @@ def of_function(made: Any, labels: Sequence[str]) -> Answer:
     if array.ndim == 1 and array.size > 1 and array.dtype.kind in "fiu":
         return answer({"scores": array}, labels, kind="top")
     if array.ndim == 2 and array.dtype.kind in "iu":
-        return Answer("values", "", mask_items(array, labels, "the image"), mask=array)
+        return Answer("values", "", mask_items(array, labels, tr("the image")), mask=array)
     if array.ndim == 3 and array.dtype == np.uint8:
         return Answer("values", "", image=array)
     raise UsageError(
-        f"the adapter's function returned {type(made).__name__}",
-        fix="return a text, class scores, boxes, classes of pixels or an image",
+        tr("the adapter's function returned {kind}", kind=type(made).__name__),
+        fix=tr("return a text, class scores, boxes, classes of pixels or an image"),
     )
 
 
@@ -235,19 +242,23 @@ def read_labels(path: str | Path) -> list[str]:
     try:
         return Path(path).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"labels cannot be read ({reason_of(error)})", where=path) from None
+        raise UsageError(
+            tr("labels cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
 
 
 def listed(names: Sequence[str]) -> str:
     """How many of each, in order of the first: 2 cat, 1 dog."""
     counts = Counter(names)
-    return ", ".join(f"{n} {name}" for name, n in counts.items()) or "nothing above the threshold"
+    return ", ".join(f"{n} {name}" for name, n in counts.items()) or tr(
+        "nothing above the threshold"
+    )
 
 
 def _value(name: str, array: np.ndarray) -> dict[str, Any]:
     shape = "×".join(map(str, array.shape)) or "scalar"
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
-    text = f"{finite.min():.4g} … {finite.max():.4g}" if finite.size else "no finite values"
+    text = f"{finite.min():.4g} … {finite.max():.4g}" if finite.size else tr("no finite values")
     return {"label": name, "shape": shape, "text": text}
 
 

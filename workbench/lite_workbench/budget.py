@@ -22,6 +22,7 @@ from lite_engine.quantize import (
     trade_off,
 )
 from lite_engine.runtime import Predictor
+from lite_messages import tr
 
 from .evaluate import Dataset, Evaluation, Side
 from .evaluate.results import readable
@@ -68,7 +69,7 @@ def split(dataset: Dataset, calibration: str | Path | None) -> tuple[Dataset | N
             parts[number not in chosen].append(sample)
         if not parts[1]:
             raise UsageError(
-                "expected at least 2 samples, some to calibrate and others to judge, found 1",
+                tr("expected at least 2 samples, some to calibrate and others to judge, found 1"),
                 where=dataset.name,
             )
         return replace(dataset, samples=parts[0]), replace(dataset, samples=parts[1])
@@ -76,9 +77,12 @@ def split(dataset: Dataset, calibration: str | Path | None) -> tuple[Dataset | N
     rest = [s for s in dataset.samples if not _lies_in(s.source, seen)]
     if not rest:
         raise UsageError(
-            "every sample of --data is among the calibration samples", where=dataset.name,
-            fix="leave out --calibration: one of five samples calibrates then, the others judge",
-        )  # fmt: skip
+            tr("every sample of --data is among the calibration samples"),
+            where=dataset.name,
+            fix=tr(
+                "leave out --calibration: one of five samples calibrates then, the others judge"
+            ),
+        )
     return None, replace(dataset, samples=rest)
 
 
@@ -193,14 +197,20 @@ class WithinBudget:
         reached = loss <= self.limit
         if not reached:
             limit = readable(name, self.limit)
-            said += f"; the budget is {limit} points"
+            said += tr("; the budget is {limit} points", limit=limit)
             count, least, extra = min(steps, key=lambda step: step[1])
             if least <= self.limit:
-                said += f", which {count} layers in float keep (--float-budget {extra + 0.005:.2f})"
+                said += tr(
+                    ", which {layers} layers in float keep (--float-budget {extra:.2f})",
+                    layers=count,
+                    extra=extra + 0.005,
+                )
             else:
-                said += (
-                    f"; {readable(name, least)} points with {count} layers in float are the "
-                    "least that was measured"
+                said += tr(
+                    "; {readable} points with {layers} layers in float are the "
+                    "least that was measured",
+                    readable=readable(name, least),
+                    layers=count,
                 )
         return Budget(name, self.limit, loss, evaluation.samples, reached, said, steps)
 
@@ -231,5 +241,5 @@ def require(budget: Budget | None, made: Quantized) -> None:
     if budget is not None and not budget.reached:
         raise CalibrationError(
             budget.sentence,
-            fix="raise --max-drop or --float-budget, use more calibration samples, or --force",
+            fix=tr("raise --max-drop or --float-budget, use more calibration samples, or --force"),
         )

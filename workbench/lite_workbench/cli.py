@@ -22,6 +22,7 @@ from lite_engine import __version__, settings
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.progress import listening
 from lite_engine.terminal import error_line
+from lite_messages import tr
 
 from .commands import VERBS, available, get_command, parser_for
 from .commands._base import write_json
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             logging.basicConfig(format="%(name)s: %(message)s")
             logging.getLogger("lite_engine").setLevel(logging.DEBUG)
         for line in settings.misspelt():
-            print(f"warning: {line}", file=sys.stderr)
+            print(tr("warning: {warning}", warning=line), file=sys.stderr)
         return _main(args)
     except BrokenPipeError:
         sys.stderr.close()
@@ -58,8 +59,12 @@ def _main(args: list[str]) -> int:
     name = args[0]
     if name not in available():
         near = difflib.get_close_matches(name, available(), n=1)
-        hint = f"did you mean {near[0]}?" if near else f"verbs: {', '.join(available())}"
-        raise UsageError(f"{name!r} is not a verb", fix=hint)
+        hint = (
+            tr("did you mean {near}?", near=near[0])
+            if near
+            else tr("verbs: {verbs}", verbs=", ".join(available()))
+        )
+        raise UsageError(tr("{name!r} is not a verb", name=name), fix=hint)
     command = get_command(name)
     options = parser_for(command).read(args[1:])
     line = ProgressLine(sys.stderr)
@@ -75,7 +80,7 @@ def _main(args: list[str]) -> int:
 
 
 def usage() -> str:
-    lines = ["lite VERB …  (lite VERB --help)", ""]
+    lines = [tr("lite VERB …  (lite VERB --help)"), ""]
     lines += [f"  {name:<10} {VERBS[name]}" for name in available()]
     return "\n".join(lines)
 
@@ -106,15 +111,15 @@ def _as_ours(error: BaseException) -> LiteError:
     if isinstance(error, LiteError):
         return error
     if isinstance(error, KeyboardInterrupt):
-        return LiteError(str(error) or "interrupted")
+        return LiteError(str(error) or tr("interrupted"))
     if isinstance(error, MemoryError):
-        return LiteError("out of memory", fix=str(error) or "use smaller inputs")
+        return LiteError(tr("out of memory"), fix=str(error) or tr("use smaller inputs"))
     if isinstance(error, OSError):  # the machine's: no room in /tmp, no permission
-        return LiteError(error.strerror or error, where=error.filename or "standard output")
+        return LiteError(error.strerror or error, where=error.filename or tr("standard output"))
     return LiteError(
-        f"internal error, {type(error).__name__}: {error}",
+        tr("internal error, {kind}: {error}", kind=type(error).__name__, error=error),
         where=_place(error),
-        fix="please report it, with the output of LITE_DEBUG=1",
+        fix=tr("please report it, with the output of LITE_DEBUG=1"),
     )
 
 

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
+from lite_messages import tr
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
 #: What is said of a picture where the model does not say how it wants it.
-GUESSED = (
-    "the model does not say how its images were prepared: pixels were scaled to 0…1; "
-    "--preprocess imagenet, pm1 or raw of `lite convert` and `lite run` says otherwise"
+GUESSED = tr(
+    "the model does not say how its images were prepared: pixels were scaled to "
+    "0…1; --preprocess imagenet, pm1 or raw of `lite convert` and `lite run` "
+    "says otherwise"
 )
 
 
@@ -58,7 +60,8 @@ def feeds_of(model: Model, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
     if isinstance(source, np.ndarray):
         return {value.name: source}, b""
     raise UsageError(
-        f"a {type(source).__name__} cannot be an input", fix="give a file, image or array"
+        tr("a {kind} cannot be an input", kind=type(source).__name__),
+        fix=tr("give a file, image or array"),
     )
 
 
@@ -75,7 +78,7 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
         if not is_image(source):
             return read_feeds(model, [source]), None
         if not Path(source).exists():
-            raise UsageError("no such file", where=source)
+            raise UsageError(tr("no such file"), where=source)
         source = np.asarray(open_image(source).convert("RGB"))
     if is_picture(source):
         return {value.name: image_feed(model, value, source)}, (source.shape[1], source.shape[0])
@@ -107,7 +110,7 @@ def as_code(source: Any) -> str:
 
 def _is_picture(source: str | Path, is_image: Callable[[str | Path], bool]) -> bool:
     if not Path(source).exists():
-        raise UsageError("no such file", where=source)
+        raise UsageError(tr("no such file"), where=source)
     return bool(is_image(source))
 
 
@@ -116,7 +119,7 @@ def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
     the new one gets a number. Raises UsageError for a name that is none."""
     base = Path(name.replace("\\", "/")).name
     if base in ("", ".", "..") or "\0" in base:
-        raise UsageError(f"{name!r} is not a file name")
+        raise UsageError(tr("{name!r} is not a file name", name=name))
     for number in range(1, 1000):
         stem, suffix = Path(base).stem, Path(base).suffix
         path = Path(folder) / (base if number == 1 else f"{stem}-{number}{suffix}")
@@ -124,7 +127,7 @@ def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
             return write_file(path, data)
         if path.is_file() and path.read_bytes() == data:
             return path
-    raise UsageError("a thousand files with this name exist already", where=base)
+    raise UsageError(tr("a thousand files with this name exist already"), where=base)
 
 
 def png(picture: Any) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 
 from lite_engine.errors import LiteError
 from lite_engine.progress import listening
+from lite_messages import tr
 
 _NUMBERS = itertools.count(1)
 
@@ -77,12 +78,15 @@ class Job:
             if waits:
                 self.state = "cancelled"
         if waits:
-            self._end("cancelled", Cancelled(f"{self.title} was cancelled before it began"))
+            self._end(
+                "cancelled",
+                Cancelled(tr("{title} was cancelled before it began", title=self.title)),
+            )
 
     def wait(self, timeout: float | None = None) -> Any:
         """The result. Raises the work's own error, or TimeoutError."""
         if not self._ended.wait(timeout):
-            raise TimeoutError(f"{self.title} still runs")
+            raise TimeoutError(tr("{title} still runs", title=self.title))
         if self.error is not None:
             raise self.error
         return self.result
@@ -90,8 +94,12 @@ class Job:
     def heed(self) -> None:
         """Where there is nothing to count. Raises Cancelled."""
         if self._stop.is_set():
-            after = f" after {self.done} of {self.total}" if self.total else ""
-            raise Cancelled(f"{self.title} was cancelled{after}")
+            after = (
+                tr(" after {done} of {total}", done=self.done, total=self.total)
+                if self.total
+                else ""
+            )
+            raise Cancelled(tr("{title} was cancelled{after}", title=self.title, after=after))
 
     def progress(self, done: int, total: int) -> None:
         """Nothing to count any more: 0, 0. Raises Cancelled."""
@@ -121,7 +129,7 @@ class Job:
     def to_dict(self) -> dict[str, Any]:
         """As `lite_widgets.Running.jobs` takes it."""
         left = self.left_s
-        text = "" if left is None else f"about {duration(left)}"
+        text = "" if left is None else tr("about {duration}", duration=duration(left))
         title = f"{self.title}: {self.doing}" if self.doing else self.title
         return {"id": self.id, "state": self.state, "title": title,
                 "done": self.done, "total": self.total, "left": text}  # fmt: skip

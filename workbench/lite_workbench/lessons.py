@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 _HERE = Path(__file__).resolve().parent
 
@@ -21,6 +22,7 @@ def shipped(name: str) -> Path:
     if not path.is_file():
         there = sorted(p.name for p in path.parent.glob("*") if p.suffix != ".py")
         raise UsageError(
-            f"there is no shipped file {name!r}", fix=f"choose from {', '.join(there)}"
+            tr("there is no shipped file {name!r}", name=name),
+            fix=tr("choose from {there}", there=", ".join(there)),
         )
     return path

@@ -20,6 +20,7 @@ from IPython.core.completer import SimpleCompletion, context_matcher
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.terminal import error_line
+from lite_messages import tr
 
 from .commands import available, get_command, parser_for
 
@@ -102,7 +103,7 @@ def _arguments(text: str, names: Mapping[str, Any]) -> list[str]:
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in names:
-            raise UsageError(f"there is no variable {match[1]!r}")
+            raise UsageError(tr("there is no variable {match!r}", match=match[1]))
         return str(names[match[1]])
 
     return [re.sub(r"\{(\w+)\}", value, word) for word in words]
@@ -117,7 +118,10 @@ def run_verb(words: list[str]) -> Shown | None:
         return None
     name, *rest = words
     if name not in available():
-        raise UsageError(f"{name!r} is not a verb", fix=f"verbs: {', '.join(available())}")
+        raise UsageError(
+            tr("{name!r} is not a verb", name=name),
+            fix=tr("verbs: {verbs}", verbs=", ".join(available())),
+        )
     command = get_command(name)
     parser = parser_for(command, "%lite")
     if "-h" in rest or "--help" in rest:

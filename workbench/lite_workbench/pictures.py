@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.preprocess import PRESETS, Placement, Preprocess
+from lite_messages import tr
 
 from .adapter import OVERLAP, THRESHOLD
 
@@ -160,7 +161,7 @@ def mask_items(seen: np.ndarray, labels: Sequence[str], what: str) -> list[Item]
         {
             "label": _name(labels, int(numbers[i])),
             "shape": "×".join(map(str, seen.shape)),
-            "text": f"{100 * counts[i] / seen.size:.1f} % of {what}",
+            "text": tr("{counts:.1f} % of {what}", counts=100 * counts[i] / seen.size, what=what),
         }
         for i in order
     ]
@@ -203,4 +204,4 @@ def _class_map(array: np.ndarray) -> np.ndarray | None:
 
 
 def _name(labels: Sequence[str], number: int) -> str:
-    return labels[number] if 0 <= number < len(labels) else f"class {number}"
+    return labels[number] if 0 <= number < len(labels) else tr("class {number}", number=number)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
+from lite_messages import tr
+
 
 class ProgressLine:
     """A listener of `lite_engine.progress`; silent where the stream is no terminal."""
@@ -17,7 +19,14 @@ class ProgressLine:
             self.wipe()
         elif self._stream.isatty():
             self._shown = True
-            print(f"\r{what}: {done} of {total}\x1b[K", end="", file=self._stream, flush=True)
+            print(
+                "\r"
+                + tr("{what}: {done} of {total}", what=what, done=done, total=total)
+                + "\x1b[K",
+                end="",
+                file=self._stream,
+                flush=True,
+            )
 
     def wipe(self) -> None:
         if self._shown:

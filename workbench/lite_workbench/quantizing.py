@@ -24,6 +24,7 @@ from lite_engine.quantize import (
 )
 from lite_engine.quantize import quantize as calibrate
 from lite_engine.runtime import Predictor
+from lite_messages import tr
 
 from .answers import answer_of
 from .jobs import Work
@@ -78,7 +79,7 @@ class Quantization:
         return {**self.made.to_dict(), "kept": self.kept, **rest}
 
     def __repr__(self) -> str:
-        quality = f"{self.verdict.sqnr_db:.1f} dB against the float model"
+        quality = tr("{sqnr_db:.1f} dB against the float model", sqnr_db=self.verdict.sqnr_db)
         return f"<Quantization {self.method}, {len(self.kept)} layers in float: {quality}>"
 
 
@@ -185,7 +186,7 @@ def explore(
     """
     if quantization is None:
         raise UsageError(
-            "the model is not quantized yet", fix="call session.quantize(images) first"
+            tr("the model is not quantized yet"), fix=tr("call session.quantize(images) first")
         )
     made, ranges = quantization.made, quantization.made.finished().ranges
     scheme = replace(made.options.scheme, keep_float=frozenset())

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 MAP_THRESHOLD = 0.3
 BOX_THRESHOLD = 0.6
@@ -41,7 +42,7 @@ def find_regions(outputs: Mapping[str, np.ndarray]) -> list[dict[str, Any]] | No
         found.append((np.prod(rectangle.sides), score, box.tolist()))
     found.sort(key=lambda item: -item[0])
     return [
-        {"label": f"region {n}", "score": score, "box": box}
+        {"label": tr("region {number}", number=n), "score": score, "box": box}
         for n, (_, score, box) in enumerate(found, 1)
     ]
 

@@ -22,6 +22,7 @@ from typing import (
 )
 
 from lite_engine.errors import ErrorData, LiteError
+from lite_messages import tr
 
 Schema = dict[str, Any]
 
@@ -73,7 +74,7 @@ def schema_of(kind: Any) -> Schema:
         return _object({own.name: schema_of(hints[own.name]) for own in fields(kind)})
     if is_typeddict(kind) or hasattr(kind, "_fields"):
         return _object({name: schema_of(hint) for name, hint in hints.items()})
-    raise TypeError(f"{kind} has no JSON schema")
+    raise TypeError(tr("{kind} has no JSON schema", kind=kind))
 
 
 def _object(properties: Mapping[str, Schema]) -> Schema:

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lite_engine.runtime.shares import sentence
+from lite_messages import tr, trn
 from lite_widgets._rows import complete
 
 from .state import comparisons
 from .verdict import verdict
-from .words import milliseconds, number, plural
+from .words import milliseconds, number
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
@@ -170,15 +171,17 @@ def support_data(info: ModelInfo) -> dict[str, Any]:
     for op, uses in info.operators.items():
         states = {target: cells[op, target] for target in targets}
         whys = [f"{t}: {s.reason} ({s.fix})" for t, s in states.items() if not s.supported]
-        runs = {t: s.supported or ["on another backend", "warn"] for t, s in states.items()}
+        runs = {t: s.supported or [tr("on another backend"), "warn"] for t, s in states.items()}
         rows.append({"op": op, "uses": uses, **runs, "why": "; ".join(whys)})
     columns = [
-        {"id": "op", "head": "Operator", "kind": "code"},
-        {"id": "uses", "head": "Uses", "kind": "number"},
+        {"id": "op", "head": tr("Operator"), "kind": "code"},
+        {"id": "uses", "head": tr("Uses"), "kind": "number"},
         *({"id": t, "head": t, "kind": "check", "backend": t} for t in targets),
-        {"id": "why", "head": "Reason and alternative", "kind": "wrap"},
+        {"id": "why", "head": tr("Reason and alternative"), "kind": "wrap"},
     ]
-    note = f"{len(rows)} operator types, {len(info.layers)} layers"
+    note = tr(
+        "{operator} operator types, {layers} layers", operator=len(rows), layers=len(info.layers)
+    )
     return {"note": note, "columns": columns, "rows": rows}
 
 
@@ -242,7 +245,7 @@ def total_text(profile: Profile) -> str:
     if profile.times_meaningful:
         return milliseconds(profile.total_ms["median"])
     counts = profile.instructions
-    return f"{number(counts['run'])} instructions" if counts else "no times"
+    return tr("{number} instructions", number=number(counts["run"])) if counts else tr("no times")
 
 
 def roof_of(profile: Profile) -> dict[str, Any] | None:
@@ -251,5 +254,5 @@ def roof_of(profile: Profile) -> dict[str, Any] | None:
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
         return None
     return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],
-            "what": roof.get("what", plural(profile.threads, "thread")),
+            "what": roof.get("what", trn("{n} thread", "{n} threads", profile.threads)),
             "integer_gops": roof.get("integer_gops", 0.0)}  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from lite_engine.errors import LiteWarning
 from lite_engine.terminal import one_line
+from lite_messages import tr
 
 _log = logging.getLogger("lite_engine")
 
@@ -22,7 +23,7 @@ def warnings_as_lines(stream: TextIO) -> Iterator[None]:
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         if issubclass(category, LiteWarning):
-            print(f"warning: {one_line(str(message))}", file=stream)
+            print(tr("warning: {warning}", warning=one_line(str(message))), file=stream)
         else:
             _log.debug("%s: %s", category.__name__, message)
 

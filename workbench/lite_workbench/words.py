@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-
-def plural(count: int, word: str) -> str:
-    """1 layer, 2 layers"""
-    return f"{count} {word}{'' if count == 1 else 's'}"
+from lite_messages import tr
 
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """a + b + c and 4464 more"""
     rest = len(names) - most
-    return " + ".join(names[:most]) + (f" and {rest} more" if rest > 0 else "")
+    return " + ".join(names[:most]) + (tr(" and {count} more", count=rest) if rest > 0 else "")
 
 
 def number(value: float, unit: str = "") -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from lite_engine.compare.comparison import Comparison
 from lite_engine.errors import LiteError, UsageError
+from lite_messages import tr, trn
 from lite_widgets import WorkbenchView
 
 from . import views
@@ -18,7 +19,6 @@ from .session import Session, open_session
 from .steps import STEPS, step_class
 from .steps._base import Step, _running_loop, cancel
 from .steps.check import CheckStep
-from .words import plural
 
 #: how long nothing changes before the saved notebook's picture is drawn anew
 PICTURE_S = 0.5
@@ -33,7 +33,10 @@ class Workbench(WorkbenchView):
 
     def __init__(self, session: Session | str | Path, *, step: str = "Model") -> None:
         if step not in STEPS:
-            raise UsageError(f"{step!r} is not a step", fix=f"steps: {', '.join(STEPS)}")
+            raise UsageError(
+                tr("{step!r} is not a step", step=step),
+                fix=tr("steps: {steps}", steps=", ".join(STEPS)),
+            )
         super().__init__()
         self._steps: dict[str, Step] = {}
         self._ends: list[Callable[[], None]] = []
@@ -154,7 +157,7 @@ class Workbench(WorkbenchView):
         except LiteError as error:
             self.top.note = str(error)
         else:
-            self.top.note = f"wrote {made}"
+            self.top.note = tr("wrote {made}", made=made)
 
     def _write_code(self) -> None:
         with self.code.hold_sync():
@@ -162,8 +165,8 @@ class Workbench(WorkbenchView):
             self.code.cells = cells_of(self.session.code)
 
     def _inserted(self, count: int) -> None:
-        cells = f"{plural(count, 'cell')} inserted below"
-        self.top.note = cells if count else "Copied. Paste it into a cell."
+        cells = tr("{cells} inserted below", cells=trn("{n} cell", "{n} cells", count))
+        self.top.note = cells if count else tr("Copied. Paste it into a cell.")
 
 
 def step_states(session: Session) -> dict[str, tuple[str, str]]:
@@ -174,7 +177,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     states["Model"] = ("done", shape)
     states["Check"] = CheckStep.result(session)
     if session.targets:
-        states["Target"] = ("done", plural(len(session.targets), "target"))
+        states["Target"] = ("done", trn("{n} target", "{n} targets", len(session.targets)))
     if session.base in session.versions:
         states["Convert"] = ("done", f"{len(session.base_model.graph.nodes)} layers")
     if session.quantization is not None:
@@ -183,8 +186,8 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     if session.runs:
         said = {run.text for run in session.runs.values()}
         count = len(session.runs)
-        text = plural(count, "backend")
-        states["Run"] = ("done", text) if len(said) == 1 else ("attention", "outputs differ")
+        text = trn("{n} backend", "{n} backends", count)
+        states["Run"] = ("done", text) if len(said) == 1 else ("attention", tr("outputs differ"))
     if session.profiles:
         last = next(reversed(session.profiles.values()))
         states["Profile"] = ("done", views.total_text(last))
@@ -197,6 +200,8 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
 
 def _compared(comparison: Comparison) -> tuple[str, str]:
     if comparison.agrees:
-        return "done", "all agree"
+        return "done", tr("all agree")
     wrong = len({row.name for row in comparison.layers if not row.within})
-    return "attention", plural(wrong, "failing layer") if wrong else "outputs differ"
+    return "attention", trn("{n} failing layer", "{n} failing layers", wrong) if wrong else tr(
+        "outputs differ"
+    )

@@ -90,7 +90,7 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         "--insert-print", "--insert_print", metavar="NAME,…", nargs="?", const="",
         help=tr("print operators into the .nb: after these values, or after every layer"),
     )  # fmt: skip
-    p.add_argument("--sparse_threshold", type=float, default=0.6, help="accepted")
+    p.add_argument("--sparse_threshold", type=float, default=0.6, help=tr("accepted"))
     p.add_argument("--optimized_nb_model_path", default="", help=tr(".nb file to draw"))
     p.add_argument(
         "--visualization_file_output_path", default="", help=tr("folder of its .dot files")

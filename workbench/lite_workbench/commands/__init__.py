@@ -5,25 +5,27 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from lite_messages import tr
+
 from ._base import Command, LiteParser, add_json
 
 #: In the order of the walk, with what `lite --help` says of each.
 VERBS = {
-    "doctor": "check this machine: what works, what is missing, and how to fix it",
-    "info": "show a model's operators, sizes, costs and support per target",
-    "convert": "convert a model of any format to one .lite file for all targets",
-    "opt": "convert with Paddle-Lite's flags",
-    "quantize": "quantize a model and check it against the float model",
-    "run": "run one inference",
-    "evaluate": "measure accuracy on labelled data, and what versions or backends change",
-    "profile": "measure the time of each layer",
-    "tune": "choose the fastest OpenCL variant of each layer, measured or from a field report",
-    "compare": "compare two backends, precisions or models layer by layer",
-    "devices": "list, add, test and remove boards and phones",
-    "export": "write everything that a device needs to one folder",
-    "report": "write an interactive report as one HTML file",
-    "runs": "list, show, compare and tag saved profiles",
-    "lab": "open the lessons in JupyterLab",
+    "doctor": tr("check this machine: what works, what is missing, and how to fix it"),
+    "info": tr("show a model's operators, sizes, costs and support per target"),
+    "convert": tr("convert a model of any format to one .lite file for all targets"),
+    "opt": tr("convert with Paddle-Lite's flags"),
+    "quantize": tr("quantize a model and check it against the float model"),
+    "run": tr("run one inference"),
+    "evaluate": tr("measure accuracy on labelled data, and what versions or backends change"),
+    "profile": tr("measure the time of each layer"),
+    "tune": tr("choose the fastest OpenCL variant of each layer, measured or from a field report"),
+    "compare": tr("compare two backends, precisions or models layer by layer"),
+    "devices": tr("list, add, test and remove boards and phones"),
+    "export": tr("write everything that a device needs to one folder"),
+    "report": tr("write an interactive report as one HTML file"),
+    "runs": tr("list, show, compare and tag saved profiles"),
+    "lab": tr("open the lessons in JupyterLab"),
 }
 
 

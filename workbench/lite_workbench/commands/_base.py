@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
+from lite_messages import tr
 
 from ..schemas import schema_name
 
@@ -23,16 +24,18 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-PREPROCESS_HELP = (
-    "image preprocessing: a scale (imagenet, pm1 for -1…1, unit for 0…1, or raw), a color order "
-    "and a resize mode (stretch, crop, crop=224/256 or letterbox; default: stretch), like "
-    "pm1,bgr,crop; or mean=127,std=128,size=240x320; or JSON"
+PREPROCESS_HELP = tr(
+    "image preprocessing: a scale (imagenet, pm1 for -1…1, unit for 0…1, or "
+    "raw), a color order and a resize mode (stretch, crop, crop=224/256 or "
+    "letterbox; default: stretch), like pm1,bgr,crop; or "
+    "mean=127,std=128,size=240x320; or JSON"
 )
 
 
-ADAPTER_HELP = (
-    "how outputs are read: text, top, boxes, mask, regions or image, also with threshold=0.3 and "
-    "overlap=0.5, or FILE.py:FUNCTION (default: as the model says, else by their shapes)"
+ADAPTER_HELP = tr(
+    "how outputs are read: text, top, boxes, mask, regions or image, also with "
+    "threshold=0.3 and overlap=0.5, or FILE.py:FUNCTION (default: as the model "
+    "says, else by their shapes)"
 )
 
 
@@ -58,16 +61,34 @@ class Command(Generic[Result]):
         return self.show(result, args)
 
 
+class _Help(argparse.HelpFormatter):
+    """The words that argparse itself prints, in the person's language."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, tr("usage: ") if prefix is None else prefix)
+
+    def start_section(self, heading: str | None) -> None:
+        known = {
+            "positional arguments": tr("positional arguments"),
+            "options": tr("options"),
+        }
+        super().start_section(known.get(heading or "", heading))
+
+
 class LiteParser(argparse.ArgumentParser):
     """Raises UsageError instead of printing usage and leaving the process."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, formatter_class=_Help, add_help=False)
+        self.add_argument("-h", "--help", action="help", help=tr("show this help message and exit"))
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see `{self.prog} --help`)")
+        raise UsageError(tr("{message} (see `{prog} --help`)", message=message, prog=self.prog))
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """The options of these words. Raises UsageError."""
         if any("\0" in word for word in words):  # no file has such a name
-            self.error("an argument contains a NUL character")
+            self.error(tr("an argument contains a NUL character"))
         return self.parse_args(list(words))
 
 
@@ -84,9 +105,13 @@ def at_least(least: int) -> Callable[[str], int]:
             number = least - 1
         if not least <= number <= _LARGEST:
             bounds = (
-                f"between {least} and {_LARGEST}" if number > _LARGEST else f"of {least} or more"
+                tr("between {least} and {largest}", least=least, largest=_LARGEST)
+                if number > _LARGEST
+                else tr("of {least} or more", least=least)
             )
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number {bounds}")
+            raise argparse.ArgumentTypeError(
+                tr("{text!r} is not a whole number {bounds}", text=text, bounds=bounds)
+            )
         return number
 
     return read
@@ -101,7 +126,7 @@ def _number(low: float, high: float, what: str) -> Callable[[str], float]:
         except ValueError:
             number = math.nan
         if not low <= number <= high:
-            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+            raise argparse.ArgumentTypeError(tr("{text!r} is not {what}", text=text, what=what))
         return number
 
     return read
@@ -109,8 +134,8 @@ def _number(low: float, high: float, what: str) -> Callable[[str], float]:
 
 _MOST = sys.float_info.max
 #: A part of a whole.
-share = _number(0, 1, "a number from 0 to 1")
-percent = _number(0, _MOST, "a percentage, like 5")
+share = _number(0, 1, tr("a number from 0 to 1"))
+percent = _number(0, _MOST, tr("a percentage, like 5"))
 
 
 def drop(text: str) -> float:
@@ -118,8 +143,8 @@ def drop(text: str) -> float:
     return percent(text.rstrip().removesuffix("%")) / 100
 
 
-positive = _number(0, _MOST, "a number of 0 or more")
-decibels = _number(-_MOST, _MOST, "a number of decibels, like 25")
+positive = _number(0, _MOST, tr("a number of 0 or more"))
+decibels = _number(-_MOST, _MOST, tr("a number of decibels, like 25"))
 
 
 def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
@@ -130,15 +155,17 @@ def parse_shape(text: str) -> tuple[str, tuple[int, ...]]:
     except ValueError:
         shape = ()
     if not name or not shape or any(d < 0 for d in shape):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME:1x3x224x224")
+        raise argparse.ArgumentTypeError(
+            tr("{text!r} is not of the form NAME:1x3x224x224", text=text)
+        )
     return name, shape
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """MODEL and the options that say how to read it."""
-    parser.add_argument("model", metavar="MODEL", help="a model file or folder")
+    parser.add_argument("model", metavar="MODEL", help=tr("a model file or folder"))
     parser.add_argument(
-        "--params", metavar="FILE", help="the weights file, for formats with two files"
+        "--params", metavar="FILE", help=tr("the weights file, for formats with two files")
     )
     add_shape(parser)
 
@@ -150,7 +177,7 @@ def add_shape(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=parse_shape,
         metavar="NAME:DIMS",
-        help="fix the shape of an input, like x:1x3x224x224; repeatable",
+        help=tr("fix the shape of an input, like x:1x3x224x224; repeatable"),
     )
 
 
@@ -160,7 +187,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help="an image, .npy, .npz or .wav file (default: random data); repeatable",
+        help=tr("an image, .npy, .npz or .wav file (default: random data); repeatable"),
     )
 
 
@@ -169,13 +196,17 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
         "--backend",
         default="auto",
         choices=("auto", "x86", "arm", "opencl", "reference"),
-        help="the backend to run on (default: the best one available)",
+        help=tr("the backend to run on (default: the best one available)"),
     )
-    parser.add_argument("--threads", type=at_least(1), metavar="N", help="number of CPU threads")
+    parser.add_argument(
+        "--threads", type=at_least(1), metavar="N", help=tr("number of CPU threads")
+    )
     parser.add_argument(
         "--precision",
         choices=("fp32", "fp16", "bf16", "int8"),
-        help="storage type of float values, or int8 if the file has it (default: as in the file)",
+        help=tr(
+            "storage type of float values, or int8 if the file has it (default: as in the file)"
+        ),
     )
 
 
@@ -191,7 +222,9 @@ def add_device(parser: argparse.ArgumentParser) -> None:
         "--device",
         default="local",
         metavar="D",
-        help="local, emulated[:CPU], ssh://user@host, adb://SERIAL, or a name from `lite devices`",
+        help=tr(
+            "local, emulated[:CPU], ssh://user@host, adb://SERIAL, or a name from `lite devices`"
+        ),
     )
 
 
@@ -199,7 +232,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="write the result as JSON; - writes it to standard output instead of the text",
+        help=tr("write the result as JSON; - writes it to standard output instead of the text"),
     )
 
 
@@ -223,7 +256,9 @@ def load_model(args: argparse.Namespace) -> Model:
     path, shapes = Path(args.model), dict(args.shape)
     if is_lite(path):
         if args.params:
-            raise UsageError(f"{path} already contains its weights", fix="leave out --params")
+            raise UsageError(
+                tr("{path} already contains its weights", path=path), fix=tr("leave out --params")
+            )
         model = with_shapes(open_model(path), shapes)
         _check_int8(model, args)
         return model

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..words import plural
+from lite_messages import tr, trn
+
 from ._base import (
     Command,
     add_input,
@@ -31,20 +32,24 @@ ORIGINAL = "original"
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
-        "other", nargs="?", metavar="OTHER", help="a second model, compared with the first"
+        "other", nargs="?", metavar="OTHER", help=tr("a second model, compared with the first")
     )
     parser.add_argument(
-        "--backends", metavar="A[,B]",
-        help="baseline and candidate; `original` is the framework of the file. One backend is "
-        "enough to compare two models, precisions or devices (default: reference,CPU; this CPU for "
-        "two models; the CPU of each device)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--precision", metavar="A[,B]", help="storage type of float values on each side"
+        "--backends",
+        metavar="A[,B]",
+        help=tr(
+            "baseline and candidate; `original` is the framework of the file. One "
+            "backend is enough to compare two models, precisions or devices "
+            "(default: reference,CPU; this CPU for two models; the CPU of each "
+            "device)"
+        ),
     )
-    parser.add_argument("--threads", metavar="N[,M]", help="number of CPU threads on each side")
     parser.add_argument(
-        "--devices", metavar="A[,B]", help="the device of each side: local, emulated, ssh://…"
+        "--precision", metavar="A[,B]", help=tr("storage type of float values on each side")
+    )
+    parser.add_argument("--threads", metavar="N[,M]", help=tr("number of CPU threads on each side"))
+    parser.add_argument(
+        "--devices", metavar="A[,B]", help=tr("the device of each side: local, emulated, ssh://…")
     )
     add_input(parser)
     parser.add_argument(
@@ -52,30 +57,30 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         default=1,
         metavar="N",
-        help="number of random inputs to try (default: 1)",
+        help=tr("number of random inputs to try (default: 1)"),
     )
     parser.add_argument(
         "--tolerance",
         type=positive,
         metavar="E",
-        help="largest allowed relative L2 error of a layer (default: by operator)",
+        help=tr("largest allowed relative L2 error of a layer (default: by operator)"),
     )
-    parser.add_argument("--layers", metavar="NAME,…", help="compare only these layers")
-    parser.add_argument("--until", metavar="NAME", help="stop after this layer")
+    parser.add_argument("--layers", metavar="NAME,…", help=tr("compare only these layers"))
+    parser.add_argument("--until", metavar="NAME", help=tr("stop after this layer"))
     parser.add_argument(
         "--bisect",
         action="store_true",
-        help="find the first failing layer with as few runs as possible",
+        help=tr("find the first failing layer with as few runs as possible"),
     )
     parser.add_argument(
         "--detail", action="append", default=[], metavar="LAYER",
-        help="also show the histogram and the channel map of this layer; repeatable",
+        help=tr("also show the histogram and the channel map of this layer; repeatable"),
     )  # fmt: skip
     parser.add_argument(
         "--isolated",
         action=argparse.BooleanOptionalAction,
         default=True,
-        help="also run each layer on its own, on the baseline's values (default: on)",
+        help=tr("also run each layer on its own, on the baseline's values (default: on)"),
     )
 
 
@@ -94,7 +99,12 @@ def _call(args: argparse.Namespace) -> Comparison:
             detail=args.detail,
         )  # fmt: skip
         if seeds > 1:
-            note = f" (random inputs {seed + 1} of {seeds}, seed {seed})"
+            note = tr(
+                " (random inputs {number} of {seeds}, seed {seed})",
+                number=seed + 1,
+                seeds=seeds,
+                seed=seed,
+            )
             result = replace(result, verdict=result.verdict + note)
         if not result.agrees:
             break
@@ -139,7 +149,7 @@ def _sides(args: argparse.Namespace, model: Model) -> tuple[Valued, Valued]:
         sides.append(Side(predictor, _label(predictor, where, count, precision)))
     if args.other:
         for side, m in zip(sides, (model, other), strict=True):
-            side.label = f"{m.name} on {side.label}"
+            side.label = tr("{model} on {side}", model=m.name, side=side.label)
     if sides[0].label == sides[1].label:
         for side, role in zip(sides, ("baseline", "candidate"), strict=True):
             side.label = f"{side.label} ({role})"
@@ -151,11 +161,11 @@ def _label(predictor: Predictor, where: str, count: str, asked: str) -> str:
     if predictor.precision != "fp32" or asked not in ("auto", "fp32"):
         parts.append(predictor.precision)
     if asked not in ("auto", predictor.precision):
-        parts.append(f"({asked} is not available)")
+        parts.append(tr("({asked} is not available)", asked=asked))
     if where not in ("local", "emulated"):
-        parts.append(f"at {where}")
+        parts.append(tr("at {where}", where=where))
     if _count(count):
-        parts.append(plural(int(count), "thread"))
+        parts.append(trn("{n} thread", "{n} threads", int(count)))
     return " ".join(parts)
 
 
@@ -171,7 +181,14 @@ def _pair(text: str, option: str, alone: bool = True) -> Sequence[str]:
     if len(words) == 1 and alone:
         words *= 2
     if len(words) != 2 or not all(words):
-        raise UsageError(f"{option} needs two values, like {_PAIRS[option]}, got {text!r}")
+        raise UsageError(
+            tr(
+                "{option} needs two values, like {pairs}, got {text!r}",
+                option=option,
+                pairs=_PAIRS[option],
+                text=text,
+            )
+        )
     return words
 
 
@@ -182,7 +199,7 @@ def _count(text: str) -> int | None:
     if text == "auto":
         return None
     if not text.isdigit():
-        raise UsageError(f"--threads {text!r} is not a whole number")
+        raise UsageError(tr("--threads {text!r} is not a whole number", text=text))
     return int(text)
 
 
@@ -203,16 +220,29 @@ def _show(result: Comparison, args: argparse.Namespace) -> str:
         for x in result.layers
     ]
     head = [
-        "#", "layer", "op", "accumulated", "isolated", "max abs", "cosine", "SQNR dB", "", "from",
-    ]  # fmt: skip
+        "#",
+        tr("layer"),
+        "op",
+        tr("accumulated"),
+        tr("isolated"),
+        tr("max abs"),
+        tr("cosine"),
+        tr("SQNR dB"),
+        "",
+        tr("from"),
+    ]
     lines = [table(head, rows, right=(0, 3, 4, 5, 6, 7)), ""]
     for row in result.layers:
         if row.detail:
             lines += _evidence(row, row.detail)
     if result.unaligned > 0:
         lines.append(
-            f"{result.unaligned} values of {result.candidate} have no counterpart in "
-            f"{result.baseline}"
+            tr(
+                "{unaligned} values of {candidate} have no counterpart in {baseline}",
+                unaligned=result.unaligned,
+                candidate=result.candidate,
+                baseline=result.baseline,
+            )
         )
     return "\n".join([*lines, result.verdict])
 
@@ -228,19 +258,32 @@ def _evidence(row: LayerDifference, d: Mapping[str, Any]) -> list[str]:
     columns = sorted(range(len(d["per_column"])), key=lambda i: -d["per_column"][i])[:5]
     place = ",".join(map(str, figures["worst"]))
     lines = [
-        f"{row.name}, {d['kind']}: worst at [{place}]: "
-        f"{figures['worst_baseline']:.6g} against {figures['worst_candidate']:.6g}",
-        "  channels that differ most: "
+        tr(
+            "{layer}, {kind}: worst at [{place}]: {one:.6g} against {other:.6g}",
+            layer=row.name,
+            kind=d["kind"],
+            place=place,
+            one=figures["worst_baseline"],
+            other=figures["worst_candidate"],
+        ),
+        tr("  channels that differ most: ")
         + ", ".join(f"{i} ({d['per_channel'][i]:.1e})" for i in channels),
-        "  columns that differ most: "
+        tr("  columns that differ most: ")
         + ", ".join(f"{i} ({d['per_column'][i]:.1e})" for i in columns),
     ]
     counts, edges = d["histogram"]["counts"], d["histogram"]["edges_log10"]
     if counts:
         steps = " ▁▂▃▄▅▆▇█"
         bars = "".join(steps[-(-8 * c // max(counts))] for c in counts)
-        lines.append(f"  |difference| 1e{edges[0]:.1f} {bars} 1e{edges[-1]:.1f}, "
-                     f"{d['histogram']['zero']} values equal")  # fmt: skip
+        lines.append(
+            tr(
+                "  |difference| 1e{low:.1f} {bars} 1e{high:.1f}, {equal} values equal",
+                low=edges[0],
+                bars=bars,
+                high=edges[-1],
+                equal=d["histogram"]["zero"],
+            )
+        )
     return [*lines, ""]
 
 

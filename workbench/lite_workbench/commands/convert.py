@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
+from lite_messages import tr, trn
 
 from ..names import stem_of, with_ending
-from ..words import number, plural
+from ..words import number
 from ._base import (
     ADAPTER_HELP,
     PREPROCESS_HELP,
@@ -65,13 +66,25 @@ class Converted:
         for target, loss in self.losses.items():
             which = f"{target} {self.model.precision(target)}"
             if isinstance(loss, str):
-                lines.append(f"{which} against fp32: not measured ({loss})")
+                lines.append(
+                    tr("{which} against fp32: not measured ({loss})", which=which, loss=loss)
+                )
                 continue
             worst = max(loss, key=lambda name: loss[name].rel_l2)
-            name = f"output {worst}" if len(loss) == 1 else f"worst output {worst}"
+            name = (
+                tr("output {worst}", worst=worst)
+                if len(loss) == 1
+                else tr("worst output {worst}", worst=worst)
+            )
             lines.append(
-                f"{which} against fp32: {name} differs by {loss[worst].rel_l2:.1e} (relative L2, "
-                f"random input), at most by {loss[worst].max_abs:.1e}"
+                tr(
+                    "{which} against fp32: {name} differs by {error:.1e} (relative "
+                    "L2, random input), at most by {max_abs:.1e}",
+                    which=which,
+                    name=name,
+                    error=loss[worst].rel_l2,
+                    max_abs=loss[worst].max_abs,
+                )
             )
         return lines
 
@@ -80,62 +93,75 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model",
         metavar="MODEL",
-        help="a model file or folder, or a .lite file to convert for other targets",
+        help=tr("a model file or folder, or a .lite file to convert for other targets"),
     )
     parser.add_argument(
-        "--params", metavar="FILE", help="the weights file, for formats with two files"
+        "--params", metavar="FILE", help=tr("the weights file, for formats with two files")
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="OUT.lite",
-        help="file to write (default: the model's name with .lite)",
+        help=tr("file to write (default: the model's name with .lite)"),
     )
     parser.add_argument(
         "--targets",
         default="",
         metavar="arm,x86,opencl",
-        help="targets in order of preference (default: those of a .lite file, else x86,arm,opencl)",
+        help=tr(
+            "targets in order of preference (default: those of a .lite file, else x86,arm,opencl)"
+        ),
     )
     parser.add_argument(
         "--precision",
         metavar="P",
-        help="fp32 (the default), fp16, bf16, int8, or per target: opencl=fp16,arm=int8",
+        help=tr("fp32 (the default), fp16, bf16, int8, or per target: opencl=fp16,arm=int8"),
     )
     parser.add_argument(
-        "--calibration", metavar="DIR|FILE.npz", help="calibration samples for int8 targets"
+        "--calibration", metavar="DIR|FILE.npz", help=tr("calibration samples for int8 targets")
     )
     parser.add_argument(
-        "--quantized", metavar="FILE", help="a quantized version of the model, for int8 targets"
+        "--quantized", metavar="FILE", help=tr("a quantized version of the model, for int8 targets")
     )
     add_shape(parser)
     parser.add_argument(
-        "--layer", action="append", default=[], metavar="[TARGET:]LAYER=WHAT",
-        help="override a layer's backend (cpu, opencl, reference), precision (fp32, fp16, bf16) or "
-        "kernel; `plan` removes the override",
-    )  # fmt: skip
+        "--layer",
+        action="append",
+        default=[],
+        metavar="[TARGET:]LAYER=WHAT",
+        help=tr(
+            "override a layer's backend (cpu, opencl, reference), precision (fp32, "
+            "fp16, bf16) or kernel; `plan` removes the override"
+        ),
+    )
     parser.add_argument(
         "--outputs", default="", metavar="NAMES",
-        help="end the model at these values or layers, separated by commas",
+        help=tr("end the model at these values or layers, separated by commas"),
     )  # fmt: skip
     parser.add_argument(
-        "--labels", metavar="FILE", help="class labels to store in the file, one per line"
+        "--labels", metavar="FILE", help=tr("class labels to store in the file, one per line")
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
         "--journal",
         action="store_true",
-        help="show every graph rewrite, and every refusal with its reason",
+        help=tr("show every graph rewrite, and every refusal with its reason"),
     )
     add_effort(
-        parser, "measures the ways of each layer on this machine's device and keeps them in the"
-        " file: rapid, normal or exhaustive",
-    )  # fmt: skip
+        parser,
+        tr(
+            "measures the ways of each layer on this machine's device and keeps them "
+            "in the file: rapid, normal or exhaustive"
+        ),
+    )
     parser.add_argument(
-        "--warm", action="store_true",
-        help="also compiles the OpenCL kernels for this machine's device: the first run finds them",
-    )  # fmt: skip
+        "--warm",
+        action="store_true",
+        help=tr(
+            "also compiles the OpenCL kernels for this machine's device: the first run finds them"
+        ),
+    )
 
 
 def _call(args: argparse.Namespace) -> Converted:
@@ -158,7 +184,9 @@ def _call(args: argparse.Namespace) -> Converted:
     source = Path(args.model)
     out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
     if out.exists() and source.exists() and out.samefile(source) and not is_lite(source):
-        raise UsageError(f"{out} is the model to convert", fix="choose another file with -o")
+        raise UsageError(
+            tr("{out} is the model to convert", out=out), fix=tr("choose another file with -o")
+        )
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
@@ -170,7 +198,7 @@ def _call(args: argparse.Namespace) -> Converted:
             end_at(graph, ends)
         targets = targets or ["x86", "arm", "opencl"]
     if args.warm and "opencl" not in targets:
-        raise UsageError("--warm compiles OpenCL kernels", fix="add opencl to --targets")
+        raise UsageError(tr("--warm compiles OpenCL kernels"), fix=tr("add opencl to --targets"))
     metadata = _metadata(args, (known or graph).metadata)
     precision = parse_precisions(args.precision or "", targets) if args.precision else {}
     made = _int8_later(args, [t for t, p in precision.items() if p == "int8"])
@@ -210,9 +238,12 @@ def _losses(model: Model, path: Path) -> dict[str, str | dict[str, Difference]]:
         if not state.usable:
             out[target] = state.reason
         elif emulated and sum(node_macs(n) or 0 for n in model.graph.nodes) > EMULATED_MACS:
-            out[target] = (
-                f"long under emulation: lite compare {path} --backends {target},{target} "
-                f"--precision fp32,{model.precision(target)}"
+            out[target] = tr(
+                "long under emulation: lite compare {path} --backends "
+                "{target},{target} --precision fp32,{precision}",
+                path=path,
+                target=target,
+                precision=model.precision(target),
             )
         else:
             try:
@@ -230,7 +261,7 @@ def _int8_later(args: argparse.Namespace, targets: list[str]) -> list[str]:
         return []  # the model holds integers already, or the conversion says what is missing
     if not targets or (args.calibration and args.quantized):
         raise UsageError(
-            "--calibration and --quantized are for int8 targets: add --precision arm=int8"
+            tr("--calibration and --quantized are for int8 targets: add --precision arm=int8")
         )
     return targets
 
@@ -268,8 +299,14 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     lines = [str(e) for e in result.model.journal.entries] if args.journal else []
     targets = ", ".join(f"{t} {result.model.display_precision(t)}" for t in result.model.targets)
     lines.append(
-        f"wrote {result.path} ({number(result.path.stat().st_size, 'B')}): {targets}; "
-        f"{plural(result.source_layers, 'layer')} became {len(result.model.graph.nodes)}"
+        tr(
+            "wrote {path} ({size}): {targets}; {layers} became {count}",
+            path=result.path,
+            size=number(result.path.stat().st_size, "B"),
+            targets=targets,
+            layers=trn("{n} layer", "{n} layers", result.source_layers),
+            count=len(result.model.graph.nodes),
+        )
     )
     lines += result.loss_lines()
     lines += [str(result.warmed)] if result.warmed else []

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lite_messages import tr
+
 from ..words import number
 from ._base import Command
 from ._table import table
@@ -23,7 +25,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "action", nargs="?", default="list", choices=("list", "add", "test", "remove", "setup")
     )
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="a short name for the device, or its address"
+        "name", nargs="?", metavar="NAME", help=tr("a short name for the device, or its address")
     )
     parser.add_argument(
         "address", nargs="?", metavar="ADDRESS", help="ssh://user@host[:port], adb://SERIAL, …"
@@ -32,7 +34,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--ssh-config",
         default="",
         metavar="FILE",
-        help="an OpenSSH configuration file to use instead of your own",
+        help=tr("an OpenSSH configuration file to use instead of your own"),
     )
 
 
@@ -61,10 +63,18 @@ def _call(args: argparse.Namespace) -> Listed | DeviceCheck:
         return Listed([*devices.BUILT_IN, *devices.load_entries()])
     if not args.name:
         more = " ADDRESS" if args.action == "add" else ""
-        raise UsageError(f"a name is missing: `lite devices {args.action} NAME{more}`")
+        raise UsageError(
+            tr(
+                "a name is missing: `lite devices {action} NAME{more}`",
+                action=args.action,
+                more=more,
+            )
+        )
     if args.action == "add":
         if not args.address:
-            raise UsageError(f"the address is missing: `lite devices add {args.name} ADDRESS`")
+            raise UsageError(
+                tr("the address is missing: `lite devices add {name} ADDRESS`", name=args.name)
+            )
         devices.add_entry(args.name, args.address, args.ssh_config)
     elif args.action == "remove":
         devices.remove_entry(args.name)
@@ -83,7 +93,7 @@ def _set_up(name: str) -> DeviceCheck:
 
     device = devices.find_device(name)
     if not isinstance(device, devices.EmulatedDevice):
-        raise UsageError(f"only the emulated device can be set up, not {name!r}")
+        raise UsageError(tr("only the emulated device can be set up, not {name!r}", name=name))
     devices.arm_opencl.set_up(lambda text: print(text, file=sys.stderr, flush=True))
     return devices.check_device(device, opencl=True)
 
@@ -91,18 +101,31 @@ def _set_up(name: str) -> DeviceCheck:
 def _show(result: Listed | DeviceCheck, args: argparse.Namespace) -> str:
     if isinstance(result, Listed):
         rows = [[e.name, e.address, e.ssh_config] for e in result.devices]
-        known = table(["name", "address", "SSH configuration"], rows)
+        known = table([tr("name"), tr("address"), tr("SSH configuration")], rows)
         return f"{known}\n{result.hint}" if result.hint else known
     lines = [f"{_MARK[s.state]} {s.name:<6} {s.ms:8.1f} ms  {s.detail}" for s in result.stages]
     if result.good:
-        lines.append(f"{result.device} works: {result.target} with {' '.join(result.features)}")
+        lines.append(
+            tr(
+                "{device} works: {target} with {features}",
+                device=result.device,
+                target=result.target,
+                features=" ".join(result.features),
+            )
+        )
     else:
-        lines.append(f"{result.device} does not work: {result.error}")
+        lines.append(
+            tr("{device} does not work: {error}", device=result.device, error=result.error)
+        )
     for key, value in result.environment.items():
         lines.append(f"    {key}: {number(value, 'B') if key.endswith('_bytes') else value}")
     if result.opencl:
         lines += [f"    OpenCL: {line}" for line in result.opencl.lines()]
-        lines += [f"    extensions: {d.extensions}" for d in result.opencl.devices if d.extensions]
+        lines += [
+            tr("    extensions: {extensions}", extensions=d.extensions)
+            for d in result.opencl.devices
+            if d.extensions
+        ]
     return "\n".join(lines)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
+from lite_messages import tr, trn
 
-from ..words import plural
 from ._base import Command, add_device, write_json
 from ._table import table
 
@@ -26,24 +26,28 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "model",
         nargs="?",
         metavar="MODEL",
-        help="a .lite file to check on this machine or on --device",
+        help=tr("a .lite file to check on this machine or on --device"),
     )
     parser.add_argument(
         "--backend",
         choices=("x86", "arm", "opencl", "reference"),
-        help="exit with 1 unless this backend can be used",
+        help=tr("exit with 1 unless this backend can be used"),
     )
     parser.add_argument(
         "--check",
         choices=("opencl",),
-        help="run every kernel on the OpenCL device and compare it with NumPy (takes minutes); "
-        "exit with 1 if a kernel is wrong or fails",
+        help=tr(
+            "run every kernel on the OpenCL device and compare it with NumPy (takes "
+            "minutes); exit with 1 if a kernel is wrong or fails"
+        ),
     )
     parser.add_argument(
         "--field-report",
         metavar="FILE",
-        help="the same, and write the results to a JSON file without personal data, to send "
-        "with an issue",
+        help=tr(
+            "the same, and write the results to a JSON file without personal data, "
+            "to send with an issue"
+        ),
     )
     add_device(parser)
 
@@ -69,8 +73,8 @@ def _checked(args: argparse.Namespace) -> FieldReport:
 
     if args.model or args.device != "local":
         raise UsageError(
-            "--check and --field-report only examine the OpenCL device of this machine",
-            fix="leave out MODEL and --device",
+            tr("--check and --field-report only examine the OpenCL device of this machine"),
+            fix=tr("leave out MODEL and --device"),
         )
     report = examine_opencl(_progress)
     if args.field_report:
@@ -81,7 +85,15 @@ def _checked(args: argparse.Namespace) -> FieldReport:
 def _progress(kernel: str, done: int, total: int) -> None:
     """One line that writes over itself, where a person watches."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[Kchecking {kernel} ({done + 1} of {total})")
+        sys.stderr.write(
+            "\r\x1b[K"
+            + tr(
+                "checking {kernel} ({done} of {total})",
+                kernel=kernel,
+                done=done + 1,
+                total=total,
+            )
+        )
         sys.stderr.write("\r\x1b[K" if done + 1 == total else "")
         sys.stderr.flush()
 
@@ -98,13 +110,13 @@ def _show(result: Examination | FieldReport, args: argparse.Namespace) -> str:
             words = (f"{v:.0f} ms" if isinstance(v, float) else f"{v}" for v in attempt.values()
                      if v not in (None, "", [], {}))  # fmt: skip
             text = ", ".join(words)
-            lines.append(f"    tried {text}")
+            lines.append(tr("    tried {text}", text=text))
         if check.fix:
-            lines.append(f"    fix: {check.fix}")
+            lines.append(tr("    fix: {fix}", fix=check.fix))
         if check.name == "Settings":
             lines += [f"    {k}={v}" for k, v in check.facts.items() if v != "None"]
     usable = [name for name, good in result.backends.items() if good]
-    lines.append(f"available backends: {', '.join(usable)}")
+    lines.append(tr("available backends: {usable}", usable=", ".join(usable)))
     return "\n".join(lines)
 
 
@@ -117,19 +129,35 @@ def _show_report(report: FieldReport, args: argparse.Namespace) -> str:
             [k.kernel, k.dtype, k.way or "–", k.cases, k.verdict, _micros(k.seconds), k.detail]
             for k in report.kernels
         ]
-        headers = ["kernel", "type", "way", "cases", "verdict", "µs", "reason"]
+        headers = [
+            tr("kernel"),
+            tr("type"),
+            tr("way"),
+            tr("cases"),
+            tr("verdict"),
+            "µs",
+            tr("reason"),
+        ]
         counts = Counter(k.verdict for k in report.kernels)
         lines = [
-            f"{own.name} ({own.platform}), driver {own.driver}",
+            tr(
+                "{device} ({platform}), driver {driver}",
+                device=own.name,
+                platform=own.platform,
+                driver=own.driver,
+            ),
             "",
             table(headers, rows, right=(3, 5)),
             "",
-            f"{plural(len(rows), 'kernel variant')}, "
-            f"{plural(sum(k.cases for k in report.kernels), 'case')}: "
+            tr(
+                "{variants}, {cases}: ",
+                variants=trn("{n} kernel variant", "{n} kernel variants", len(rows)),
+                cases=trn("{n} case", "{n} cases", sum(k.cases for k in report.kernels)),
+            )
             + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()),
         ]
     if args.field_report:
-        lines.append(f"wrote {args.field_report}")
+        lines.append(tr("wrote {path}", path=args.field_report))
     return "\n".join(lines)
 
 

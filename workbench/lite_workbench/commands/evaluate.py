@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ..answers import read_labels
 from ._base import (
     ADAPTER_HELP,
@@ -31,24 +33,39 @@ SHOWN = 10
 def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
     """The options that say which labelled data, and how labels become classes."""
     parser.add_argument(
-        "--data", required=required, metavar="DATASET",
-        help="labelled data: a folder per class, a list of files and labels, .npz, COCO JSON, "
-        "Pascal VOC, folders of images and masks, a .tsv of text lines, or pairs of images",
-    )  # fmt: skip
-    parser.add_argument(
-        "--task", metavar="TASK", help="the task, where the data set allows several"
+        "--data",
+        required=required,
+        metavar="DATASET",
+        help=tr(
+            "labelled data: a folder per class, a list of files and labels, .npz, "
+            "COCO JSON, Pascal VOC, folders of images and masks, a .tsv of text "
+            "lines, or pairs of images"
+        ),
     )
     parser.add_argument(
-        "--images", metavar="DIR",
-        help="the folder of the images that a list or annotation file names (default: beside it)",
-    )  # fmt: skip
-    parser.add_argument("--labels", metavar="FILE", help="class labels of the model, one per line")
+        "--task", metavar="TASK", help=tr("the task, where the data set allows several")
+    )
     parser.add_argument(
-        "--label-offset", type=int, default=0, metavar="N",
-        help="added to class numbers of the data set, like 1 if class 0 of the model is background",
-    )  # fmt: skip
+        "--images",
+        metavar="DIR",
+        help=tr(
+            "the folder of the images that a list or annotation file names (default: beside it)"
+        ),
+    )
     parser.add_argument(
-        "--limit", type=at_least(1), metavar="N", help="use at most N samples, spread evenly"
+        "--labels", metavar="FILE", help=tr("class labels of the model, one per line")
+    )
+    parser.add_argument(
+        "--label-offset",
+        type=int,
+        default=0,
+        metavar="N",
+        help=tr(
+            "added to class numbers of the data set, like 1 if class 0 of the model is background"
+        ),
+    )
+    parser.add_argument(
+        "--limit", type=at_least(1), metavar="N", help=tr("use at most N samples, spread evenly")
     )
 
 
@@ -64,26 +81,41 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_dataset(parser, required=True)
     parser.add_argument(
-        "--backend", default="auto", metavar="B,…",
-        help="backends to evaluate on, the first is the baseline (default: the best one available)",
-    )  # fmt: skip
+        "--backend",
+        default="auto",
+        metavar="B,…",
+        help=tr(
+            "backends to evaluate on, the first is the baseline (default: the best one available)"
+        ),
+    )
     parser.add_argument(
-        "--versions", default="float", metavar="V,…",
-        help="float, fp16, bf16, int8 (if the file has it) or other model files; the first is the "
-        "baseline (default: float)",
-    )  # fmt: skip
-    parser.add_argument("--threads", type=at_least(1), metavar="N", help="number of CPU threads")
+        "--versions",
+        default="float",
+        metavar="V,…",
+        help=tr(
+            "float, fp16, bf16, int8 (if the file has it) or other model files; the "
+            "first is the baseline (default: float)"
+        ),
+    )
+    parser.add_argument(
+        "--threads", type=at_least(1), metavar="N", help=tr("number of CPU threads")
+    )
     add_device(parser)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
         "--predictions", metavar="FILE.json",
-        help="write what was predicted; of detectors in COCO's results format",
+        help=tr("write what was predicted; of detectors in COCO's results format"),
     )  # fmt: skip
     parser.add_argument(
-        "--rows", type=at_least(0), default=SHOWN, metavar="N",
-        help=f"number of samples to show (default: {SHOWN}); --json has all of them",
-    )  # fmt: skip
+        "--rows",
+        type=at_least(0),
+        default=SHOWN,
+        metavar="N",
+        help=tr(
+            "number of samples to show (default: {shown}); --json has all of them", shown=SHOWN
+        ),
+    )
 
 
 def _call(args: argparse.Namespace) -> Evaluation:
@@ -114,7 +146,10 @@ def sides_of(args: argparse.Namespace) -> list[Side]:
     backends = _words(args.backend, "--backend")
     for name in backends:
         if name not in BACKENDS:
-            raise UsageError(f"{name!r} is not a backend", fix=f"choose from {', '.join(BACKENDS)}")
+            raise UsageError(
+                tr("{name!r} is not a backend", name=name),
+                fix=tr("choose from {backends}", backends=", ".join(BACKENDS)),
+            )
     device, sides = find_device(args.device), []
     for version in versions:
         model = _version(args, version)
@@ -133,7 +168,13 @@ def _words(text: str, option: str) -> list[str]:
 
     words = [w.strip() for w in text.split(",") if w.strip()]
     if not words or len(set(words)) < len(words):
-        raise UsageError(f"{option} needs different names, separated by commas, got {text!r}")
+        raise UsageError(
+            tr(
+                "{option} needs different names, separated by commas, got {text!r}",
+                option=option,
+                text=text,
+            )
+        )
     return words
 
 
@@ -155,13 +196,18 @@ def _version(args: argparse.Namespace, version: str) -> Model:
 def _show(result: Evaluation, args: argparse.Namespace) -> str:
     rows = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in result.sides]
     names = [m.name for m in result.sides[0].metrics]
-    lines = [f"note: {note}" for note in result.notes]
-    lines += [f"left out: {error}" for _, error in result.unreadable[:SHOWN]]
+    lines = [tr("note: {note}", note=note) for note in result.notes]
+    lines += [tr("left out: {error}", error=error) for _, error in result.unreadable[:SHOWN]]
     if len(result.unreadable) > SHOWN:
-        lines.append(f"left out: {len(result.unreadable) - SHOWN} more samples")
+        lines.append(tr("left out: {count} more samples", count=len(result.unreadable) - SHOWN))
     lines += [
-        f"{result.model} on {result.dataset}: {result.task}, {result.samples} samples, "
-        "95 % intervals",
+        tr(
+            "{model} on {dataset}: {task}, {samples} samples, 95 % intervals",
+            model=result.model,
+            dataset=result.dataset,
+            task=result.task,
+            samples=result.samples,
+        ),
         "",
         table(["", "backend", "precision", *names], rows),
         *(["", *result.sentences] if result.changes else []),
@@ -187,7 +233,7 @@ def _samples(result: Evaluation, most: int) -> list[str]:
         )]
         for row in found[:most]
     ]  # fmt: skip
-    what = "predictions that differ" if several else "samples with an error"
+    what = tr("predictions that differ") if several else tr("samples with an error")
     heads = ["sample", "label", *(side.name for side in result.sides)]
     return ["", f"{what}: {len(found)}", table(heads, rows)]
 
@@ -197,7 +243,7 @@ def _confused(result: Evaluation) -> list[str]:
     if not worst:
         return []
     said = ", ".join(f"{label} as {other} ({n}×)" for label, other, n in worst)
-    return ["", f"{result.sides[-1].name} confuses most: {said}"]
+    return ["", tr("{sides} confuses most: {said}", sides=result.sides[-1].name, said=said)]
 
 
 COMMAND = Command("evaluate", _configure, _call, _show, data=lambda result: result.to_dict())

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ..words import number
 from ._base import Command, add_model, load_model
 from ._table import table
@@ -20,19 +22,26 @@ RUNS = 10
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to write")
     parser.add_argument(
-        "--target", default="arm", choices=("arm", "x86"), help="CPU of the device (default: arm)"
+        "-o", "--output", required=True, metavar="DIR", help=tr("the folder to write")
+    )
+    parser.add_argument(
+        "--target",
+        default="arm",
+        choices=("arm", "x86"),
+        help=tr("CPU of the device (default: arm)"),
     )
     parser.add_argument(
         "--trim",
         action="store_true",
-        help="build the runner and the library with this model's kernels only (needs a source "
-        "checkout and a compiler)",
+        help=tr(
+            "build the runner and the library with this model's kernels only (needs "
+            "a source checkout and a compiler)"
+        ),
     )
     parser.add_argument(
         "--report", action=argparse.BooleanOptionalAction, default=True,
-        help="also measure the model here and write report.html (default: on)",
+        help=tr("also measure the model here and write report.html (default: on)"),
     )  # fmt: skip
 
 
@@ -58,8 +67,11 @@ def _report(made: Exported, place: Path) -> None:
         from ..report import write_report
     except ImportError as error:
         print(
-            f"note: report.html was not written: {error.name} is not installed; pip install "
-            "'lite-workbench[report]'",
+            tr(
+                "note: report.html was not written: {error} is not installed; pip "
+                "install 'lite-workbench[report]'",
+                error=error.name,
+            ),
             file=sys.stderr,
         )
         return
@@ -79,10 +91,17 @@ def _show(result: Exported, args: argparse.Namespace) -> str:
 
     rows = [[file, number(size, "B"), what_is(file)] for file, size in result.sizes.items()]
     total = sum(result.sizes.values())
-    lines = [table(["file", "size", "what"], rows, right=(1,)), ""]
-    lines.append(f"wrote {result.folder} for {result.target}: {number(total, 'B')}")
+    lines = [table([tr("file"), tr("size"), tr("what")], rows, right=(1,)), ""]
+    lines.append(
+        tr(
+            "wrote {folder} for {target}: {size}",
+            folder=result.folder,
+            target=result.target,
+            size=number(total, "B"),
+        )
+    )
     if result.kernels:
-        lines.append(f"kernels included: {', '.join(result.kernels)}")
+        lines.append(tr("kernels included: {kernels}", kernels=", ".join(result.kernels)))
     return "\n".join(lines)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ..words import number, plural
+from lite_messages import tr, trn
+
+from ..words import number
 from ._base import Command, add_model
 from ._table import clip, table
 
@@ -18,9 +20,9 @@ _NAMES = 6  # weights named in one line
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
-    parser.add_argument("--layers", action="store_true", help="list every layer")
+    parser.add_argument("--layers", action="store_true", help=tr("list every layer"))
     parser.add_argument(
-        "--optimized", action="store_true", help="show the optimized model, as it will run"
+        "--optimized", action="store_true", help=tr("show the optimized model, as it will run")
     )
 
 
@@ -49,12 +51,14 @@ def _show(info: ModelInfo, args: argparse.Namespace) -> str:
     if args.layers:
         lines += ["", _layers(info)]
     for names in info.duplicates:
-        lines.append(f"duplicate weights: {', '.join(names)}")
+        lines.append(tr("duplicate weights: {names}", names=", ".join(names)))
     if info.dead_weights:
         more = len(info.dead_weights) - _NAMES
-        some = ", ".join(info.dead_weights[:_NAMES]) + (f" and {more} more" if more > 0 else "")
-        lines.append(f"unused weights: {some}")
-    lines += [f"hint: {h}" for h in info.hints]
+        some = ", ".join(info.dead_weights[:_NAMES]) + (
+            tr(" and {more} more", more=more) if more > 0 else ""
+        )
+        lines.append(tr("unused weights: {some}", some=some))
+    lines += [tr("hint: {hint}", hint=h) for h in info.hints]
     return "\n".join(lines)
 
 
@@ -62,16 +66,29 @@ def _head(info: ModelInfo) -> list[str]:
     """What the model is, what it takes and gives, what its file carries."""
     from lite_engine.model_file import TRAVELLING
 
-    macs = "MACs unknown" if info.macs is None else number(info.macs, "MACs")
+    macs = tr("MACs unknown") if info.macs is None else number(info.macs, "MACs")
     if info.assumed and info.macs is not None:
         sizes = ", ".join("×".join(map(str, dims)) for dims in info.assumed.values())
-        macs += f" at {sizes}"
+        macs += tr(" at {sizes}", sizes=sizes)
     return [
-        f"{info.name} ({info.format}): {plural(len(info.layers), 'layer')}, "
-        f"{number(info.params)} parameters, {number(info.weight_bytes, 'B')} of weights, {macs}",
-        *(f"  input   {p['name']}: {p['dtype']} {p['text']}" for p in info.inputs),
-        *(f"  output  {p['name']}: {p['dtype']} {p['text']}" for p in info.outputs),
-        *(f"  target  {_target(t)}" for t in info.targets),
+        tr(
+            "{model} ({format}): {layers}, {params} parameters, {weights} of weights, {macs}",
+            model=info.name,
+            format=info.format,
+            layers=trn("{n} layer", "{n} layers", len(info.layers)),
+            params=number(info.params),
+            weights=number(info.weight_bytes, "B"),
+            macs=macs,
+        ),
+        *(
+            tr("  input   {name}: {type}", name=p["name"], type=f"{p['dtype']} {p['text']}")
+            for p in info.inputs
+        ),
+        *(
+            tr("  output  {name}: {type}", name=p["name"], type=f"{p['dtype']} {p['text']}")
+            for p in info.outputs
+        ),
+        *(tr("  target  {target}", target=_target(t)) for t in info.targets),
         *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in TRAVELLING if k in info.metadata),
     ]
 
@@ -84,7 +101,7 @@ def _operators(info: ModelInfo) -> str:
         [op, n, info.becomes.get(op, ""), *(has[op, t] for t in targets)]
         for op, n in info.operators.items()
     ]
-    return table(["operator", "uses", "becomes", *targets], rows, right=(1,))
+    return table([tr("operator"), tr("uses"), tr("becomes"), *targets], rows, right=(1,))
 
 
 def _layers(info: ModelInfo) -> str:
@@ -93,7 +110,7 @@ def _layers(info: ModelInfo) -> str:
          "–" if x.macs is None else number(x.macs)]
         for x in info.layers
     ]  # fmt: skip
-    head = ["#", "layer", "op", "output", "params", "weights", "MACs"]
+    head = ["#", tr("layer"), "op", tr("output"), "params", tr("weights"), "MACs"]
     return table(head, rows, right=(0, 4, 5, 6))
 
 
@@ -109,10 +126,15 @@ def _carried(said: Any) -> str:
 
 def _target(said: dict[str, Any]) -> str:
     """One line: precision, layers, what was set by hand."""
-    parts = [f"{said['target']}: {said['precision']}, {plural(said['layers'], 'layer')}"]
-    parts += [f"{layer} overridden: {word}" for layer, word in said["set"].items()]
+    parts = [
+        f"{said['target']}: {said['precision']}, " + trn("{n} layer", "{n} layers", said["layers"])
+    ]
+    parts += [
+        tr("{layer} overridden: {word}", layer=layer, word=word)
+        for layer, word in said["set"].items()
+    ]
     if said["tuned_devices"]:
-        parts.append(f"tuned on {plural(said['tuned_devices'], 'device')}")
+        parts.append(trn("tuned on {n} device", "tuned on {n} devices", said["tuned_devices"]))
     return "; ".join([*parts, said["note"]] if said["note"] else parts)
 
 
@@ -124,7 +146,10 @@ def _reasons(support: list[Support]) -> list[str]:
             targets.setdefault((s.op, s.reason, s.fix), []).append(s.target)
     return [
         *([""] if targets else []),
-        *(f"{op} on {', '.join(t)}: {why}; {fix}" for (op, why, fix), t in targets.items()),
+        *(
+            tr("{op} on {targets}: {why}; {fix}", op=op, targets=", ".join(t), why=why, fix=fix)
+            for (op, why, fix), t in targets.items()
+        ),
     ]
 
 

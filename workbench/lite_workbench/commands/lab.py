@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from lite_messages import tr
+
 from ._base import Command
 
 FIRST = "01_first_walk.ipynb"
@@ -30,16 +32,21 @@ class Opened:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "notebook", nargs="?", metavar="NOTEBOOK", help=f"notebook to open (default: {FIRST})"
+        "notebook",
+        nargs="?",
+        metavar="NOTEBOOK",
+        help=tr("notebook to open (default: {first})", first=FIRST),
     )
     parser.add_argument(
         "--port",
         type=int,
         metavar="N",
-        help="port of the server (default: 8888, or the next free one)",
+        help=tr("port of the server (default: 8888, or the next free one)"),
     )
     parser.add_argument(
-        "--no-browser", action="store_true", help="print the address instead of opening a browser"
+        "--no-browser",
+        action="store_true",
+        help=tr("print the address instead of opening a browser"),
     )
 
 
@@ -49,11 +56,13 @@ def _call(args: argparse.Namespace) -> Opened:
     from lite_engine.errors import LiteError
 
     if find_spec("jupyterlab") is None:
-        raise LiteError("JupyterLab is not installed", command="pip install 'lite-workbench[lab]'")
+        raise LiteError(
+            tr("JupyterLab is not installed"), command="pip install 'lite-workbench[lab]'"
+        )
     path = Path(args.notebook) if args.notebook else lessons() / FIRST
     if not path.exists():
         raise LiteError(
-            "no such notebook", where=path, fix="`lite lab` alone opens the first lesson"
+            tr("no such notebook"), where=path, fix=tr("`lite lab` alone opens the first lesson")
         )
     command = [
         sys.executable, "-m", "jupyterlab", path.name,

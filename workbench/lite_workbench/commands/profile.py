@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.files import write_file
 from lite_engine.ir import format_shape
+from lite_messages import tr, trn
 
-from ..words import number, plural
+from ..words import number
 from ._base import (
     Command,
     add_backend,
@@ -57,39 +58,48 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
     add_backend(parser)
     add_effort(
-        parser, "measures the ways of each layer first, and which layers the CPU runs faster:"
-        " rapid, normal or exhaustive",
-    )  # fmt: skip
+        parser,
+        tr(
+            "measures the ways of each layer first, and which layers the CPU runs "
+            "faster: rapid, normal or exhaustive"
+        ),
+    )
     parser.add_argument(
-        "--runs", type=at_least(1), metavar="N",
-        help="number of timed runs (default: 20; under emulation 1 run, whose instructions are "
-             "counted)",
-    )  # fmt: skip
+        "--runs",
+        type=at_least(1),
+        metavar="N",
+        help=tr(
+            "number of timed runs (default: 20; under emulation 1 run, whose "
+            "instructions are counted)"
+        ),
+    )
     parser.add_argument(
         "--warmup",
         type=at_least(0),
         default=3,
         metavar="N",
-        help="number of runs before the timed ones (default: 3)",
+        help=tr("number of runs before the timed ones (default: 3)"),
     )
     add_device(parser)
     parser.add_argument(
         "--sort",
         choices=("order", "time"),
         default="order",
-        help="sort layers by execution order or by time (default: order)",
+        help=tr("sort layers by execution order or by time (default: order)"),
     )
-    parser.add_argument("--csv", metavar="FILE", help="write the layers as comma-separated values")
-    parser.add_argument("--trace", metavar="FILE", help="write a Chrome trace of one run")
+    parser.add_argument(
+        "--csv", metavar="FILE", help=tr("write the layers as comma-separated values")
+    )
+    parser.add_argument("--trace", metavar="FILE", help=tr("write a Chrome trace of one run"))
     parser.add_argument(
         "--netron",
         metavar="FILE",
-        help="write a file with the times, to drop on the model in Netron",
+        help=tr("write a file with the times, to drop on the model in Netron"),
     )
-    parser.add_argument("--tag", default="", help="a name for this run in `lite runs`")
+    parser.add_argument("--tag", default="", help=tr("a name for this run in `lite runs`"))
     parser.add_argument(
         "--history", action=argparse.BooleanOptionalAction, default=True,
-        help="save the profile for `lite runs` (default: on)",
+        help=tr("save the profile for `lite runs` (default: on)"),
     )  # fmt: skip
 
 
@@ -121,8 +131,12 @@ def _call(args: argparse.Namespace) -> Profiled:
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     if args.precision and args.precision != predictor.precision:
         made.warnings.append(
-            f"{predictor.backend} does not support {args.precision}: measured in "
-            f"{predictor.precision}"
+            tr(
+                "{backend} does not support {precision}: measured in {used}",
+                backend=predictor.backend,
+                precision=args.precision,
+                used=predictor.precision,
+            )
         )
     plan = predictor.plan({n: a.shape for n, a in feeds.items()})
     advice = advise(
@@ -178,14 +192,16 @@ def _show(result: Profiled, args: argparse.Namespace) -> str:
         for x in layers
     ]
     numbers = list(columns(layers[0], result)) if layers else []
-    head = ["#", "layer", "op", *numbers, "output", "kernel", "why", "from"]
+    head = ["#", tr("layer"), "op", *numbers, tr("output"), tr("kernel"), tr("why"), tr("from")]
     lines = [table(head, rows, right=(0, *range(3, 3 + len(numbers)))), "", *_summary(result)]
-    lines += [f"warning: {w}" for w in result.warnings]
-    lines += [f"layers: {result.placement}"] if result.placement else []
-    lines += [f"advice: {a}" for a in result.advice]
+    lines += [tr("warning: {warning}", warning=w) for w in result.warnings]
+    lines += [tr("layers: {placement}", placement=result.placement)] if result.placement else []
+    lines += [tr("advice: {advice}", advice=a) for a in result.advice]
     if result.run is not None:
-        lines.append(f"saved as run {result.run}: lite runs show {result.run}")
-    lines += [f"wrote {p}" for p in (args.csv, args.trace, args.netron, args.json) if p]
+        lines.append(tr("saved as run {run}: lite runs show {run}", run=result.run))
+    lines += [
+        tr("wrote {path}", path=p) for p in (args.csv, args.trace, args.netron, args.json) if p
+    ]
     return "\n".join(lines)
 
 
@@ -197,18 +213,20 @@ def _timed(x: LayerTime, result: Profiled) -> dict[str, str]:
         "%": f"{100 * x.share:.1f}",
         "GFLOP/s": f"{x.gflops:.1f}",
         "GB/s": f"{x.gbytes_per_s:.1f}",
-        "roofline %": "–" if x.roofline_fraction is None else f"{100 * x.roofline_fraction:.0f}",
+        tr("roofline %"): "–"
+        if x.roofline_fraction is None
+        else f"{100 * x.roofline_fraction:.0f}",
     }
 
 
 def _counted(x: LayerTime, result: Profiled) -> dict[str, str]:
     """The same under emulation: executed instructions, and how many a multiply-add took."""
     if x.instructions is None:
-        return {"instructions": "–", "%": "–", "per MAC": "–"}
+        return {tr("instructions"): "–", "%": "–", tr("per MAC"): "–"}
     return {
-        "instructions": f"{x.instructions:,}",
+        tr("instructions"): f"{x.instructions:,}",
         "%": f"{100 * x.instructions / result.instructions['run']:.1f}",
-        "per MAC": f"{x.instructions / x.macs:.3f}" if x.macs else "–",
+        tr("per MAC"): f"{x.instructions / x.macs:.3f}" if x.macs else "–",
     }
 
 
@@ -218,32 +236,63 @@ def _summary(result: Profiled) -> list[str]:
     from lite_engine.runtime.shares import sentence
 
     total, memory = result.total_ms, result.memory_map.get("peak")
-    lines = [_instructions(result)] if result.instructions else [
-        f"{_whose(result)}: median {total['median']:.3f} ms, min {total['min']:.3f}, "
-        f"p90 {total['p90']:.3f}, p99 {total['p99']:.3f} over {plural(result.runs, 'run')}; "
-        f"first run {result.first_run_ms:.1f} ms",
-        f"sum of the layers {result.sum_ms:.3f} ms, {result.unexplained_ms:+.3f} ms outside them; "
-        f"runs with layer timing take {result.profiled_ms:.3f} ms, reading the time stamps "
-        f"{result.overhead_ms:.3f} ms more{unranked(result.profile)}",
-        f"overhead of the profiler in a run: at most {100 * result.overhead_share:.3f} % (one "
-        "clock "
-        "read per step)",
-    ]  # fmt: skip
+    lines = (
+        [_instructions(result)]
+        if result.instructions
+        else [
+            tr(
+                "{whose}: median {median:.3f} ms, min {min:.3f}, p90 {p90:.3f}, p99 "
+                "{p99:.3f} over {runs}; first run {first_run_ms:.1f} ms",
+                whose=_whose(result),
+                median=total["median"],
+                min=total["min"],
+                p90=total["p90"],
+                p99=total["p99"],
+                runs=trn("{n} run", "{n} runs", result.runs),
+                first_run_ms=result.first_run_ms,
+            ),
+            tr(
+                "sum of the layers {sum_ms:.3f} ms, {unexplained_ms:+.3f} ms outside "
+                "them; runs with layer timing take {profiled_ms:.3f} ms, reading the "
+                "time stamps {overhead_ms:.3f} ms more{unranked}",
+                sum_ms=result.sum_ms,
+                unexplained_ms=result.unexplained_ms,
+                profiled_ms=result.profiled_ms,
+                overhead_ms=result.overhead_ms,
+                unranked=unranked(result.profile),
+            ),
+            tr(
+                "overhead of the profiler in a run: at most {overhead_share:.3f} % (one "
+                "clock read per step)",
+                overhead_share=100 * result.overhead_share,
+            ),
+        ]
+    )
     lines.insert(1, sentence(result.shares, result.backend))
     if peaks := result.roofline:
         integers = peaks["integer_gops"]
         lines.append(
-            f"roofline peaks measured here: {peaks['gflops']:.1f} GFLOP/s, "
-            + (f"{integers:.1f} GOP/s in int8, " if integers else "")
-            + f"{peaks['gbytes_per_s']:.1f} GB/s from memory, "
-            f"{peaks['cache_gbytes_per_s']:.1f} GB/s from cache ({peaks['what']})"
+            tr("roofline peaks measured here: {gflops:.1f} GFLOP/s, ", gflops=peaks["gflops"])
+            + (tr("{integers:.1f} GOP/s in int8, ", integers=integers) if integers else "")
+            + tr(
+                "{memory:.1f} GB/s from memory, {cache:.1f} GB/s from cache ({what})",
+                memory=peaks["gbytes_per_s"],
+                cache=peaks["cache_gbytes_per_s"],
+                what=peaks["what"],
+            )
         )
     if told := _clock_and_heat(result.environment):
         lines.append(told)
     sizes = ", ".join(f"{k} {number(v, 'B')}" for k, v in result.memory.items())
-    lines.append(f"memory: {sizes}; process peak {number(result.peak_memory_bytes, 'B')}")
+    lines.append(
+        tr(
+            "memory: {sizes}; process peak {peak}",
+            sizes=sizes,
+            peak=number(result.peak_memory_bytes, "B"),
+        )
+    )
     if memory:
-        lines.append(f"arena: {memory['text']}")
+        lines.append(tr("arena: {peak}", peak=memory["text"]))
     return lines
 
 
@@ -253,22 +302,38 @@ def _clock_and_heat(told: dict[str, Any]) -> str:
     for key, size, unit in (("frequency_khz", 1e6, "GHz"), ("temperature_millicelsius", 1e3, "°C")):
         if isinstance(told.get(key), int):
             after = told.get(f"{key}_after", told[key])
-            parts.append(f"{told[key] / size:.3g} {unit} before, {after / size:.3g} after")
-    return "processor: " + "; ".join(parts) if parts else ""
+            parts.append(
+                tr(
+                    "{before:.3g} {unit} before, {after:.3g} after",
+                    before=told[key] / size,
+                    unit=unit,
+                    after=after / size,
+                )
+            )
+    return tr("processor: {facts}", facts="; ".join(parts)) if parts else ""
 
 
 def _whose(result: Profiled) -> str:
     """Which model, and what ran it how."""
-    how = f"{result.precision}, {plural(result.threads, 'thread')}, {result.environment['cpu']}"
-    return f"{result.model} on {result.backend} ({how})"
+    how = tr(
+        "{precision}, {threads}, {cpu}",
+        precision=result.precision,
+        threads=trn("{n} thread", "{n} threads", result.threads),
+        cpu=result.environment["cpu"],
+    )
+    return tr("{model} on {backend} ({how})", model=result.model, backend=result.backend, how=how)
 
 
 def _instructions(result: Profiled) -> str:
     counts, macs = result.instructions, sum(x.macs for x in result.layers)
-    each = f" ({counts['run'] / macs:.3f} per MAC)" if macs else ""
-    return (
-        f"{_whose(result)}: {counts['run']:,} instructions per run{each}, "
-        f"{counts['first_result']:,} from the start of the runner to the first result"
+    each = tr(" ({counts:.3f} per MAC)", counts=counts["run"] / macs) if macs else ""
+    return tr(
+        "{whose}: {run:,} instructions per run{each}, {first:,} from the "
+        "start of the runner to the first result",
+        whose=_whose(result),
+        run=counts["run"],
+        each=each,
+        first=counts["first_result"],
     )
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.files import write_file
+from lite_messages import tr, trn
 
-from ..words import number, plural
+from ..words import number
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -66,92 +67,109 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
         metavar="DIR|FILE.npz",
-        help="typical inputs: a folder of images, or arrays",
+        help=tr("typical inputs: a folder of images, or arrays"),
     )
     add_dataset(parser, required=False)
     parser.add_argument(
-        "--max-drop", type=drop, metavar="P%",
-        help="how many points the metric of --data may lose against the float model, like 0.5%%; "
-        "layers go back to float until it loses no more",
-    )  # fmt: skip
+        "--max-drop",
+        type=drop,
+        metavar="P%",
+        help=tr(
+            "how many points the metric of --data may lose against the float model, "
+            "like 0.5%%; layers go back to float until it loses no more"
+        ),
+    )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
-        "--method", default="auto", choices=METHODS, help="calibration method (default: auto)"
+        "--method", default="auto", choices=METHODS, help=tr("calibration method (default: auto)")
     )
     parser.add_argument(
-        "--samples", type=at_least(2), metavar="N", help="use at most N calibration samples"
+        "--samples", type=at_least(2), metavar="N", help=tr("use at most N calibration samples")
     )
     parser.add_argument(
         "--weights-only",
         choices=("int8", "int16"),
-        help="quantize only the weights, without calibration",
+        help=tr("quantize only the weights, without calibration"),
     )
     parser.add_argument(
         "--keep-float",
         default="",
         metavar="LAYER,A..B,…",
-        help="layers to keep in float; A..B stands for all layers from A to B",
+        help=tr("layers to keep in float; A..B stands for all layers from A to B"),
     )
     parser.add_argument(
         "--target-db", type=decibels, metavar="DB",
-        help="keep the worst layers in float until the outputs reach this SQNR",
+        help=tr("keep the worst layers in float until the outputs reach this SQNR"),
     )  # fmt: skip
     parser.add_argument(
-        "--target-top1", type=share, metavar="SHARE",
-        help="keep the worst layers in float until this share of samples has the float model's "
-             "top-1 class",
-    )  # fmt: skip
+        "--target-top1",
+        type=share,
+        metavar="SHARE",
+        help=tr(
+            "keep the worst layers in float until this share of samples has the "
+            "float model's top-1 class"
+        ),
+    )
     parser.add_argument(
         "--max-bytes", type=at_least(1), metavar="N",
-        help="size limit of the weights for --target-db and --target-top1",
+        help=tr("size limit of the weights for --target-db and --target-top1"),
     )  # fmt: skip
     parser.add_argument(
         "--float-budget", type=positive, default=0.15, metavar="SHARE",
-        help="estimated slowdown allowed for layers kept in float (default: 0.15)",
+        help=tr("estimated slowdown allowed for layers kept in float (default: 0.15)"),
     )  # fmt: skip
     parser.add_argument(
         "--trade-off", metavar="FILE.json",
-        help="write the accuracy/latency curve; an existing file is continued",
+        help=tr("write the accuracy/latency curve; an existing file is continued"),
     )  # fmt: skip
     parser.add_argument(
-        "--repeat", metavar="FILE.json:K", help="use the options of point K of a --trade-off file"
+        "--repeat",
+        metavar="FILE.json:K",
+        help=tr("use the options of point K of a --trade-off file"),
     )
     parser.add_argument(
         "--resume", metavar="FILE.npz",
-        help="save the calibration here on Ctrl-C, and continue from here",
+        help=tr("save the calibration here on Ctrl-C, and continue from here"),
     )  # fmt: skip
     parser.add_argument(
         "--activations",
         default="u8",
         choices=("u8", "i8"),
-        help="integer type of activations (default: u8)",
+        help=tr("integer type of activations (default: u8)"),
     )
     parser.add_argument(
         "--symmetric",
         action="store_true",
-        help="use symmetric ranges, with the zero point in the middle of the type",
+        help=tr("use symmetric ranges, with the zero point in the middle of the type"),
     )
     parser.add_argument(
         "--rounding",
         default="sums",
         choices=("nearest", "sums", "adaptive"),
-        help="rounding of weights (default: sums)",
+        help=tr("rounding of weights (default: sums)"),
     )
     parser.add_argument(
         "--equalize", action=argparse.BooleanOptionalAction, default=True,
-        help="apply cross-layer equalization first (default: on)",
+        help=tr("apply cross-layer equalization first (default: on)"),
     )  # fmt: skip
     parser.add_argument(
         "--force",
         action="store_true",
-        help="save the model even if it is below the accuracy threshold",
+        help=tr("save the model even if it is below the accuracy threshold"),
     )
     parser.add_argument(
-        "--analyze", metavar="FILE.json", help="write ranges, errors and sensitivity of every layer"
+        "--analyze",
+        metavar="FILE.json",
+        help=tr("write ranges, errors and sensitivity of every layer"),
     )
-    parser.add_argument("--targets", default="", metavar="arm,x86,opencl",
-        help="targets in order of preference (default: those of a .lite file, else x86,arm,opencl)",
-    )  # fmt: skip
+    parser.add_argument(
+        "--targets",
+        default="",
+        metavar="arm,x86,opencl",
+        help=tr(
+            "targets in order of preference (default: those of a .lite file, else x86,arm,opencl)"
+        ),
+    )
 
 
 def _call(args: argparse.Namespace) -> QuantizeResult:
@@ -165,14 +183,17 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
         if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
-            raise UsageError("--weights-only uses no samples", fix=f"leave out {', '.join(idle)}")
+            raise UsageError(
+                tr("--weights-only uses no samples"),
+                fix=tr("leave out {idle}", idle=", ".join(idle)),
+            )
         return _weights_only(model, args)
     if args.max_drop is not None and not args.data:
-        raise UsageError("--max-drop needs labelled data", fix="add --data DATASET")
+        raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
     if not args.calibration and not args.data:
         raise UsageError(
-            "--calibration DIR|FILE.npz is required",
-            fix="without samples, use --weights-only int8",
+            tr("--calibration DIR|FILE.npz is required"),
+            fix=tr("without samples, use --weights-only int8"),
         )
     return _static(model, args)
 
@@ -197,7 +218,7 @@ def _weights_only(model: Model, args: argparse.Namespace) -> QuantizeResult:
     keep = named_layers(model.graph, (k for k in args.keep_float.split(",") if k))
     model.graph = quantize_weights(model.graph, bits, keep=keep)
     if _constant_bytes(model.graph) == before:
-        raise LiteError("no layer has float weights that can be stored as integers")
+        raise LiteError(tr("no layer has float weights that can be stored as integers"))
     out = model.save(args.output)
     return QuantizeResult(out, model, {"weights_only": bits}, before)
 
@@ -221,8 +242,12 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
             end()
             if cancel is not None and cancel():
                 raise KeyboardInterrupt(
-                    f"stopped after {seen.samples} samples; run the same command again to "
-                    f"continue from {state}"
+                    tr(
+                        "stopped after {samples} samples; run the same command again "
+                        "to continue from {state}",
+                        samples=seen.samples,
+                        state=state,
+                    )
                 )
 
         made = quantize(
@@ -317,10 +342,19 @@ def _repeated(text: str) -> Options:
 
     path, _, number = text.rpartition(":")
     if not path or not number.isdigit():
-        raise UsageError(f"--repeat {text!r} is not of the form FILE.json:K, with K counted from 0")
+        raise UsageError(
+            tr("--repeat {text!r} is not of the form FILE.json:K, with K counted from 0", text=text)
+        )
     points = read_curve(Path(path))["points"]
     if int(number) >= len(points):
-        raise UsageError(f"{path} has {len(points)} points, counted from 0, got {number}")
+        raise UsageError(
+            tr(
+                "{path} has {points} points, counted from 0, got {number}",
+                path=path,
+                points=len(points),
+                number=number,
+            )
+        )
     with about(path):
         return Options.from_dict(points[int(number)]["options"])
 
@@ -361,9 +395,11 @@ def _constant_bytes(graph: Graph) -> int:
 
 def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
     size = result.path.stat().st_size
-    wrote = (
-        f"wrote {result.path} ({number(size, 'B')}; float weights: "
-        f"{number(result.float_bytes, 'B')})"
+    wrote = tr(
+        "wrote {path} ({size}; float weights: {weights})",
+        path=result.path,
+        size=number(size, "B"),
+        weights=number(result.float_bytes, "B"),
     )
     guard = result.facts.get("guard")
     if not guard:
@@ -376,33 +412,53 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
     integers = len(result.facts["integer_nodes"])
     agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
     lines = [
-        table(["layers with the largest loss", "op", "SQNR dB", "loss dB"], rows, right=(2, 3)),
+        table(
+            [tr("layers with the largest loss"), "op", tr("SQNR dB"), tr("loss dB")],
+            rows,
+            right=(2, 3),
+        ),
         "",
-        f"outputs have an SQNR of {guard['sqnr_db']:.1f} dB against the float model"
-        + (f" and its top-1 class on {100 * min(agreement):.3g} %" if agreement else "")
-        + f" of {plural(guard['samples'], 'sample')} (threshold {guard['threshold_db']:g} dB); "
-        f"{integers} of {integers + len(result.facts['float_nodes'])} layers run in integers",
+        tr("outputs have an SQNR of {guard:.1f} dB against the float model", guard=guard["sqnr_db"])
+        + (
+            tr(" and its top-1 class on {least:.3g} %", least=100 * min(agreement))
+            if agreement
+            else ""
+        )
+        + tr(
+            " of {samples} (threshold {guard:g} dB); {integers} of {layers} layers run in integers",
+            samples=trn("{n} sample", "{n} samples", guard["samples"]),
+            guard=guard["threshold_db"],
+            integers=integers,
+            layers=integers + len(result.facts["float_nodes"]),
+        ),
         wrote,
     ]
     if not guard["held_out"]:
         lines[-1:-1] = [
-            "note: too few samples to hold any out: it was judged on samples that calibrated it "
-            "(5 are enough)"
+            tr(
+                "note: too few samples to hold any out: it was judged on samples "
+                "that calibrated it (5 are enough)"
+            )
         ]
     if result.facts["budget"]:
-        lines[-1:-1] = [f"labelled data: {result.facts['budget']['sentence']}"]
+        lines[-1:-1] = [tr("labelled data: {facts}", facts=result.facts["budget"]["sentence"])]
     if result.facts["missed"]:
-        lines[-1:-1] = [f"note: {result.facts['missed']}"]
+        lines[-1:-1] = [tr("note: {facts}", facts=result.facts["missed"])]
     if dead := result.facts["dead_channels"]:
         lines[-1:-1] = [_dead(dead)]
-    lines += [f"wrote {path}" for path in (args.analyze, args.trade_off) if path]
+    lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
     return "\n".join(lines)
 
 
 def _dead(channels: dict[str, list[int]]) -> str:
     count, names = sum(map(len, channels.values())), list(channels)
     more = " …" if len(names) > 3 else ""
-    return f"{count} channels are constant in every sample, in {', '.join(names[:3])}{more}"
+    return tr(
+        "{channels} channels are constant in every sample, in {names}{more}",
+        channels=count,
+        names=", ".join(names[:3]),
+        more=more,
+    )
 
 
 def _db(value: float | None) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ..words import number
 from ._base import Command, add_shape, at_least
 
@@ -23,38 +25,38 @@ class Written:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="one or more models")
+    parser.add_argument("models", nargs="+", metavar="MODEL", help=tr("one or more models"))
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="file to write (default: the first model's name with .html)",
+        help=tr("file to write (default: the first model's name with .html)"),
     )
     add_shape(parser)
     parser.add_argument(
-        "--input", metavar="FILE", help="an image, .npy or .npz file (default: random data)"
+        "--input", metavar="FILE", help=tr("an image, .npy or .npz file (default: random data)")
     )
     parser.add_argument(
         "--backends",
         default="",
         metavar="A,B",
-        help="backends to profile (default: this CPU and OpenCL, where available)",
+        help=tr("backends to profile (default: this CPU and OpenCL, where available)"),
     )
     parser.add_argument(
         "--runs",
         type=at_least(1),
         default=20,
         metavar="N",
-        help="number of timed runs (default: 20)",
+        help=tr("number of timed runs (default: 20)"),
     )
     parser.add_argument(
         "--compare",
         default="",
         metavar="A,B",
-        help="backends to compare (default: the profiled ones, or the reference)",
+        help=tr("backends to compare (default: the profiled ones, or the reference)"),
     )
     parser.add_argument(
-        "--calibration", metavar="DIR|NPZ", help="also quantize, with these samples"
+        "--calibration", metavar="DIR|NPZ", help=tr("also quantize, with these samples")
     )
 
 
@@ -65,7 +67,7 @@ def _call(args: argparse.Namespace) -> Written:
         from ..report import write_report
     except ImportError as error:
         raise LiteError(
-            f"the report needs {error.name}, which is not installed",
+            tr("the report needs {error}, which is not installed", error=error.name),
             command="pip install 'lite-workbench[report]'",
         ) from None
     sessions = [_measured(model, args) for model in args.models]
@@ -106,7 +108,13 @@ def _backends(wanted: str, session: Session) -> list[str]:
 
 
 def _show(result: Written, args: argparse.Namespace) -> str:
-    lines = [f"wrote {result.path} ({number(result.path.stat().st_size, 'B')})"]
+    lines = [
+        tr(
+            "wrote {path} ({size})",
+            path=result.path,
+            size=number(result.path.stat().st_size, "B"),
+        )
+    ]
     for session in result.sessions:
         for backend, profile in session.profiles.items():
             lines.append(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.files import writing
+from lite_messages import tr
 
 from ..adapter import OVERLAP, THRESHOLD, Adapter
 from ..answers import TOP, Answer, answer_of, read_labels
@@ -92,12 +93,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_backend(parser)
     add_device(parser)
     parser.add_argument(
-        "--tune", action="store_true", help="measure the available backends and use the fastest"
+        "--tune", action="store_true", help=tr("measure the available backends and use the fastest")
     )
     parser.add_argument(
-        "--output", metavar="FILE.npz", help="write the outputs, and the values of --tap"
+        "--output", metavar="FILE.npz", help=tr("write the outputs, and the values of --tap")
     )
-    parser.add_argument("--labels", metavar="FILE", help="class labels, one per line")
+    parser.add_argument("--labels", metavar="FILE", help=tr("class labels, one per line"))
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
@@ -105,29 +106,39 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         default=TOP,
         metavar="N",
-        help=f"number of classes to show (default: {TOP})",
+        help=tr("number of classes to show (default: {top})", top=TOP),
     )
     parser.add_argument(
-        "--threshold", type=share, metavar="S",
-        help=f"smallest score of a detection (default: the model's adapter's, or {THRESHOLD:g})",
-    )  # fmt: skip
+        "--threshold",
+        type=share,
+        metavar="S",
+        help=tr(
+            "smallest score of a detection (default: the model's adapter's, or {threshold:g})",
+            threshold=THRESHOLD,
+        ),
+    )
     parser.add_argument(
-        "--overlap", type=share, metavar="S",
-        help="IoU threshold of non-maximum suppression (default: the model's adapter's, or "
-        f"{OVERLAP:g})",
-    )  # fmt: skip
+        "--overlap",
+        type=share,
+        metavar="S",
+        help=tr(
+            "IoU threshold of non-maximum suppression (default: the model's "
+            "adapter's, or {overlap:g})",
+            overlap=OVERLAP,
+        ),
+    )
     parser.add_argument(
         "--tap",
         action="append",
         default=[],
         metavar="NAME",
-        help="also keep this intermediate value; repeatable",
+        help=tr("also keep this intermediate value; repeatable"),
     )
     parser.add_argument(
-        "--tap-stats", action="store_true", help="show statistics of the values of --tap"
+        "--tap-stats", action="store_true", help=tr("show statistics of the values of --tap")
     )
     parser.add_argument(
-        "-v", "--verbose", action="store_true", help="explain the choice of the backend"
+        "-v", "--verbose", action="store_true", help=tr("explain the choice of the backend")
     )
 
 
@@ -147,7 +158,9 @@ def _call(args: argparse.Namespace) -> RunResult:
     if not args.tune:  # before the inputs' types are read: a file's own program needs no graph
         predictor = Predictor(model, args.backend, device=find_device(args.device), **options)
     elif args.backend != "auto" or args.device != "local":
-        raise UsageError("--tune chooses the backend", fix="leave out --backend and --device")
+        raise UsageError(
+            tr("--tune chooses the backend"), fix=tr("leave out --backend and --device")
+        )
     names = predictor.input_names if predictor else ()
     feeds = read_feeds(model, args.input, names) if args.input else random_feeds(model.graph)
     if predictor is None:
@@ -209,7 +222,7 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     from lite_engine.runtime.shares import sentence
 
     ran = sentence(result.shares, result.backend)
-    head = f"{result.model} on {result.backend}: {ran}"
+    head = tr("{model} on {backend}: {ran}", model=result.model, backend=result.backend, ran=ran)
     lines = [f"{result.explanation}\n{ran}" if args.verbose else head]
     shown = {**result.outputs, **(result.taps if args.tap_stats else {})}
     rows = []
@@ -219,19 +232,23 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
         rows.append(
             [
                 name,
-                f"{s['dtype']} {'×'.join(map(str, s['shape'])) or 'scalar'}",
+                f"{s['dtype']} {'×'.join(map(str, s['shape'])) or tr('scalar')}",
                 *number,
                 s.get("not_finite", "–"),
             ]
         )
     lines.append(
-        table(["value", "type", "min", "max", "mean", "not finite"], rows, right=(2, 3, 4, 5))
+        table(
+            [tr("value"), tr("type"), tr("min"), tr("max"), tr("mean"), tr("not finite")],
+            rows,
+            right=(2, 3, 4, 5),
+        )
     )
     if result.answer.text:
         lines += ["", _said(result)]
-    lines += [f"note: {note}" for note in (result.answer.note, result.note) if note]
+    lines += [tr("note: {note}", note=note) for note in (result.answer.note, result.note) if note]
     if args.output:
-        lines.append(f"wrote {args.output}")
+        lines.append(tr("wrote {path}", path=args.output))
     return "\n".join(lines)
 
 
@@ -240,15 +257,19 @@ def _said(result: RunResult) -> str:
     said = result.answer
     if said.kind == "top":
         rows = [[i, n, f"{s:.4f}"] for i, n, s in result.top]
-        return table(["#", "label", "score"], rows, right=(0, 2))
+        return table(["#", tr("label"), tr("score")], rows, right=(0, 2))
     if said.kind == "boxes":
         rows = [[b["label"], f"{b['score']:.3f}", *_corners(b, result.picture)] for b in said.items]
         unit = " (px)" if result.picture else ""
-        heads = ["label", "score", *(f"{k}{unit}" for k in ("x0", "y0", "x1", "y1"))]
+        heads = [tr("label"), tr("score"), *(f"{k}{unit}" for k in ("x0", "y0", "x1", "y1"))]
         return said.text + ("\n" + table(heads, rows, right=(1, 2, 3, 4, 5)) if rows else "")
     if said.kind == "values":
-        return table(["class", "share"], [[i["label"], i["text"]] for i in said.items])
-    return f"text: {said.text} (mean confidence {said.confidence or 0:.3f})"
+        return table([tr("class"), tr("share")], [[i["label"], i["text"]] for i in said.items])
+    return tr(
+        "text: {text} (mean confidence {confidence:.3f})",
+        text=said.text,
+        confidence=said.confidence or 0,
+    )
 
 
 def _corners(box: dict[str, Any], picture: tuple[int, int] | None) -> list[str]:

@@ -6,7 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..words import plural
+from lite_messages import tr, trn
+
 from ._base import Command, at_least, percent
 from ._table import clip, table
 
@@ -39,19 +40,25 @@ class Shown:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", "diff", "tag"))
-    parser.add_argument("names", nargs="*", metavar="RUN", help="the number of a run, or its tag")
-    parser.add_argument("--model", metavar="NAME", help="only runs of this model")
     parser.add_argument(
-        "--fail-above", type=percent, metavar="P",
-        help="with diff: exit with 1 when the second run takes more than P %% longer (emulated: "
-        "executes more than P %% more instructions)",
-    )  # fmt: skip
+        "names", nargs="*", metavar="RUN", help=tr("the number of a run, or its tag")
+    )
+    parser.add_argument("--model", metavar="NAME", help=tr("only runs of this model"))
+    parser.add_argument(
+        "--fail-above",
+        type=percent,
+        metavar="P",
+        help=tr(
+            "with diff: exit with 1 when the second run takes more than P %% longer "
+            "(emulated: executes more than P %% more instructions)"
+        ),
+    )
     parser.add_argument(
         "--limit",
         type=at_least(1),
         default=50,
         metavar="N",
-        help="number of runs to list, newest first (default: 50)",
+        help=tr("number of runs to list, newest first (default: 50)"),
     )
 
 
@@ -62,11 +69,19 @@ def _call(args: argparse.Namespace) -> Listed | Shown | ProfileChange:
 
     needs = {"list": 0, "show": 1, "diff": 2, "tag": 2}[args.verb]
     if len(args.names) != needs:
-        what = {0: "no names", 1: "one run", 2: "two names"}[needs]
+        what = {0: tr("no names"), 1: tr("one run"), 2: tr("two names")}[needs]
         example = {"list": "", "show": " 12", "diff": " 12 15", "tag": " 12 before"}[args.verb]
-        raise UsageError(f"`lite runs {args.verb}{example}` takes {what}, got {len(args.names)}")
+        raise UsageError(
+            tr(
+                "`lite runs {verb}{example}` takes {what}, got {count}",
+                verb=args.verb,
+                example=example,
+                what=what,
+                count=len(args.names),
+            )
+        )
     if args.fail_above is not None and args.verb != "diff":
-        raise UsageError("--fail-above needs two runs: `lite runs diff 12 15 --fail-above 5`")
+        raise UsageError(tr("--fail-above needs two runs: `lite runs diff 12 15 --fail-above 5`"))
     history = History()
     if args.verb == "list":
         return Listed(history.list(args.model, args.limit))
@@ -87,8 +102,12 @@ def _show(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> s
     if args.fail_above is None:
         return diff_text(result)
     grown = result.growth_percent
-    verdict = "over" if grown > args.fail_above else "within"
-    judged = f"{grown:+.1f} %: {verdict} the limit of {args.fail_above:g} %"
+    limit = args.fail_above
+    judged = (
+        tr("{grown:+.1f} %: over the limit of {limit:g} %", grown=grown, limit=limit)
+        if grown > limit
+        else tr("{grown:+.1f} %: within the limit of {limit:g} %", grown=grown, limit=limit)
+    )
     return f"{diff_text(result)}\n{judged}"
 
 
@@ -105,8 +124,18 @@ def _list(runs: list[Run]) -> str:
         for r in runs
     ]  # fmt: skip
     if not rows:
-        return "no runs are saved yet; `lite profile MODEL` saves one"
-    head = ["run", "when", "model", "backend", "precision", "threads", "device", "ms", "tag"]
+        return tr("no runs are saved yet; `lite profile MODEL` saves one")
+    head = [
+        tr("run"),
+        tr("when"),
+        tr("model"),
+        tr("backend"),
+        tr("precision"),
+        tr("threads"),
+        tr("device"),
+        "ms",
+        tr("tag"),
+    ]
     return table(head, rows, right=(0, 5, 7))
 
 
@@ -117,13 +146,23 @@ def _profile(run: Run, profile: Profile) -> str:
         [x.index, clip(x.name, 40), x.op, f"{x.median_ms:.3f}", f"{100 * x.share:.1f}", x.kernel]
         for x in profile.slowest(20)
     ]
-    head = ["#", "layer", "op", "ms", "%", "kernel"]
+    head = ["#", tr("layer"), "op", "ms", "%", tr("kernel")]
     tag = f" [{run.tag}]" if run.tag else ""
     return "\n".join(
         [
-            f"run {run.id}{tag}: {run.model} on {run.backend} ({run.precision}, "
-            f"{plural(run.threads, 'thread')}, {run.machine}), {run.when}: "
-            f"median {run.median_ms:.3f} ms; slowest layers",
+            tr(
+                "run {id}{tag}: {model} on {backend} ({precision}, {threads}, "
+                "{machine}), {when}: median {median_ms:.3f} ms; slowest layers",
+                id=run.id,
+                tag=tag,
+                model=run.model,
+                backend=run.backend,
+                precision=run.precision,
+                threads=trn("{n} thread", "{n} threads", run.threads),
+                machine=run.machine,
+                when=run.when,
+                median_ms=run.median_ms,
+            ),
             *([said] if (said := sentence(profile.shares, profile.backend)) else []),
             table(head, rows, right=(0, 3, 4)),
         ]
@@ -142,10 +181,19 @@ def diff_text(change: ProfileChange) -> str:
     rest = change.changes[20:]
     if rest:
         delta = sum(c.delta_ns for c in rest)
-        rows.append(["", f"{len(rest)} smaller changes", "", f"{delta / 1e6:+.6f}", "", ""])
+        rows.append(
+            [
+                "",
+                tr("{smaller} smaller changes", smaller=len(rest)),
+                "",
+                f"{delta / 1e6:+.6f}",
+                "",
+                "",
+            ]
+        )
     rows.append(["", change.candidate, "", "", f"{change.after_ns / 1e6:.6f}", ""])
-    head = ["", "layers", "ms", "change ms", "total ms", "kernels"]
-    told = [f"warning: {w}" for w in change.warnings]
+    head = ["", tr("layers"), "ms", tr("change ms"), tr("total ms"), tr("kernels")]
+    told = [tr("warning: {warning}", warning=w) for w in change.warnings]
     return "\n".join([table(head, rows, right=(2, 3, 4)), *told])
 
 
@@ -159,10 +207,12 @@ def _counts_text(change: ProfileChange, totals: tuple[int, int]) -> str:
                      clip(" / ".join(c.kernels), 60)])  # fmt: skip
     if layers[20:]:
         delta = sum(new - old for _, old, new in layers[20:])
-        rows.append(["", f"{len(layers) - 20} smaller changes", f"{delta:+,}", "", ""])
+        rows.append(
+            ["", tr("{smaller} smaller changes", smaller=len(layers) - 20), f"{delta:+,}", "", ""]
+        )
     rows.append(["", change.candidate, "", f"{totals[1]:,}", ""])
-    head = ["", "layers", "change", "executed instructions", "kernels"]
-    told = [f"warning: {w}" for w in change.warnings]
+    head = ["", tr("layers"), tr("change"), tr("executed instructions"), tr("kernels")]
+    told = [tr("warning: {warning}", warning=w) for w in change.warnings]
     return "\n".join([table(head, rows, right=(2, 3)), *told])
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
+from lite_messages import tr, trn
 
-from ..words import plural
 from ._base import EFFORTS, Command, add_shape, load_model
 from ._table import table
 
@@ -37,24 +37,28 @@ def _data(measured: Measured) -> dict[str, Any]:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a model file or folder")
+    parser.add_argument("model", nargs="?", metavar="MODEL", help=tr("a model file or folder"))
     parser.add_argument(
-        "--params", metavar="FILE", help="the weights file, for formats with two files"
+        "--params", metavar="FILE", help=tr("the weights file, for formats with two files")
     )
     add_shape(parser)
     parser.add_argument(
         "--effort",
         choices=EFFORTS,
         default="normal",
-        help="how many variants of a layer are tried (default: normal)",
+        help=tr("how many variants of a layer are tried (default: normal)"),
     )
     parser.add_argument(
-        "--precision", choices=("fp32", "fp16"), help="precision to tune (default: as in the file)"
+        "--precision",
+        choices=("fp32", "fp16"),
+        help=tr("precision to tune (default: as in the file)"),
     )
     parser.add_argument(
-        "--import", dest="report", metavar="REPORT",
-        help="use the results of `lite doctor --field-report` from the same device and driver",
-    )  # fmt: skip
+        "--import",
+        dest="report",
+        metavar="REPORT",
+        help=tr("use the results of `lite doctor --field-report` from the same device and driver"),
+    )
 
 
 def _call(args: argparse.Namespace) -> Tuning | Adopted:
@@ -63,7 +67,7 @@ def _call(args: argparse.Namespace) -> Tuning | Adopted:
     from lite_engine.runtime.tune import tune
 
     if bool(args.model) == bool(args.report):
-        raise UsageError("expected either MODEL or --import REPORT (see `lite tune --help`)")
+        raise UsageError(tr("expected either MODEL or --import REPORT (see `lite tune --help`)"))
     if args.report:
         return doctor.adopt(doctor.read(Path(args.report)))
     predictor = Predictor(load_model(args), "opencl", precision=args.precision)
@@ -74,12 +78,24 @@ def _call(args: argparse.Namespace) -> Tuning | Adopted:
 def _show(result: Tuning | Adopted, args: argparse.Namespace) -> str:
     if isinstance(result, Tuning):
         return _show_measured(result)
-    lines = [f"{f.kernel} ({f.variant or 'only variant'}) is no longer used: {f.detail}"
-             for f in result.failures]  # fmt: skip
+    lines = [
+        tr(
+            "{kernel} ({variant}) is no longer used: {detail}",
+            kernel=f.kernel,
+            variant=f.variant or tr("only variant"),
+            detail=f.detail,
+        )
+        for f in result.failures
+    ]
     lines += [f"{size}: {way}" for size, way in result.tuning.items()]
     lines.append(
-        f"{result.device}: imported {plural(len(result.failures), 'failed variant')} and "
-        f"{plural(len(result.tuning), 'measured size')}; {result.known} known already"
+        tr(
+            "{device}: imported {variants} and {sizes}; {known} known already",
+            device=result.device,
+            variants=trn("{n} failed variant", "{n} failed variants", len(result.failures)),
+            sizes=trn("{n} measured size", "{n} measured sizes", len(result.tuning)),
+            known=result.known,
+        )
     )
     return "\n".join(lines)
 
@@ -90,11 +106,18 @@ def _show_measured(result: Tuning) -> str:
         [m.layer, m.before, m.way, f"{m.seconds[m.before] / m.seconds[m.way]:.2f}x", len(m.seconds)]
         for m in changed
     ]
-    lines = [table(["layer", "before", "now", "faster", "tried"], rows, right=(3, 4))]
+    lines = [
+        table([tr("layer"), tr("before"), tr("now"), tr("faster"), tr("tried")], rows, right=(3, 4))
+    ]
     lines = lines if rows else []
     lines.append(
-        f"{plural(len(result.measured), 'size')} of layers measured, {len(changed)} changed; "
-        f"{result.known} known already. Saved for all models on this device and driver."
+        tr(
+            "{sizes} of layers measured, {changed} changed; {known} known already. "
+            "Saved for all models on this device and driver.",
+            sizes=trn("{n} size", "{n} sizes", len(result.measured)),
+            changed=len(changed),
+            known=result.known,
+        )
     )
     return "\n".join(lines)
 

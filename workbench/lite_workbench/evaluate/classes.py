@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -28,9 +29,14 @@ def class_numbers(dataset: Dataset, labels: Sequence[str], classes: int | None) 
         number = numbers.get(sample.label, sample.label)
         if classes is not None and not 0 <= number < classes:
             raise UsageError(
-                f"label {number}, but the model has {classes} classes, counted from 0",
-                where=sample.name, fix="pass --label-offset, like --label-offset -1",
-            )  # fmt: skip
+                tr(
+                    "label {number}, but the model has {classes} classes, counted from 0",
+                    number=number,
+                    classes=classes,
+                ),
+                where=sample.name,
+                fix=tr("pass --label-offset, like --label-offset -1"),
+            )
     return numbers
 
 
@@ -48,10 +54,19 @@ def _named(names: Sequence[str], labels: Sequence[str], classes: int | None) -> 
         return {i: i for i in range(len(names))}
     missing = [n for i, n in enumerate(names) if i not in found]
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-    has = f"{len(labels)} labels" if labels else f"no labels and {classes or 'unknown'} classes"
+    has = (
+        f"{len(labels)} labels"
+        if labels
+        else tr("no labels and {classes} classes", classes=classes or "unknown")
+    )
     raise UsageError(
-        f"the model has no class {', '.join(map(repr, missing[:3]))}{more} ({has})",
-        fix="name the classes of the data set as in the model's labels, or pass --labels FILE",
+        tr(
+            "the model has no class {missing}{more} ({has})",
+            missing=", ".join(map(repr, missing[:3])),
+            more=more,
+            has=has,
+        ),
+        fix=tr("name the classes of the data set as in the model's labels, or pass --labels FILE"),
     )
 
 

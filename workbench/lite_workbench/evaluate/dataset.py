@@ -7,15 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 #: What can be evaluated, and what the label of a sample is.
 TASKS = {
-    "classification": "a number of `classes`, or of the model's own classes where there are none",
-    "detection": "a tuple of `Box`",
-    "segmentation": "the file of a mask: class numbers, 255 where it does not count",
-    "text": "the text",
-    "regions": "a tuple of `Box`: where text is",
-    "image": "the file of the image that should come out",
+    "classification": tr(
+        "a number of `classes`, or of the model's own classes where there are none"
+    ),
+    "detection": tr("a tuple of `Box`"),
+    "segmentation": tr("the file of a mask: class numbers, 255 where it does not count"),
+    "text": tr("the text"),
+    "regions": tr("a tuple of `Box`: where text is"),
+    "image": tr("the file of the image that should come out"),
 }
 
 
@@ -61,6 +64,6 @@ class Dataset:
     def shifted(self, offset: int) -> Dataset:
         """The class numbers of labels plus `offset`. Raises UsageError for labels with names."""
         if self.task != "classification" or self.classes:
-            raise UsageError("--label-offset needs labels that are class numbers")
+            raise UsageError(tr("--label-offset needs labels that are class numbers"))
         moved = [replace(s, label=s.label + offset) for s in self.samples]
         return replace(self, samples=moved)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from lite_messages import tr
+
 from .results import Change, SampleRow, SideResult
 
 ROWS = 20
@@ -20,7 +22,11 @@ def page(
 ) -> str:
     """The metrics, the changes, and the first samples of `rows`."""
     metrics = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in sides]
-    said = [*notes, *(c.sentence for c in changes), *(f"left out: {e}" for e in errors[:ROWS])]
+    said = [
+        *notes,
+        *(c.sentence for c in changes),
+        *(tr("left out: {e}", e=e) for e in errors[:ROWS]),
+    ]
     return "".join(
         [
             f"<b>{html.escape(title)}</b>",

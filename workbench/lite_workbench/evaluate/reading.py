@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from lite_engine.errors import UsageError, reason_of
 from lite_engine.preprocess import is_image
+from lite_messages import tr
 
 #: Annotations of COCO's 118,287 training images take 450 MB, those of a validation set 20 MB.
 MAX_BYTES = 256 << 20
@@ -21,13 +22,18 @@ def read_text(path: Path) -> str:
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise UsageError(
-                f"expected at most {MAX_BYTES >> 20} MiB of annotations, found {size >> 20} MiB",
-                where=path, fix="split the data set",
-            )  # fmt: skip
+                tr(
+                    "expected at most {max_bytes} MiB of annotations, found {size} MiB",
+                    max_bytes=MAX_BYTES >> 20,
+                    size=size >> 20,
+                ),
+                where=path,
+                fix=tr("split the data set"),
+            )
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"not a UTF-8 text that can be read ({reason_of(error)})", where=path
+            tr("not a UTF-8 text that can be read ({reason})", reason=reason_of(error)), where=path
         ) from None
 
 
@@ -44,8 +50,8 @@ def inside(folder: Path, name: str, where: object) -> Path:
     absolute = posix.is_absolute() or windows.drive or windows.root
     if "\0" in name or not name.strip() or absolute or ".." in windows.parts:
         raise UsageError(
-            f"{name!r} is outside of {folder}", where=where,
-            fix="name files relative to the folder of the images, without `..`",
+            tr("{name!r} is outside of {folder}", name=name, folder=folder), where=where,
+            fix=tr("name files relative to the folder of the images, without `..`"),
         )  # fmt: skip
     return folder / name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from lite_messages import tr
 
 from .tasks._base import ClassResult
 
@@ -76,7 +77,14 @@ class Change:
         margin = readable(name, (self.high - self.low) / 2)
         unit = "points" if _unit(name) == " %" else _unit(name).strip()
         if self.difference == 0:
-            said = f"{self.candidate} has the same {name} as {self.baseline} (± {margin} {unit})"
+            said = tr(
+                "{candidate} has the same {name} as {baseline} (± {margin} {unit})",
+                candidate=self.candidate,
+                name=name,
+                baseline=self.baseline,
+                margin=margin,
+                unit=unit,
+            )
         else:
             word = "loses" if (self.difference < 0) == self.higher_is_better else "gains"
             size = readable(name, abs(self.difference))
@@ -84,10 +92,18 @@ class Change:
                 f"{self.candidate} {word} {size} ± {margin} {unit} of {name} against "
                 f"{self.baseline}"
             )
-        verdict = "a real difference" if self.significant else "within what chance explains"
-        return (
-            f"{said} {on}: {verdict} ({self.test} p = {self.p_value:.2g}); {self.changed} "
-            f"predictions changed, {self.improved} better, {self.worsened} worse"
+        verdict = tr("a real difference") if self.significant else tr("within what chance explains")
+        return tr(
+            "{said} {on}: {verdict} ({test} p = {p_value:.2g}); {changed} "
+            "predictions changed, {improved} better, {worsened} worse",
+            said=said,
+            on=on,
+            verdict=verdict,
+            test=self.test,
+            p_value=self.p_value,
+            changed=self.changed,
+            improved=self.improved,
+            worsened=self.worsened,
         )
 
 

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
+from lite_messages import tr
 
 from ..adapter import Adapter
 from ..answers import answer_of
@@ -113,7 +114,7 @@ def check_packages() -> None:
     for name in ("sklearn", "scipy", "pycocotools", "rapidfuzz", "skimage"):
         if find_spec(name) is None:
             raise LiteError(
-                f"evaluating needs the package {name}, which is not installed",
+                tr("evaluating needs the package {name}, which is not installed", name=name),
                 command="pip install 'lite-workbench[evaluate]'",
             )
 
@@ -141,7 +142,12 @@ def collect(
     if not good:
         first = unreadable[0]
         raise UsageError(
-            f"no sample of {len(found)} can be read (the first: {first.error})", where=dataset.name
+            tr(
+                "no sample of {count} can be read (the first: {error})",
+                count=len(found),
+                error=first.error,
+            ),
+            where=dataset.name,
         )
     samples = [sample for sample, _ in good]
     outcomes = [[row[i] for _, row in good] for i in range(len(sides))]

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import lite_widgets
 from lite_engine.runtime import strict_json
+from lite_messages import tr
 from lite_widgets import TopBar
 from lite_widgets._base import LiteWidget, bundled
 
@@ -116,7 +117,8 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         f'<link rel="icon" href="data:,"><title>{html.escape(title)}</title>\n'
         f"<style>{made.styles()}</style></head>\n<body>\n"
         f"<header><h1>{html.escape(title)}</h1><p>{html.escape(subtitle)}</p>"
-        '<button type="button" id="theme" aria-label="Light or dark">◐</button></header>\n'
+        f'<button type="button" id="theme" aria-label="{html.escape(tr("Light or dark"))}">◐'
+        "</button></header>\n"
         f"<nav>{''.join(links)}</nav>\n<main>{''.join(bodies)}</main>\n"
         f"{made.scripts()}\n</body></html>\n"
     )

@@ -10,6 +10,7 @@ from typing import Any
 from lite_engine.history.changes import changes
 from lite_engine.profile import Profile
 from lite_engine.profile.advice import Advice
+from lite_messages import tr, trn
 from lite_widgets import (
     CopiesTable,
     DataTable,
@@ -33,7 +34,7 @@ from lite_widgets import (
 
 from .. import views
 from ..state import SessionState, comparisons
-from ..words import listed, milliseconds, number, plural
+from ..words import listed, milliseconds, number
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -59,7 +60,9 @@ def environment_section() -> Section:
     from lite_engine.profile.environment import environment
 
     facts = [[key.replace("_", " "), str(value)] for key, value in environment().items()]
-    return Section("environment", "Environment", "", [FactsCard(title="This machine", facts=facts)])
+    return Section(
+        "environment", tr("Environment"), "", [FactsCard(title=tr("This machine"), facts=facts)]
+    )
 
 
 # ---- model and conversion
@@ -67,16 +70,20 @@ def environment_section() -> Section:
 
 def _model(session: SessionState, prefix: str) -> Iterator[Section]:
     info = session.info
-    ports = [[f"input `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.inputs]
-    ports += [[f"output `{p['name']}`", f"{p['dtype']} {p['text']}"] for p in info.outputs]
+    ports = [
+        [tr("input `{name}`", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.inputs
+    ]
+    ports += [
+        [tr("output `{name}`", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
+    ]
     big = [
-        ["layers", str(len(info.layers)), "", "as in the file"],
+        ["layers", str(len(info.layers)), "", tr("as in the file")],
         ["parameters", *number(info.params).partition(" ")[::2], ""],
         ["cost", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
     ]
-    facts = FactsCard(title=info.name, big=big, facts=[["Format", info.format], *ports])
-    types = TypeSummary(profile=views.work_data(info), columns="cost", title="Cost by operator")
-    support = DataTable(title="Operator support by target", **views.support_data(info))
+    facts = FactsCard(title=info.name, big=big, facts=[[tr("Format"), info.format], *ports])
+    types = TypeSummary(profile=views.work_data(info), columns="cost", title=tr("Cost by operator"))
+    support = DataTable(title=tr("Operator support by target"), **views.support_data(info))
     hints = " ".join(f"{h}." for h in info.hints)
     yield Section(
         f"{prefix}model", "Model", hints,
@@ -93,32 +100,42 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
             for e in entries
         ]
         journal = DataTable(
-            title="Graph rewrites",
-            note=f"{len(done)} rewrites, {len(rows) - len(done)} refusals",
+            title=tr("Graph rewrites"),
+            note=tr(
+                "{rewrites} rewrites, {refusals} refusals",
+                rewrites=len(done),
+                refusals=len(rows) - len(done),
+            ),
             columns=[
-                {"id": "rule", "head": "Pass", "kind": "code"},
-                {"id": "what", "head": "Action"},
-                {"id": "nodes", "head": "Layers", "kind": "wrap"},
-                {"id": "why", "head": "Reason", "kind": "wrap"},
+                {"id": "rule", "head": tr("Pass"), "kind": "code"},
+                {"id": "what", "head": tr("Action")},
+                {"id": "nodes", "head": tr("Layers"), "kind": "wrap"},
+                {"id": "why", "head": tr("Reason"), "kind": "wrap"},
             ],
             rows=rows,
             height=460,
         )
         graph = GraphView(
-            title=f"Optimized ({version})",
+            title=tr("Optimized ({version})", version=version),
             graph=views.graph_data(model.graph),
             source_graph=None if session.graph is model.graph else views.graph_data(session.graph),
             height=460,
         )
-        targets = (
-            ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets) or "any target"
+        targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets) or tr(
+            "any target"
         )
         name = "" if version == session.base else f" ({version})"
         yield Section(
-            f"{prefix}conversion-{version}", f"Conversion{name}",
-            f"{len(session.graph.nodes)} layers became {len(model.graph.nodes)}, for {targets}.",
+            f"{prefix}conversion-{version}",
+            tr("Conversion{name}", name=name),
+            tr(
+                "{layers} layers became {count}, for {targets}.",
+                layers=len(session.graph.nodes),
+                count=len(model.graph.nodes),
+                targets=targets,
+            ),
             [columns(graph, journal, kind="half")],
-        )  # fmt: skip
+        )
 
 
 # ---- where the time goes
@@ -151,14 +168,16 @@ def _profiles(session: SessionState, prefix: str) -> Iterator[Section]:
             height=496,
         )
         copies = sum(1 for row in data["layers"] if row.get("copy"))
-        tabs.badge("Copies", str(copies) if copies else "")
+        tabs.badge(tr("Copies"), str(copies) if copies else "")
         chart = LatencyChart(**shared, baseline=baseline, roof=roof)
         left = GraphView(**shared, graph=graph, baseline=baseline)
         advice = _advice(session.advice.get(backend, []))
         yield Section(
-            f"{prefix}time-{backend}", f"Where the time goes: {backend}", _sentence(profile),
+            f"{prefix}time-{backend}",
+            tr("Where the time goes: {backend}", backend=backend),
+            _sentence(profile),
             [TimingLine(**shared), chart, columns(left, tabs, kind="graph"), inspector, *advice],
-        )  # fmt: skip
+        )
 
 
 def _advice(found: list[Advice]) -> list[DataTable]:
@@ -169,42 +188,50 @@ def _advice(found: list[Advice]) -> list[DataTable]:
         for a in found
     ]  # fmt: skip
     columns_ = [
-        {"id": "evidence", "head": "Observation", "kind": "wrap"},
-        {"id": "advice", "head": "Advice", "kind": "wrap"},
-        {"id": "gain", "head": "Possible gain, ms", "kind": "number"},
-        {"id": "try", "head": "Try", "kind": "code"},
+        {"id": "evidence", "head": tr("Observation"), "kind": "wrap"},
+        {"id": "advice", "head": tr("Advice"), "kind": "wrap"},
+        {"id": "gain", "head": tr("Possible gain, ms"), "kind": "number"},
+        {"id": "try", "head": tr("Try"), "kind": "code"},
     ]
-    return [DataTable(title="Advice", columns=columns_, rows=rows)] if rows else []
+    return [DataTable(title=tr("Advice"), columns=columns_, rows=rows)] if rows else []
 
 
 def _sentence(profile: Profile) -> str:
     total = profile.total_ms
-    said = f"{profile.precision}, {plural(profile.threads, 'thread')}: "
+    said = tr(
+        "{precision}, {threads}: ",
+        precision=profile.precision,
+        threads=trn("{n} thread", "{n} threads", profile.threads),
+    )
     if profile.times_meaningful:
-        said += (
-            f"median {milliseconds(total['median'])} over {plural(profile.runs, 'run')}, "
-            f"90 % within {milliseconds(total['p90'])}; first run "
-            f"{milliseconds(profile.first_run_ms)}."
+        said += tr(
+            "median {milliseconds} over {runs}, 90 % within {within}; first run {run}.",
+            milliseconds=milliseconds(total["median"]),
+            runs=trn("{n} run", "{n} runs", profile.runs),
+            within=milliseconds(total["p90"]),
+            run=milliseconds(profile.first_run_ms),
         )
     elif counts := profile.instructions:
-        said += (
-            f"{views.total_text(profile)} per run, {number(counts['first_result'])} from the "
-            "start of the runner to the first result."
+        said += tr(
+            "{total} per run, {first} from the start of the runner to the first result.",
+            total=views.total_text(profile),
+            first=number(counts["first_result"]),
         )
     else:
-        said += "instructions are only counted with one thread."
+        said += tr("instructions are only counted with one thread.")
     peak = (profile.memory_map.get("peak") or {}).get("text")
-    return f"{said} Memory: {peak}." if peak else said
+    return tr("{said} Memory: {peak}.", said=said, peak=peak) if peak else said
 
 
 def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
     real = [p for p in session.profiles.values() if p.times_meaningful]
     for before, after in pairwise(real):
         yield Section(
-            f"{prefix}change-{after.backend}", f"From {before.backend} to {after.backend}",
-            "Layers that became faster or slower; the bars add up to the difference.",
+            f"{prefix}change-{after.backend}",
+            tr("From {a} to {b}", a=before.backend, b=after.backend),
+            tr("Layers that became faster or slower; the bars add up to the difference."),
             [Waterfall(change=changes(before, after))],
-        )  # fmt: skip
+        )
 
 
 # ---- which layer is wrong
@@ -225,7 +252,7 @@ def _comparisons(session: SessionState, prefix: str) -> Iterator[Section]:
         pane = _evidence(session, a, b, data, link)
         table = LayerTable(comparison=data, link=link, tolerance=tolerance)
         yield Section(
-            f"{prefix}compare-{a}-{b}", f"Do {a} and {b} agree?",
+            f"{prefix}compare-{a}-{b}", tr("Do {a} and {b} agree?", a=a, b=b),
             f"{comparison.verdict}.",
             [strip, columns(graph, pane or table, kind="graph"), *([table] if pane else [])],
         )  # fmt: skip
@@ -279,7 +306,7 @@ def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
         return
     verdict = made.verdict
     facts = FactsCard(
-        title="Accuracy against the float model",
+        title=tr("Accuracy against the float model"),
         facts=[[k.replace("_", " "), f"{v:.4g}" if isinstance(v, float) else str(v)]
                for k, v in vars(verdict).items() if isinstance(v, (int, float, str, bool))],
     )  # fmt: skip
@@ -287,13 +314,15 @@ def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
     if made.points:
         trade = TradeOff(
             points=made.points, method=made.method, float_=made.float_point,
-            metric="same result as float",
+            metric=tr("same result as float"),
         )  # fmt: skip
         widgets = [columns(trade, facts, kind="wide")]
     if made.layers:
         widgets.append(SensitivityList(layers=made.layers, kept=made.kept))
-    kept = ", ".join(made.kept) or "none"
+    kept = ", ".join(made.kept) or tr("none")
     yield Section(
-        f"{prefix}quantization", "Quantization",
-        f"Method: {made.method}. Layers kept in float: {kept}.", widgets,
-    )  # fmt: skip
+        f"{prefix}quantization",
+        tr("Quantization"),
+        tr("Method: {method}. Layers kept in float: {kept}.", method=made.method, kept=kept),
+        widgets,
+    )

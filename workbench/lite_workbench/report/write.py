@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lite_engine import __version__
 from lite_engine.files import write_file
+from lite_messages import tr
 
 from ..state import SessionState
 from .page import Section, page
@@ -27,5 +28,7 @@ def write_report(sessions: Sequence[SessionState], path: str | Path) -> Path:
     parts.append(environment_section())
     names = ", ".join(s.path.name for s in sessions)
     when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-    text = page(names, f"Lite Workbench {__version__} · {when}", parts)
+    text = page(
+        names, tr("Lite Workbench {version__} · {when}", version__=__version__, when=when), parts
+    )
     return write_file(path, text)

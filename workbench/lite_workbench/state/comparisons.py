@@ -11,6 +11,7 @@ import numpy as np
 from lite_engine.compare import Side
 from lite_engine.errors import UsageError
 from lite_engine.runtime import Predictor
+from lite_messages import tr
 
 from ..names import BACKENDS
 from ._state import Pair, SessionState
@@ -25,7 +26,10 @@ def backend_and_version(state: SessionState, name: str) -> tuple[str, str | None
         version, backend = backend, "auto"
     if backend not in (*BACKENDS, "auto") or (version and version not in state.versions):
         sides = ", ".join([*BACKENDS, *state.versions])
-        raise UsageError(f"cannot compare {name!r}", fix=f"choose from {sides}, or VERSION@BACKEND")
+        raise UsageError(
+            tr("cannot compare {name!r}", name=name),
+            fix=tr("choose from {sides}, or VERSION@BACKEND", sides=sides),
+        )
     return backend, version or None
 
 

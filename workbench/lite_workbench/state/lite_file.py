@@ -20,6 +20,7 @@ from lite_engine.model_file import (
 from lite_engine.model_file.layers import PLACES
 from lite_engine.model_file.precision import is_quantised
 from lite_engine.runtime import host_target
+from lite_messages import tr
 
 from ..names import FLOAT, GIVEN, INT8
 from ._state import SessionState
@@ -93,7 +94,7 @@ def to_ship(state: SessionState, int8: Collection[str]) -> Model:
     if int8 and state.version != INT8:
         if INT8 not in state.versions:
             raise UsageError(
-                "there is no int8 version yet", fix="call session.quantize(images) first"
+                tr("there is no int8 version yet"), fix=tr("call session.quantize(images) first")
             )
         model = with_int8(model, state.versions[INT8].graph, list(int8))
     for target in model.targets:

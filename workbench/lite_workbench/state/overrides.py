@@ -13,6 +13,7 @@ from lite_engine.errors import UsageError
 from lite_engine.ir import Graph, Node
 from lite_engine.model_file import Model
 from lite_engine.quantize import Verdict, integer_nodes, judge, quantize_static
+from lite_messages import tr
 
 from ..names import BACKENDS, CUSTOM
 from ..quantizing import FastRun, model_from
@@ -43,9 +44,21 @@ def set_layers(
 ) -> None:
     """See `Session.override`. Raises UsageError, CalibrationError."""
     if backend not in (None, *BACKENDS):
-        raise UsageError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
+        raise UsageError(
+            tr(
+                "backend {backend!r} is not one of {backends}",
+                backend=backend,
+                backends=", ".join(BACKENDS),
+            )
+        )
     if precision not in (None, *PRECISIONS):
-        raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
+        raise UsageError(
+            tr(
+                "precision {precision!r} is not one of {precisions}",
+                precision=precision,
+                precisions=", ".join(PRECISIONS),
+            )
+        )
     names = float_layers(state, layers)
     # a float version has no integers to leave: "fp32" is then a word of the plan
     within = precision == "fp32" and state.is_base
@@ -93,7 +106,9 @@ def layer_of(graph: Graph, name: str) -> Node:
 
 def _no_layer(name: str) -> UsageError:
     return UsageError(
-        f"there is no layer {name!r}", fix="list them", command="lite info MODEL --layers"
+        tr("there is no layer {name!r}", name=name),
+        fix=tr("list them"),
+        command="lite info MODEL --layers",
     )
 
 
@@ -145,7 +160,7 @@ def requantize(
     """
     if state.quantization is None:
         raise UsageError(
-            "the model is not calibrated yet", fix="call session.quantize(images) first"
+            tr("the model is not calibrated yet"), fix=tr("call session.quantize(images) first")
         )
     made, home = state.quantization.made, base_model(state).graph
     parent, scheme = made.parent, made.options.scheme
@@ -164,8 +179,10 @@ def requantize(
     for layer in [k for k, v in precisions.items() if v == "int8"]:
         names = counterparts([layer], home, parent)
         if not chosen.intersection(names):
-            reason = next((why[n] for n in names if n in why), "it is fused into another layer")
-            raise UsageError(f"{layer} cannot compute in int8: {reason}")
+            reason = next((why[n] for n in names if n in why), tr("it is fused into another layer"))
+            raise UsageError(
+                tr("{layer} cannot compute in int8: {reason}", layer=layer, reason=reason)
+            )
     scheme = replace(scheme, keep_float=frozenset(kept))
     graph = quantize_static(parent, made.finished().ranges, scheme, biases=made.biases)
     verdict = judge(

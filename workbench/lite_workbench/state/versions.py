@@ -8,6 +8,7 @@ from lite_engine._deprecated import warn_renamed
 from lite_engine.errors import UsageError
 from lite_engine.model_file import Model, optimize
 from lite_engine.preprocess import Preprocess
+from lite_messages import tr
 
 from ..names import GIVEN
 from ._state import SessionState
@@ -60,11 +61,12 @@ def drop(state: SessionState, name: str, instead: str) -> None:
 def use(state: SessionState, version: str) -> None:
     """Chooses the version that runs, is profiled and exported. Raises UsageError."""
     if version == "as given":
-        warn_renamed('the version "as given"', f'"{GIVEN}"')
+        warn_renamed(tr('the version "as given"'), f'"{GIVEN}"')
         version = GIVEN
     if version not in state.versions:
         raise UsageError(
-            f"there is no version {version!r}", fix=f"choose from {', '.join(state.versions)}"
+            tr("there is no version {version!r}", version=version),
+            fix=tr("choose from {versions}", versions=", ".join(state.versions)),
         )
     state.version = version
     state.remember(f"session.use({version!r})")

@@ -10,6 +10,7 @@ from typing import Any
 import ipywidgets
 from lite_engine import settings
 from lite_engine.errors import LiteError
+from lite_messages import tr
 from lite_widgets import Notice, PicturedBox, Running, StepHeader
 from lite_widgets._base import LiteWidget
 
@@ -154,7 +155,9 @@ class Step(PicturedBox):
         if isinstance(error, OSError) and error.filename:
             self.tell("error", f"**{error.filename}**: {error.strerror}")
             return
-        self.tell("error", f"**{type(error).__name__}**: {error}", where=f"step {self.name}")
+        self.tell(
+            "error", f"**{type(error).__name__}**: {error}", where=tr("step {name}", name=self.name)
+        )
         if settings.get("LITE_DEBUG"):
             traceback.print_exception(error)
 
@@ -206,7 +209,12 @@ def button(
 
 def backend_options(session: Session, *names: str) -> list[list[str]]:
     """[[value, text, dot]] of a segment; `names` or the targets of the model."""
-    texts = {"opencl": "OpenCL", "arm": "arm (emulated)", "x86": "x86", "reference": "reference"}
+    texts = {
+        "opencl": "OpenCL",
+        "arm": tr("arm (emulated)"),
+        "x86": "x86",
+        "reference": "reference",
+    }
     from lite_engine.runtime import host_target
 
     if host_target() == "arm":

@@ -7,6 +7,7 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 from lite_engine.preprocess import PRESETS, Preprocess
+from lite_messages import tr
 
 from ..session import Session
 
@@ -14,7 +15,7 @@ from ..session import Session
 _PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
 _OWN = ["own", "custom"]  # that session.prepare was told
 #: How a picture of another shape meets the input's size.
-_FITS = [["stretch", "stretch"], ["crop", "center crop"], ["letterbox", "letterbox"]]
+_FITS = [["stretch", "stretch"], ["crop", tr("center crop")], ["letterbox", "letterbox"]]
 
 
 def choices(session: Session) -> list[dict[str, Any]]:
@@ -26,12 +27,12 @@ def choices(session: Session) -> list[dict[str, Any]]:
     now = chosen(session)
     own = [] if now["fit"] in dict(_FITS) else [[now["fit"], now["fit"]]]
     busy = bool(session.jobs)
-    fits = {"name": "fit", "label": "Resize", "options": [*_FITS, *own], "disabled": busy,
-            "says": "How an image of another size is brought to the input's size"}  # fmt: skip
+    fits = {"name": "fit", "label": tr("Resize"), "options": [*_FITS, *own], "disabled": busy,
+            "says": tr("How an image of another size is brought to the input's size")}  # fmt: skip
     if session.pixels_known or not types[0].dtype.is_float:
         return [fits]
     numbers = [*_PIXELS, _OWN] if now["pixels"] == _OWN[0] else _PIXELS
-    return [{"name": "pixels", "label": "Pixels", "options": numbers, "disabled": busy}, fits]
+    return [{"name": "pixels", "label": tr("Pixels"), "options": numbers, "disabled": busy}, fits]
 
 
 def chosen(session: Session) -> dict[str, str]:
@@ -54,7 +55,10 @@ def prepare(session: Session, values: Mapping[str, str]) -> bool:
     if {"pixels": pixels, "fit": fit} == before:
         return False
     if session.jobs:
-        raise UsageError(f"{session.jobs[0].title} still runs", fix="wait for it or cancel it")
+        raise UsageError(
+            tr("{title} still runs", title=session.jobs[0].title),
+            fix=tr("wait for it or cancel it"),
+        )
     words = [pixels] if pixels != before["pixels"] else []
     session.prepare(",".join([*words, *([fit] if fit != "stretch" or not words else [])]))
     return True

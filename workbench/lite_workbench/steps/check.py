@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from lite_engine.ir import format_shape
 from lite_engine.runtime.support import ModelInfo
+from lite_messages import tr, trn
 from lite_widgets import DataTable, TypeSummary, columns
 
 from .. import views
 from ..session import Session, open_session
-from ..words import plural
 from ._base import Step, button
 
 
@@ -19,7 +19,7 @@ class CheckStep(Step):
     sizes that the file leaves open: the model is read again and given to `opened(session)`."""
 
     name = "Check"
-    title = "Does it convert?"
+    title = tr("Does it convert?")
 
     def __init__(
         self,
@@ -33,18 +33,18 @@ class CheckStep(Step):
 
     def build(self) -> None:
         info = self.session.info
-        self.table = DataTable(title="Operators", **views.support_data(info))
+        self.table = DataTable(title=tr("Operators"), **views.support_data(info))
         self.types = TypeSummary(
-            profile=views.work_data(info), columns="cost", title="Cost by operator"
+            profile=views.work_data(info), columns="cost", title=tr("Cost by operator")
         )
-        self.header.buttons = [button("next", "Choose targets", primary=True)]
+        self.header.buttons = [button("next", tr("Choose targets"), primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
         if info.hints:
             sizes = ", ".join(f"{n} {format_shape(tuple(d))}" for n, d in info.assumed.items())
             fixable = self.opened is not None and info.macs is not None and sizes
             self.tell(
                 "warn", f"**{_hints(info)}**", detail=" · ".join(info.hints),
-                actions=[["sizes", f"Take {sizes}", False]] if fixable else [],
+                actions=[["sizes", tr("Use {sizes}", sizes=sizes), False]] if fixable else [],
             )  # fmt: skip
             self.on(self.notice, "sizes", lambda _: self._fix_sizes())
         self.show(columns(self.table, self.types, kind="wide"))
@@ -60,9 +60,12 @@ class CheckStep(Step):
         info = session.info
         missing = {s.op for s in info.support if not s.supported}
         if missing:
-            return "attention", f"{plural(len(missing), 'operator')} on another backend"
-        return "done", _hints(info) if info.hints else "all supported"
+            return "attention", tr(
+                "{operators} on another backend",
+                operators=trn("{n} operator", "{n} operators", len(missing)),
+            )
+        return "done", _hints(info) if info.hints else tr("all supported")
 
 
 def _hints(info: ModelInfo) -> str:
-    return plural(len(info.hints), "hint")
+    return trn("{n} hint", "{n} hints", len(info.hints))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
 from lite_widgets import DifferencePane, ErrorStrip, GraphView, columns
 
 from .. import views
@@ -18,7 +19,7 @@ class CompareStep(Step):
     """Verdict and strip, the graph stained by errors, and the evidence of one layer."""
 
     name = "Compare"
-    title = "Do the backends agree?"
+    title = tr("Do the backends agree?")
 
     def build(self) -> None:
         a, b = next(reversed(self.session.comparisons), self._sides())
@@ -71,18 +72,20 @@ class CompareStep(Step):
         again = " again" if self.pair in self.session.comparisons else ""
         self.header.note = self.session.clock("comparison", self.pair)
         self.header.buttons = [
-            button("compare", f"Compare{again}", primary=True, disabled=self.pending)
+            button(
+                "compare", tr("Compare{again}", again=again), primary=True, disabled=self.pending
+            )
         ]
         if not self.strip.comparison:
             self.strip.status = self._empty()
 
     def _empty(self) -> dict[str, Any]:
-        text = "Both sides run once, then every layer runs on its own."
+        text = tr("Both sides run once, then every layer runs on its own.")
         names = " and ".join(_NAMES.get(n, n) for n in self.pair)
         if self.pending:
-            return {"kind": "empty", "title": f"Comparing {names}", "text": text}
-        title = f"{names} are not compared yet"
-        return {"kind": "empty", "title": title, "text": text, "button": "Compare",
+            return {"kind": "empty", "title": tr("Comparing {names}", names=names), "text": text}
+        title = tr("{names} are not compared yet", names=names)
+        return {"kind": "empty", "title": title, "text": text, "button": tr("Compare"),
                 "action": "compare"}  # fmt: skip
 
     def _switched(self, change: dict[str, Any]) -> None:
@@ -103,7 +106,7 @@ class CompareStep(Step):
     @property
     def shown(self) -> str:
         at = self.session.clock("comparison", self.pair)
-        return f"{self.pair[0]} against {self.pair[1]} at {at}" if at else ""
+        return tr("{a} against {b} at {at}", a=self.pair[0], b=self.pair[1], at=at) if at else ""
 
     def jobs_changed(self) -> None:
         self._buttons()
@@ -111,7 +114,7 @@ class CompareStep(Step):
     def measure(self) -> None:
         """Compares the chosen pair in the background."""
         a, b = self.pair
-        self.start(f"Comparing {a} and {b}", lambda: self.session.compare(a, b))
+        self.start(tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b))
 
     def _newest(self) -> None:
         """Shows the pair that was compared last, whoever asked for it."""
@@ -180,13 +183,19 @@ class CompareStep(Step):
                 self.session.run(backend=side)
             self.on_main(lambda: self._fixed(layer, change))
 
-        self.start(f"Running {layer} on {a}", work)
+        self.start(tr("Running {layer} on {a}", layer=layer, a=a), work)
 
     def _fixed(self, layer: str, change: Change) -> None:
         a, b = self.pair
         self.tell(
             "done",
-            f"**{layer} runs on {_NAMES.get(a, a)}**: {change} on {_NAMES.get(b, b)}.",
-            detail="All other layers stay where they were.",
-            actions=[["deploy", "Deploy", False]],
+            tr(
+                "**{layer} runs on {a}**: {change} on {b}.",
+                layer=layer,
+                a=_NAMES.get(a, a),
+                change=change,
+                b=_NAMES.get(b, b),
+            ),
+            detail=tr("All other layers stay where they were."),
+            actions=[["deploy", tr("Deploy"), False]],
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
@@ -17,22 +18,24 @@ class ConvertStep(Step):
     """The optimised graph beside the file's own, and the journal of the passes."""
 
     name = "Convert"
-    title = "What will run?"
+    title = tr("What will run?")
 
     def build(self) -> None:
-        self.facts = FactsCard(title="Conversion")
-        self.graph = GraphView(title="Original and optimized graph", height=460)
+        self.facts = FactsCard(title=tr("Conversion"))
+        self.graph = GraphView(title=tr("Original and optimized graph"), height=460)
         self.journal = DataTable(
-            title="Graph rewrites",
+            title=tr("Graph rewrites"),
             columns=[
-                {"id": "rule", "head": "Pass", "kind": "code"},
-                {"id": "what", "head": "Action", "kind": "text"},
-                {"id": "nodes", "head": "Layers", "kind": "wrap"},
-                {"id": "why", "head": "Reason", "kind": "wrap"},
+                {"id": "rule", "head": tr("Pass"), "kind": "code"},
+                {"id": "what", "head": tr("Action"), "kind": "text"},
+                {"id": "nodes", "head": tr("Layers"), "kind": "wrap"},
+                {"id": "why", "head": tr("Reason"), "kind": "wrap"},
             ],
             height=330,
         )
-        self.header.selects = [{"name": "precision", "label": "Precision", "options": PRECISIONS}]
+        self.header.selects = [
+            {"name": "precision", "label": tr("Precision"), "options": PRECISIONS}
+        ]
         self.header.values = {"precision": "fp32"}
         self.jobs_changed()
         self.on(self.header, "convert", lambda _: self._convert())
@@ -47,8 +50,8 @@ class ConvertStep(Step):
 
     def jobs_changed(self) -> None:
         self.header.buttons = [
-            button("convert", "Convert again", disabled=self.pending),
-            button("next", "Run it", primary=True),
+            button("convert", tr("Convert again"), disabled=self.pending),
+            button("next", tr("Run it"), primary=True),
         ]
 
     def _convert(self) -> None:
@@ -57,7 +60,7 @@ class ConvertStep(Step):
         wanted: Any = precision
         if precision == "fp16":
             wanted = {t: "fp16" for t in targets if t == "opencl"} or "fp32"
-        self.start("Converting", lambda: session.convert(targets=targets, precision=wanted))
+        self.start(tr("Converting"), lambda: session.convert(targets=targets, precision=wanted))
 
     def _fill(self) -> None:
         session = self.session
@@ -66,10 +69,15 @@ class ConvertStep(Step):
         refusals = len(model.journal.entries) - len(rewrites)
         self.facts.big = [
             ["layers", str(len(model.graph.nodes)), "", f"of {len(session.graph.nodes)}"],
-            ["rewrites", str(len(rewrites)), "", f"{refusals} refusals, with reasons"],
+            [
+                "rewrites",
+                str(len(rewrites)),
+                "",
+                tr("{refusals} refusals, with reasons", refusals=refusals),
+            ],
         ]
         targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)
-        self.facts.facts = [["Targets", targets], ["One file", "for all targets"]]
+        self.facts.facts = [[tr("Targets"), targets], [tr("One file"), tr("for all targets")]]
         self.journal.rows = [
             {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}
             for e in model.journal.entries

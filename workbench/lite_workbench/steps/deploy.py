@@ -8,6 +8,7 @@ from typing import Any
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.export import Exported
 from lite_engine.files import write_file
+from lite_messages import tr
 from lite_widgets import BundleList, SourceCode, columns
 
 from ..names import BACKENDS
@@ -28,17 +29,17 @@ class DeployStep(Step):
     """The files with their sizes, what was changed by hand, and the code that loads them."""
 
     name = "Deploy"
-    title = "What goes to the device?"
+    title = tr("What goes to the device?")
 
     def build(self) -> None:
-        self.bundle = BundleList(button="Write bundle")
+        self.bundle = BundleList(button=tr("Write bundle"))
         self.code = SourceCode()
         targets = [t for t in self.session.model.targets if t in _ARCH] or ["x86"]
         options = [[t, t, t] for t in targets]
-        self.header.segments = {"name": "target", "label": "Device", "options": options}
+        self.header.segments = {"name": "target", "label": tr("Device"), "options": options}
         self.header.values = {"target": "arm" if "arm" in targets else targets[0]}
         self.header.observe(lambda _: self.guard(self._fill), names=["values"])
-        self.header.buttons = [button("notebook", "Export notebook")]
+        self.header.buttons = [button("notebook", tr("Export notebook"))]
         self.on(self.header, "notebook", lambda _: self._notebook())
         self.on(self.bundle, "write", lambda _: self._write())
         self.on(self.notice, "why", lambda _: self.go("Compare"))
@@ -57,34 +58,51 @@ class DeployStep(Step):
         weights = sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)
         labels = self._labels().encode()
         items = [
-            {"id": "model", "file": f"{stem}.lite", "bytes": weights, "fixed": True,
-             "what": f"{session.version} model for {', '.join(model.targets) or 'any target'}"},
+            {
+                "id": "model",
+                "file": f"{stem}.lite",
+                "bytes": weights,
+                "fixed": True,
+                "what": tr(
+                    "{version} model for {targets}",
+                    version=session.version,
+                    targets=", ".join(model.targets) or tr("any target"),
+                ),
+            },
             *self._device_items(),
-            {"id": "walk", "file": f"{stem}_walk.ipynb", "what": "this session as a notebook",
-             "bytes": sum(map(len, session.code)) + 600},
-        ]  # fmt: skip
+            {
+                "id": "walk",
+                "file": f"{stem}_walk.ipynb",
+                "what": tr("this session as a notebook"),
+                "bytes": sum(map(len, session.code)) + 600,
+            },
+        ]
         if labels:
             items.append(
-                {"id": "labels", "file": "labels.txt", "what": "labels", "bytes": len(labels)}
+                {"id": "labels", "file": "labels.txt", "what": tr("labels"), "bytes": len(labels)}
             )
         self.bundle.items = items
         self.bundle.chosen = [i["id"] for i in items if not i.get("fixed")]
-        self.bundle.note = f"to {self.folder}/"
+        self.bundle.note = tr("to {folder}/", folder=self.folder)
         given = ", ".join(f'"{v.name}": array' for v in model.graph.inputs)
-        types = ", ".join(str(v.type) for v in model.graph.inputs) or "no input"
+        types = ", ".join(str(v.type) for v in model.graph.inputs) or tr("no input")
         names = {"name": stem, "inputs": given, "types": types}
         self.code.sources = {"Python": _PYTHON.format(**names)}
         if session.overrides.backends:
             told = ", ".join(
-                f"**{k} runs {'on' if v in BACKENDS else 'in'} {v}**"
+                tr("**{layer} runs on {backend}**", layer=k, backend=v)
+                if v in BACKENDS
+                else tr("**{layer} runs in {precision}**", layer=k, precision=v)
                 for k, v in session.overrides.backends.items()
             )
             self.tell(
                 "warn",
                 f"{told}.",
-                detail="Overridden after the comparison. The file contains the override, so "
-                "every program that loads it runs the layer there.",
-                actions=[["why", "See why", False]],
+                detail=tr(
+                    "Overridden after the comparison. The file contains the "
+                    "override, so every program that loads it runs the layer there."
+                ),
+                actions=[["why", tr("See why"), False]],
             )
         else:
             self.quiet()
@@ -98,7 +116,7 @@ class DeployStep(Step):
             size = sum(f(_ARCH[target]).stat().st_size for f in (runner_path, library_path))
         except BackendUnavailableError:
             return []
-        what = f"runner, library, samples, report for {target}"
+        what = tr("runner, library, samples, report for {target}", target=target)
         return [{"id": "device", "file": _RUNTIME, "what": what, "bytes": size}]
 
     def _labels(self) -> str:
@@ -113,8 +131,8 @@ class DeployStep(Step):
         def work() -> None:
             if folder.is_file():
                 raise UsageError(
-                    f"{folder} is a file, but the bundle is a folder",
-                    fix="move it: the bundle is a folder",
+                    tr("{folder} is a file, but the bundle is a folder", folder=folder),
+                    fix=tr("move it: the bundle is a folder"),
                 )
             folder.mkdir(exist_ok=True)
             if "device" in chosen:
@@ -127,7 +145,7 @@ class DeployStep(Step):
                 write_file(folder / "labels.txt", labels)
             self.on_main(self._written)
 
-        self.start(f"Writing {folder}/", work)
+        self.start(tr("Writing {folder}/", folder=folder), work)
 
     def _written(self) -> None:
         """The samples of the folder, what its files weigh, and that they are there."""
@@ -136,7 +154,10 @@ class DeployStep(Step):
         self.code.sources = {**self.code.sources, **found}
         self._weigh()
         size = _bytes_in(self.folder)
-        self.tell("done", f"**Wrote** `{self.folder}/`: {number(size, 'B')}")
+        self.tell(
+            "done",
+            tr("**Wrote** `{folder}/`: {size}", folder=self.folder, size=number(size, "B")),
+        )
 
     def _weigh(self) -> None:
         """The files that were written take the place of what was estimated."""
@@ -151,7 +172,7 @@ class DeployStep(Step):
 
     def _notebook(self) -> None:
         made = self.session.notebook(f"{self.session.stem}_walk")
-        self.tell("done", f"**Wrote** `{made}`")
+        self.tell("done", tr("**Wrote** `{made}`", made=made))
 
 
 def _bytes_in(folder: Path) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import LiteError
+from lite_messages import tr
 from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, columns
 
 from .. import views
@@ -26,7 +27,7 @@ class ModelStep(Step):
     saves it here and calls `opened(path)`."""
 
     name = "Model"
-    title = "What is in the file?"
+    title = tr("What is in the file?")
 
     def __init__(
         self,
@@ -40,20 +41,28 @@ class ModelStep(Step):
 
     def build(self) -> None:
         info = self.session.info
-        self.header.buttons = [button("next", "Check", primary=True)]
+        self.header.buttons = [button("next", tr("Check"), primary=True)]
         self.on(self.header, "next", lambda _: self.go("Check"))
-        ports = [[f"Input {p['name']}", f"{p['dtype']} {p['text']}"] for p in info.inputs]
-        ports += [[f"Output {p['name']}", f"{p['dtype']} {p['text']}"] for p in info.outputs]
+        ports = [
+            [tr("Input {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.inputs
+        ]
+        ports += [
+            [tr("Output {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
+        ]
         self.facts = FactsCard(
             title=info.name,
             big=[
-                ["layers", str(len(info.layers)), "", "as in the file"],
+                ["layers", str(len(info.layers)), "", tr("as in the file")],
                 ["parameters", *number(info.params).partition(" ")[::2], ""],
                 ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
             ],
-            facts=[["Format", info.format], *ports, ["Folder", str(self.session.path.parent)]],
+            facts=[
+                [tr("Format"), info.format],
+                *ports,
+                [tr("Folder"), str(self.session.path.parent)],
+            ],
         )
-        self.drop = DropZone(label="Drop or choose another model…", accept=SUFFIXES)
+        self.drop = DropZone(label=tr("Drop or choose another model…"), accept=SUFFIXES)
         self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))
         self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)
         self.netron = NetronView(name=self.session.path.name, height=420)
@@ -70,10 +79,14 @@ class ModelStep(Step):
         if change["new"] == "Facts" or self.netron.model:
             return
         if path.suffix not in NETRON_SUFFIXES or path.stat().st_size > NETRON_BYTES:
-            text = f"Netron opens {', '.join(NETRON_SUFFIXES)} up to {NETRON_BYTES >> 20} MB here."
+            text = tr(
+                "Netron opens {netron_suffixes} up to {netron_bytes} MB here.",
+                netron_suffixes=", ".join(NETRON_SUFFIXES),
+                netron_bytes=NETRON_BYTES >> 20,
+            )
             self.netron.status = {
                 "kind": "empty",
-                "title": "Netron cannot open this file",
+                "title": tr("Netron cannot open this file"),
                 "text": text,
             }
             return

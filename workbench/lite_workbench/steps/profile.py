@@ -10,6 +10,7 @@ from lite_engine.files import write_file
 from lite_engine.history.changes import changes
 from lite_engine.profile import Profile
 from lite_engine.profile.advice import Advice
+from lite_messages import tr, trn
 from lite_widgets import (
     CopiesTable,
     GraphView,
@@ -30,7 +31,6 @@ from .. import views
 from ..changes import Change
 from ..jobs import Job
 from ..state import overrides
-from ..words import plural
 from ._base import Step, backend_options, button, stack
 
 RUNS = 20
@@ -40,12 +40,12 @@ class ProfileStep(Step):
     """Headline, a bar per layer, graph and table of the same layers, and one layer's inspector."""
 
     name = "Profile"
-    title = "Where does the time go?"
+    title = tr("Where does the time go?")
 
     def build(self) -> None:
         self._asked: dict[str, Job] = {}
         options = backend_options(self.session)
-        self.header.segments = {"name": "backend", "label": "Backend", "options": options}
+        self.header.segments = {"name": "backend", "label": tr("Backend"), "options": options}
         first = next(reversed(self.session.profiles), options[0][0])
         self.header.values = {"backend": first}
         self.header.observe(self._switched, names=["values"])
@@ -56,10 +56,15 @@ class ProfileStep(Step):
         self.roofline, self.types = Roofline(height=380), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
         self.changes = Waterfall(
-            status={"kind": "empty", "title": "Only one run so far",
-                    "text": "After a second run on any backend, this view explains the "
-                            "difference between the two."}
-        )  # fmt: skip
+            status={
+                "kind": "empty",
+                "title": tr("Only one run so far"),
+                "text": tr(
+                    "After a second run on any backend, this view explains the "
+                    "difference between the two."
+                ),
+            }
+        )
         self.changes.observe(self._against, names=["against"])
         self.inspector = Inspector()
         self.on(self.inspector, "measure", self._try)
@@ -117,7 +122,11 @@ class ProfileStep(Step):
     def shown(self) -> str:
         if self.backend not in self.session.profiles:
             return ""
-        return f"{self.backend} at {self.session.clock('profile', self.backend)}"
+        return tr(
+            "{backend} at {clock}",
+            backend=self.backend,
+            clock=self.session.clock("profile", self.backend),
+        )
 
     def jobs_changed(self) -> None:
         self._buttons()
@@ -126,29 +135,49 @@ class ProfileStep(Step):
         """One way to begin, and what it takes; afterwards to repeat it, or to measure the version
         that was chosen meanwhile."""
         session, known = self.session, self.session.profiles.get(self.backend)
-        what = "Profile"
+        what = tr("Profile")
         if known is not None:
             version, _ = session.profiled[self.backend]
-            what = "Run again" if version == session.version else f"Profile {session.version}"
+            what = (
+                tr("Run again")
+                if version == session.version
+                else tr("Profile {version}", version=session.version)
+            )
             of = f"{version} · " if len(session.versions) > 1 else ""
-            threads, runs = plural(known.threads, "thread"), plural(known.runs, "run")
+            threads, runs = (
+                trn("{n} thread", "{n} threads", known.threads),
+                trn("{n} run", "{n} runs", known.runs),
+            )
             at = session.clock("profile", self.backend)
             self.header.note = f"{of}{threads} · {runs} · {at}"
         else:
             self.header.note = ""
         self.header.buttons = [
-            button("save", "Export…", disabled=known is None),
+            button("save", tr("Export…"), disabled=known is None),
             button("run", what, primary=True, disabled=self._waits),
         ]
         if not self.chart.profile:
             self.chart.status = self._empty()
 
     def _empty(self) -> dict[str, Any]:
-        text = f"One bar per layer, from {plural(self._runs, 'run')}. The model is not changed."
+        text = tr(
+            "One bar per layer, from {runs}. The model is not changed.",
+            runs=trn("{n} run", "{n} runs", self._runs),
+        )
         if self._waits:
-            return {"kind": "empty", "title": f"Profiling {self.backend}", "text": text}
-        title = f"{self.backend} is not measured yet"
-        return {"kind": "empty", "title": title, "text": text, "button": "Profile", "action": "run"}
+            return {
+                "kind": "empty",
+                "title": tr("Profiling {backend}", backend=self.backend),
+                "text": text,
+            }
+        title = tr("{backend} is not measured yet", backend=self.backend)
+        return {
+            "kind": "empty",
+            "title": title,
+            "text": text,
+            "button": tr("Profile"),
+            "action": "run",
+        }
 
     @property
     def _waits(self) -> bool:
@@ -164,7 +193,8 @@ class ProfileStep(Step):
         """Profiles the chosen backend in the background."""
         backend, runs = self.backend, self._runs
         self._asked[backend] = self.start(
-            f"Profiling {backend}", lambda: self.session.profile(backend=backend, runs=runs)
+            tr("Profiling {backend}", backend=backend),
+            lambda: self.session.profile(backend=backend, runs=runs),
         )
         self._buttons()
 
@@ -187,7 +217,7 @@ class ProfileStep(Step):
         self.memory.memory = views.memory_data(predictor.plan(shapes))
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
-        self.tabs.badge("Copies", str(count) if count else "")
+        self.tabs.badge(tr("Copies"), str(count) if count else "")
         where = f"{profile.environment.get('cpu', '')} · {self.session.path.name}"
         for widget in (self.chart, self.graph, self.table):
             widget.caption = where
@@ -250,10 +280,13 @@ class ProfileStep(Step):
         target, precision = payload.get("backend") or None, payload.get("precision") or None
         if precision == "int8" and self.session.quantization is None:
             self.tell(
-                "warn", "**The model is not calibrated yet.** int8 needs value ranges from a "
-                        "few samples.",
-                actions=[["quantize", "Quantize", True]],
-            )  # fmt: skip
+                "warn",
+                tr(
+                    "**The model is not calibrated yet.** int8 needs value ranges "
+                    "from a few samples."
+                ),
+                actions=[["quantize", tr("Quantize"), True]],
+            )
             return
         backend = self.backend
 
@@ -264,16 +297,20 @@ class ProfileStep(Step):
             self.session.profile(backend=backend, runs=RUNS)
             self.on_main(lambda: self._measured(change, layers, target, precision))
 
-        self.start("Measuring the change", work)
+        self.start(tr("Measuring the change"), work)
 
     def _measured(
         self, change: Change, layers: list[str], target: str | None, precision: str | None
     ) -> None:
-        what = layers[0] if len(layers) == 1 else f"{len(layers)} layers"
-        where = " in ".join(x for x in (target, precision) if x) or "as planned"
+        what = layers[0] if len(layers) == 1 else tr("{layers} layers", layers=len(layers))
+        where = " in ".join(x for x in (target, precision) if x) or tr("as planned")
         self._select_here(layers)
         verdict = self.session.overrides.verdict
-        quality = f"; outputs {verdict.sqnr_db:.1f} dB from float" if precision and verdict else ""
+        quality = (
+            tr("; outputs {sqnr_db:.1f} dB from float", sqnr_db=verdict.sqnr_db)
+            if precision and verdict
+            else ""
+        )
         self.inspector.measured = {
             "before_ms": change.before_ms,
             "after_ms": change.after_ms,
@@ -328,7 +365,7 @@ class ProfileStep(Step):
             path = Path(f"{self.session.stem}-{self.backend}-profile.json")
             write_file(path, profile.to_json(indent=1))
             self.session.remember(f"Path({str(path)!r}).write_text(profile.to_json())")
-            self.tell("done", f"**Wrote** `{path}`")
+            self.tell("done", tr("**Wrote** `{path}`", path=path))
 
 
 def _override_of(code: str) -> tuple[str, str] | None:
@@ -348,7 +385,9 @@ def advice_for(advice: list[Advice], row: dict[str, Any]) -> dict[str, Any] | No
     found = next((a for a in advice if row["name"] in a.layers), None)
     if found is None:
         return None
-    gain = f", up to {1e3 * found.gain_ms:.0f} µs less" if found.gain_ms else ""
+    gain = (
+        tr(", up to {gain_ms:.0f} µs less", gain_ms=1000.0 * found.gain_ms) if found.gain_ms else ""
+    )
     text = f"{found.evidence}; {found.advice}{gain}: `{found.command}`"
-    tried = "Try it" if _override_of(found.code) else ""
+    tried = tr("Try it") if _override_of(found.code) else ""
     return {"text": text, "button": tried, "code": found.code}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from lite_engine.ir import Graph, Node
 from lite_engine.quantize import in_integers
+from lite_messages import tr
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
 from ..quantizing import fits
@@ -18,20 +19,28 @@ from ._picture import choices, chosen, prepare
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
 _NOT_YET = {
-    "kind": "empty", "title": "Not quantized yet", "button": "Quantize", "action": "start",
-    "text": "Calibrates on the samples, then measures several versions of the model. The "
-            "remaining time "
-    "is known after two samples.",
-}  # fmt: skip
+    "kind": "empty",
+    "title": tr("Not quantized yet"),
+    "button": tr("Quantize"),
+    "action": "start",
+    "text": tr(
+        "Calibrates on the samples, then measures several versions of the model. The "
+        "remaining time is known after two samples."
+    ),
+}
 _INTEGERS = {
-    "kind": "empty", "title": "Already quantized",
-    "text": "To choose other ranges or layers, open the original float model.",
+    "kind": "empty", "title": tr("Already quantized"),
+    "text": tr("To choose other ranges or layers, open the original float model."),
 }  # fmt: skip
 _QUANTIZING = {
-    "kind": "empty", "title": "Quantizing",
-    "text": "The remaining time is known after two samples.",
+    "kind": "empty", "title": tr("Quantizing"),
+    "text": tr("The remaining time is known after two samples."),
 }  # fmt: skip
-_NO_SAMPLES = {"kind": "empty", "title": "Not quantized yet", "text": "There are no samples yet."}
+_NO_SAMPLES = {
+    "kind": "empty",
+    "title": tr("Not quantized yet"),
+    "text": tr("There are no samples yet."),
+}
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
 
 
@@ -39,7 +48,7 @@ class QuantizeStep(Step):
     """Calibrate, measure versions that keep the worst layers in float, keep one."""
 
     name = "Quantize"
-    title = "Can it run in int8?"
+    title = tr("Can it run in int8?")
 
     def build(self) -> None:
         self._look()
@@ -47,9 +56,9 @@ class QuantizeStep(Step):
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.notice, "again", lambda _: self._look_again())
         self.on(self.header, "keep", lambda _: self._keep())
-        self.trade = TradeOff(metric="same result as float")
+        self.trade = TradeOff(metric=tr("same result as float"))
         self.layers = SensitivityList(
-            note="relative error of the outputs when only this layer is int8, in %", unit="%"
+            note=tr("relative error of the outputs when only this layer is int8, in %"), unit="%"
         )
         self.range = RangePlot()
         self.on(self.trade, "start", lambda _: self._run())
@@ -79,8 +88,8 @@ class QuantizeStep(Step):
     def _selects(self, options: list[list[str]], samples: str) -> list[dict[str, Any]]:
         """What can be chosen; arrays are inputs already, pictures have to become some."""
         return [
-            *([{"name": "samples", "label": "Samples", "options": options}] if options else []),
-            {"name": "method", "label": "Clipping", "options": [[m, m] for m in METHODS]},
+            *([{"name": "samples", "label": tr("Samples"), "options": options}] if options else []),
+            {"name": "method", "label": tr("Clipping"), "options": [[m, m] for m in METHODS]},
             *(choices(self.session) if not samples.endswith(".npz") else []),
         ]
 
@@ -101,7 +110,7 @@ class QuantizeStep(Step):
 
     @property
     def shown(self) -> str:
-        return "the version quantized before" if self.trade.points else ""
+        return tr("the version quantized before") if self.trade.points else ""
 
     def jobs_changed(self) -> None:
         self._look()
@@ -116,9 +125,9 @@ class QuantizeStep(Step):
         points = bool(self.trade.points)
         no_samples = not self.header.values.get("samples")
         self.header.buttons = [
-            button("run", "Run again" if points else "Quantize", primary=not points,
+            button("run", tr("Run again") if points else tr("Quantize"), primary=not points,
                    disabled=no_samples or self.pending),
-            *([button("keep", "Keep this version", primary=True, disabled=self.pending)]
+            *([button("keep", tr("Keep this version"), primary=True, disabled=self.pending)]
               if points else []),
         ]  # fmt: skip
         if not points:
@@ -127,10 +136,15 @@ class QuantizeStep(Step):
             )
         if no_samples:
             self.tell(
-                "warn", "**There are no calibration samples.**", again="Look again",
-                detail="Put a folder with at least two images, or an `.npz` of inputs, beside the "
-                f"model or into `{Path.cwd()}`.",
-            )  # fmt: skip
+                "warn",
+                tr("**There are no calibration samples.**"),
+                again=tr("Look again"),
+                detail=tr(
+                    "Put a folder with at least two images, or an `.npz` of inputs, "
+                    "beside the model or into `{cwd}`.",
+                    cwd=Path.cwd(),
+                ),
+            )
 
     def _run(self) -> None:
         session, values = self.session, self.header.values
@@ -139,7 +153,7 @@ class QuantizeStep(Step):
             session.quantize(values["samples"], method=values["method"], limit=LIMIT)
             session.explore()
 
-        self.start("Quantizing", work)
+        self.start(tr("Quantizing"), work)
 
     def _fill(self) -> None:
         made = self.session.quantization
@@ -152,7 +166,11 @@ class QuantizeStep(Step):
             self.trade.points = made.points
         self.layers.layers = made.layers
         samples = made.made.calibration.samples
-        self.header.note = f"{samples} samples, checked on {len(made.made.held)} held-out samples"
+        self.header.note = tr(
+            "{samples} samples, checked on {held} held-out samples",
+            samples=samples,
+            held=len(made.made.held),
+        )
         self._buttons()
         self._kept()
         names = {row["name"] for row in made.layers}
@@ -190,7 +208,7 @@ class QuantizeStep(Step):
         kept = self.trade.points[self.trade.best]["kept"] if self.trade.best >= 0 else []
         if kept:
             self.start(
-                "Quantizing",
+                tr("Quantizing"),
                 lambda: session.quantize(
                     values["samples"], values["method"], keep_float=kept, limit=LIMIT
                 ),

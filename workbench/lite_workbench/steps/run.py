@@ -7,6 +7,7 @@ from typing import Any
 
 from lite_engine.runtime import usability
 from lite_engine.runtime.shares import sentence
+from lite_messages import tr
 from lite_widgets import DropZone, ResultCard, columns
 
 from ..answers import Run, mark_different
@@ -16,22 +17,22 @@ from ._base import Step, button
 from ._picture import choices, chosen, prepare
 
 _NAMES = {"opencl": "OpenCL"}
-_GUESSED = (
-    "the model does not define its image preprocessing: pixels were scaled to 0…1; change it with "
-    "Pixels above, or with session.prepare"
+_GUESSED = tr(
+    "the model does not define its image preprocessing: pixels were scaled to "
+    "0…1; change it with Pixels above, or with session.prepare"
 )
-_FIRST = "Drop an image, or arrays (.npy, .npz). Without an input, random data is used."
+_FIRST = tr("Drop an image, or arrays (.npy, .npz). Without an input, random data is used.")
 
 
 class RunStep(Step):
     """A picture in, one answer per backend out; answers that differ offer the comparison."""
 
     name = "Run"
-    title = "What does it predict?"
+    title = tr("What does it predict?")
 
     def build(self) -> None:
         self.drop = DropZone(
-            label="Drop or choose an image…", accept="image/*,.npy,.npz,.wav", preview=True,
+            label=tr("Drop or choose an image…"), accept="image/*,.npy,.npz,.wav", preview=True,
             choices=[[str(p), p.name] for p in pictures(self.session.path)],
         )  # fmt: skip
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
@@ -75,7 +76,7 @@ class RunStep(Step):
 
     def _picture(self, name: str, data: bytes) -> None:
         path = save_upload(name, data)
-        self._copied = f"copied to {path.resolve()}"
+        self._copied = tr("copied to {resolve}", resolve=path.resolve())
         self._start(str(path))
 
     def _picked(self, change: dict[str, Any]) -> None:
@@ -96,27 +97,31 @@ class RunStep(Step):
             for name in rest:
                 session.run(backend=name)
 
-        self.start(f"Running on {_title(next(iter(self.cards)))}", work)
+        self.start(tr("Running on {title}", title=_title(next(iter(self.cards)))), work)
 
     @property
     def shown(self) -> str:
         return listed(
-            [f"{_title(n)} at {self.session.clock('run', n)}"
+            [tr("{title} at {clock}", title=_title(n), clock=self.session.clock('run', n))
              for n in self.cards if n in self.session.runs]
         )  # fmt: skip
 
     def jobs_changed(self) -> None:
         self._ask()
-        self.header.buttons = [button("run", "Run", primary=True, disabled=self.pending)]
+        self.header.buttons = [button("run", tr("Run"), primary=True, disabled=self.pending)]
         for name, card in self.cards.items():
             if name not in self.session.runs:
                 card.status = self._empty(name)
 
     def _empty(self, name: str) -> dict[str, Any]:
         if self.pending:
-            text = "The first run on a device compiles its kernels."
-            return {"kind": "empty", "title": f"Running on {_title(name)}", "text": text}
-        return {"kind": "empty", "title": "Not run yet", "text": _FIRST}
+            text = tr("The first run on a device compiles its kernels.")
+            return {
+                "kind": "empty",
+                "title": tr("Running on {title}", title=_title(name)),
+                "text": text,
+            }
+        return {"kind": "empty", "title": tr("Not run yet"), "text": _FIRST}
 
     # ---- answers
 
@@ -133,7 +138,7 @@ class RunStep(Step):
             self._fill(self.cards[made.backend], made)
 
     def _input_name(self) -> str:
-        return self._copied or ("random data" if not self.session.image else "")
+        return self._copied or (tr("random data") if not self.session.image else "")
 
     def _fill(self, card: ResultCard, run: Run) -> None:
         confidence = run.answer.confidence
@@ -141,31 +146,51 @@ class RunStep(Step):
             card.status = {}
             card.kind = run.answer.kind
             ran = sentence(run.shares, run.backend)
-            card.note = f"{run.precision} · {run.version} · one run {run.ms:.1f} ms · {ran}"
-            card.aside = "" if confidence is None else f"mean confidence {confidence:.2f}"
+            card.note = tr(
+                "{precision} · {version} · one run {ms:.1f} ms · {ran}",
+                precision=run.precision,
+                version=run.version,
+                ms=run.ms,
+                ran=ran,
+            )
+            card.aside = (
+                ""
+                if confidence is None
+                else tr("mean confidence {confidence:.2f}", confidence=confidence)
+            )
             card.items = run.answer.items
             card.image = self.session.image or b""
 
     def _judge(self, a: Run, b: Run) -> None:
-        names = f"{_title(a.backend)} and {_title(b.backend)}"
+        names = tr("{a} and {b}", a=_title(a.backend), b=_title(b.backend))
         guessed = self.session.image and is_guessed(self.session.model)
-        doubt = f"About the image: {_GUESSED}." if guessed else ""
+        doubt = tr("About the image: {guessed}.", guessed=_GUESSED) if guessed else ""
         if a.answer.kind == "values":
             self.tell("warn", doubt) if doubt else self.quiet()
         elif a.text == b.text:
-            self.tell("done", f"**{names} outputs agree**: {a.text}", detail=doubt)
+            self.tell(
+                "done",
+                tr("**{names} outputs agree**: {text}", names=names, text=a.text),
+                detail=doubt,
+            )
         else:
             self.tell(
-                "error", f"**{names} outputs differ**: {a.text} and {b.text}.",
-                detail="A comparison layer by layer shows where the difference begins.",
-                actions=[["compare", f"Compare {names}", True]],
-            )  # fmt: skip
+                "error",
+                tr(
+                    "**{names} outputs differ**: {one} and {other}.",
+                    names=names,
+                    one=a.text,
+                    other=b.text,
+                ),
+                detail=tr("A comparison layer by layer shows where the difference begins."),
+                actions=[["compare", tr("Compare {names}", names=names), True]],
+            )
 
     def _to_comparison(self) -> None:
         a, b = self.cards
         if (a, b) not in self.session.comparisons:
             self.session.start(
-                f"Comparing {a} and {b}", lambda: self.session.compare(a, b), "Compare"
+                tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b), "Compare"
             )
         self.go("Compare")
 

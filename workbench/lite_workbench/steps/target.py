@@ -7,26 +7,38 @@ from typing import Any
 
 from lite_engine.devices import DeviceCheck
 from lite_engine.errors import LiteError
+from lite_messages import tr, trn
 from lite_widgets import DoctorCards, Form
 
-from ..words import plural
 from ._base import Step, button
 
-_CHECK = {"x86": "CPU engine", "opencl": "OpenCL", "arm": "ARM emulator"}
+_CHECK = {"x86": tr("CPU engine"), "opencl": "OpenCL", "arm": tr("ARM emulator")}
 _TITLE = {
-    "x86": "x86 CPU, this machine",
-    "arm": "ARM CPU, emulated",
-    "opencl": "OpenCL, this machine",
+    "x86": tr("x86 CPU, this machine"),
+    "arm": tr("ARM CPU, emulated"),
+    "opencl": tr("OpenCL, this machine"),
 }
 _FIELDS = [
-    {"name": "address", "label": "Address", "hint": "ssh://pi@192.168.1.20 or adb://SERIAL"},
-    {"name": "name", "label": "Name", "hint": "rock5b"},
-    {"name": "ssh_config", "label": "OpenSSH configuration", "hint": "~/.ssh/config",
-     "optional": True},
-]  # fmt: skip
+    {
+        "name": "address",
+        "label": tr("Address"),
+        "hint": tr("ssh://pi@192.168.1.20 or adb://SERIAL"),
+    },
+    {"name": "name", "label": tr("Name"), "hint": "rock5b"},
+    {
+        "name": "ssh_config",
+        "label": tr("OpenSSH configuration"),
+        "hint": "~/.ssh/config",
+        "optional": True,
+    },
+]
 #: What a failed stage means.
-_FAILED = {"reach": "Cannot reach the board", "copy": "Cannot copy the files to the board",
-           "run": "The run on the board failed", "fetch": "Cannot fetch the results"}  # fmt: skip
+_FAILED = {
+    "reach": tr("Cannot reach the board"),
+    "copy": tr("Cannot copy the files to the board"),
+    "run": tr("The run on the board failed"),
+    "fetch": tr("Cannot fetch the results"),
+}
 _STATES = {"done": "done", "failed": "attention", "running": "running", "skipped": "todo"}
 
 
@@ -34,15 +46,19 @@ class TargetStep(Step):
     """One card per target and board; the ticked targets are converted for."""
 
     name = "Target"
-    title = "What can run here?"
+    title = tr("What can run here?")
 
     def build(self) -> None:
         self.cards = DoctorCards(choose=True)
         self.form = Form(
-            title="Add a board", fields=_FIELDS, button="Add and check",
-            note="Your own SSH keys and configuration are used. Only the runner is copied to the "
-            "board, to `~/.cache/lite-workbench`.",
-        )  # fmt: skip
+            title=tr("Add a board"),
+            fields=_FIELDS,
+            button=tr("Add and check"),
+            note=tr(
+                "Your own SSH keys and configuration are used. Only the runner is "
+                "copied to the board, to `~/.cache/lite-workbench`."
+            ),
+        )
         self.form.layout.display = "none"
         self._here: list[dict[str, Any]] = []
         self._boards: dict[str, Any] = {}  # name → DeviceCheck, None before the first
@@ -92,20 +108,26 @@ class TargetStep(Step):
         ]
         self.cards.cards = [*self._here, *boards]
         ready = sum(c["state"] in ("ready", "limited") for c in self.cards.cards)
-        self.header.note = f"{ready} of {len(self.cards.cards)} ready"
+        self.header.note = tr("{ready} of {all} ready", ready=ready, all=len(self.cards.cards))
 
     def _buttons(self) -> None:
         count = len(self.cards.chosen)
         self.header.buttons = [
-            button("add", "Add a board…"),
-            button("again", "Check all again"),
-            button("use", f"Use {plural(count, 'target')}", primary=True,
-                   disabled=not count),
-        ]  # fmt: skip
+            button("add", tr("Add a board…")),
+            button("again", tr("Check all again")),
+            button(
+                "use",
+                tr("Use {targets}", targets=trn("{n} target", "{n} targets", count)),
+                primary=True,
+                disabled=not count,
+            ),
+        ]
 
     def _use(self) -> None:
         chosen = [c["id"] for c in self._here if c["id"] in self.cards.chosen]
-        self.session.start("Converting", lambda: self.session.convert(targets=chosen), "Convert")
+        self.session.start(
+            tr("Converting"), lambda: self.session.convert(targets=chosen), "Convert"
+        )
         self.go("Convert")
 
     # ---- boards
@@ -136,7 +158,7 @@ class TargetStep(Step):
                 self.on_main(partial(self._checked, name, self.session.boards.check(name)))
 
         self._reaching.update(names)
-        self.start(f"Checking {', '.join(names)}", work)
+        self.start(tr("Checking {names}", names=", ".join(names)), work)
         self._draw()
 
     def _checked(self, name: str, made: DeviceCheck) -> None:
@@ -163,8 +185,8 @@ class TargetStep(Step):
         self._draw()
 
     def _use_board(self, name: str) -> None:
-        where = name or "this machine"
-        self.start(f"Reaching {where}", lambda: self.session.boards.use(name))
+        where = name or tr("this machine")
+        self.start(tr("Reaching {where}", where=where), lambda: self.session.boards.use(name))
 
 
 def _field_of(error: LiteError, values: dict[str, str]) -> str:
@@ -175,26 +197,30 @@ def _field_of(error: LiteError, values: dict[str, str]) -> str:
 
 
 def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:
-    emulated = target == "arm" and check.name == "ARM emulator"
-    facts = [["Found", check.summary]]
+    emulated = target == "arm" and check.name == _CHECK["arm"]
+    facts = [[tr("Found"), check.summary]]
     known = check.facts or {}
     facts += [
         [label, str(known[key])]
-        for label, key in (("Processor", "cpu"), ("Cores", "cores"), ("Memory", "memory"))
+        for label, key in (
+            (tr("Processor"), "cpu"),
+            (tr("Cores"), "cores"),
+            (tr("Memory"), "memory"),
+        )
         if known.get(key)
     ]
     if emulated:
-        facts += [["Emulated", "results are exact, times are not"]]
+        facts += [[tr("Emulated"), tr("results are exact, times are not")]]
     card: dict[str, Any] = {
         "id": target, "title": _TITLE[target], "backend": target, "facts": facts,
         "state": ("limited" if emulated else "ready") if usable else "broken",
-        "chip": ("emulated" if emulated else "ready") if usable else "not available",
+        "chip": ("emulated" if emulated else "ready") if usable else tr("not available"),
     }  # fmt: skip
     if not usable:
         tried = [["–", *[str(v) for v in list(t.values())[:2]]] for t in check.tried]
         card["notice"] = {
             "kind": "error", "what": f"**{check.name}**: {check.summary}", "detail": check.fix,
-            "fix": check.command, "again": "Check again", "tried": tried,
+            "fix": check.command, "again": tr("Check again"), "tried": tried,
         }  # fmt: skip
     return card
 
@@ -203,20 +229,32 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, A
     """A card of a kept device; `check` is None before the first."""
     kind = "adb" if entry.address.startswith("adb") else "ssh"
     card: dict[str, Any] = {
-        "id": entry.name, "title": f"{entry.name}, over {kind}", "backend": "arm",
-        "facts": [["Address", entry.address]], "tick": False,
+        "id": entry.name,
+        "title": tr("{device}, over {kind}", device=entry.name, kind=kind),
+        "backend": "arm",
+        "facts": [[tr("Address"), entry.address]],
+        "tick": False,
         "state": "running" if reaching else "limited",
-        "chip": "checking" if reaching else "not checked",
-        "actions": [] if reaching else [["again", "Check"], ["remove", "Remove"]],
-    }  # fmt: skip
+        "chip": "checking" if reaching else tr("not checked"),
+        "actions": [] if reaching else [["again", "Check"], ["remove", tr("Remove")]],
+    }
     if check is None or reaching:
         return card
     told = check.environment
     facts = [
-        ["Board", told.get("model")],
-        ["Target", check.target and f"{check.target} with {' '.join(check.features)}"],
-        ["Memory", told.get("memory_total_bytes") and f"{told['memory_total_bytes'] / 1e9:.1f} GB"],
-        ["Clock", _clock(told)],
+        [tr("Board"), told.get("model")],
+        [
+            tr("Target"),
+            check.target
+            and tr(
+                "{target} with {features}", target=check.target, features=" ".join(check.features)
+            ),
+        ],
+        [
+            tr("Memory"),
+            told.get("memory_total_bytes") and f"{told['memory_total_bytes'] / 1e9:.1f} GB",
+        ],
+        [tr("Clock"), _clock(told)],
         ["OpenCL", check.opencl and "; ".join(check.opencl.lines())],
     ]
     card["facts"] += [[name, str(text)] for name, text in facts if text]
@@ -225,17 +263,25 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, A
         for s in check.stages
     ]
     if check.good:
-        card.update(state="ready", chip="in use" if used else "ready", backend=check.target)
-        own = ["leave", "Use this machine"] if used else ["use", f"Run {check.target} here"]
-        card["actions"] = [own, ["remove", "Remove"]]
+        card.update(state="ready", chip=tr("in use") if used else "ready", backend=check.target)
+        own = (
+            ["leave", tr("Use this machine")]
+            if used
+            else ["use", tr("Run {target} here", target=check.target)]
+        )
+        card["actions"] = [own, ["remove", tr("Remove")]]
         return card
     error = check.failure
     failed = next((s.name for s in check.stages if s.state == "failed"), "")
-    stage = f"**{entry.name}: {_FAILED.get(failed, f'{failed} failed')}.** " if failed else ""
-    card.update(state="broken", chip="not available")
+    stage = (
+        tr("**{device}: {failure}.** ", device=entry.name, failure=_FAILED.get(failed, failed))
+        if failed
+        else ""
+    )
+    card.update(state="broken", chip=tr("not available"))
     card["notice"] = {
         "kind": "error", "what": f"{stage}{error.what}", "detail": error.fix, "fix": error.command,
-        "again": "Check again",
+        "again": tr("Check again"),
     }  # fmt: skip
     return card
 

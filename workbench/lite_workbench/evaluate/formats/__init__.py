@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 from ..dataset import Dataset
 
@@ -31,12 +32,12 @@ def read_dataset(
         return of_arrays("arrays", *source)
     if not isinstance(source, (str, Path)):
         raise UsageError(
-            f"a {type(source).__name__} is not a data set",
-            fix="give a path, a Dataset or a pair (images, labels)",
+            tr("a {kind} is not a data set", kind=type(source).__name__),
+            fix=tr("give a path, a Dataset or a pair (images, labels)"),
         )
     path = Path(source)
     if not path.exists():
-        raise UsageError("no such file or folder", where=path)
+        raise UsageError(tr("no such file or folder"), where=path)
     return _opened(path, task, Path(images) if images is not None else None)
 
 
@@ -47,10 +48,10 @@ def _opened(path: Path, task: str | None, images: Path | None) -> Dataset:
         if task in (None, *module.TASKS) and module.match(path):
             made: Dataset = module.open(path, task=task, **options)
             if not made.samples:
-                raise UsageError("the data set has no samples", where=path)
+                raise UsageError(tr("the data set has no samples"), where=path)
             return made
-    wanted = f"a data set for {task}" if task else "a data set"
+    wanted = tr("a data set for {task}", task=task) if task else tr("a data set")
     raise UsageError(
-        f"not {wanted} of a known layout", where=path,
-        fix="docs/evaluate.md shows the layouts of folders and files",
+        tr("not {wanted} of a known layout", wanted=wanted), where=path,
+        fix=tr("docs/evaluate.md shows the layouts of folders and files"),
     )  # fmt: skip

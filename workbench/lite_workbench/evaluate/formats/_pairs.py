@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lite_engine.errors import UsageError
 from lite_engine.preprocess import is_image
+from lite_messages import tr
 
 from ..dataset import Sample
 from ..reading import inputs_in
@@ -24,13 +25,15 @@ def paired(path: Path, found: tuple[Path, Path] | None, images: Path | None) -> 
     """A sample for each file of the second folder; its input has the same name, whatever the
     suffix. Raises UsageError."""
     if found is None:
-        raise UsageError("the folders of inputs and labels are not there", where=path)
+        raise UsageError(tr("the folders of inputs and labels are not there"), where=path)
     inputs, labels = images or found[0], found[1]
     by_name = {p.relative_to(inputs).with_suffix(""): p for p in inputs_in(inputs)}
     samples = []
     for label in sorted(p for p in labels.rglob("*") if is_image(p)):
         name = label.relative_to(labels).with_suffix("")
         if name not in by_name:
-            raise UsageError(f"there is no file {name} in {inputs}", where=label)
+            raise UsageError(
+                tr("there is no file {name} in {inputs}", name=name, inputs=inputs), where=label
+            )
         samples.append(Sample(str(by_name[name].relative_to(inputs)), by_name[name], label))
     return samples

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from lite_engine.arrays import read_arrays
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 from ..dataset import Dataset, Sample
 
@@ -32,8 +33,10 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     chosen = next((n for n in _SAMPLES if n in rest), rest[0] if len(rest) == 1 else None)
     if key is None or chosen is None:
         raise UsageError(
-            f"expected an array `images` and an array `labels`, found "
-            f"{', '.join(arrays) or 'none'}",
+            tr(
+                "expected an array `images` and an array `labels`, found {arrays}",
+                arrays=", ".join(arrays) or "none",
+            ),
             where=path,
         )
     try:
@@ -47,19 +50,25 @@ def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Datas
     samples, labels = np.asarray(samples), np.asarray(labels)
     if labels.ndim != 1 or samples.ndim < 2 or len(labels) != len(samples):
         raise UsageError(
-            f"expected as many labels as samples, found samples of shape {samples.shape} and "
-            f"labels of shape {labels.shape}"
+            tr(
+                "expected as many labels as samples, found samples of shape {given} "
+                "and labels of shape {named}",
+                given=samples.shape,
+                named=labels.shape,
+            )
         )
     if text:
         named = [Sample(str(i), x, str(t)) for i, (x, t) in enumerate(zip(samples, labels))]
         return Dataset(name, "text", named)
     if labels.dtype.kind in "iu":
         if labels.size and labels.min() < 0:
-            raise UsageError(f"label {labels.min()} is negative")
+            raise UsageError(tr("label {least} is negative", least=labels.min()))
         named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, labels))]
         return Dataset(name, "classification", named)
     if labels.dtype.kind not in "SU":
-        raise UsageError(f"expected labels that are integers or names, found {labels.dtype}")
+        raise UsageError(
+            tr("expected labels that are integers or names, found {dtype}", dtype=labels.dtype)
+        )
     classes, numbers = np.unique(labels.astype(str), return_inverse=True)
     named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, numbers))]
     return Dataset(name, "classification", named, classes.tolist())

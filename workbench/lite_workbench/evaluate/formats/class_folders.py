@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 from ..dataset import Dataset, Sample
 from ..reading import inputs_in
@@ -28,7 +29,7 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
         files = inputs_in(folder)
         if not files:
             raise UsageError(
-                "the folder of a class holds no image, .wav or .npy file", where=folder
+                tr("the folder of a class holds no image, .wav or .npy file"), where=folder
             )
         samples += [Sample(str(f.relative_to(path)), f, number) for f in files]
     return Dataset(path.name, "classification", samples, [f.name for f in folders])

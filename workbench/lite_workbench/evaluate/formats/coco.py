@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lite_engine.documents import Part, parse
 from lite_engine.errors import ModelFormatError, UsageError
+from lite_messages import tr
 
 from ..dataset import Box, Dataset, Sample
 from ..reading import inside, read_text
@@ -26,7 +27,7 @@ def match(path: Path) -> bool:
 def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError."""
     try:
-        return _opened(path, parse(read_text(path), "COCO data set"), images)
+        return _opened(path, parse(read_text(path), tr("COCO data set")), images)
     except ModelFormatError as error:
         raise UsageError.of(error, where=path) from None
 
@@ -38,7 +39,9 @@ def _opened(path: Path, document: Part, images: Path | None) -> Dataset:
     for part in document["annotations"].items():
         category = part["category_id"].integer()
         if category not in numbers:
-            raise ModelFormatError(f"there is no category {category}", where=part.where)
+            raise ModelFormatError(
+                tr("there is no category {category}", category=category), where=part.where
+            )
         boxes[part["image_id"].integer()].append(_box(part, numbers[category]))
     listed = document["images"].items()
     first = listed[0]["file_name"].text() if listed else ""
@@ -64,7 +67,7 @@ def _box(part: Part, category: int) -> Box:
     """Raises ModelFormatError."""
     numbers = [v.number() for v in part["bbox"].items()]
     if len(numbers) != 4 or not all(map(math.isfinite, numbers)) or min(numbers[2:]) < 0:
-        raise ModelFormatError("expected bbox [x, y, width, height]", where=part.where)
+        raise ModelFormatError(tr("expected bbox [x, y, width, height]"), where=part.where)
     x, y, width, height = numbers
     area, crowd = part.get("area"), part.get("iscrowd")
     return Box(

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 from ..dataset import Dataset, Sample
 from ..reading import inside, is_input, lines
@@ -33,7 +34,8 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
             if not found and path.suffix.lower() == ".csv" and "," in line:
                 continue  # names of columns
             raise UsageError(
-                f"expected a file and its label, found {line.strip()[:80]!r}", where=place
+                tr("expected a file and its label, found {line!r}", line=line.strip()[:80]),
+                where=place,
             )
         found.append((words[1], file, words[2].strip("\"'")))
     if all(label.isdecimal() for _, _, label in found):

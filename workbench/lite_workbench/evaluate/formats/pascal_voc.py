@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 from lite_engine.errors import UsageError
 from lite_engine.preprocess import IMAGE_SUFFIXES
+from lite_messages import tr
 
 from ..dataset import Box, Dataset, Sample
 from ..reading import read_text
@@ -52,12 +53,16 @@ def _objects(path: Path) -> list[tuple[str, tuple[float, ...], bool]]:
     """(class, corners, difficult) of each object. Raises UsageError."""
     text = read_text(path)
     if "<!" in text.replace("<!--", ""):
-        raise UsageError("a document type or an entity is not expected in annotations", where=path)
+        raise UsageError(
+            tr("a document type or an entity is not expected in annotations"), where=path
+        )
     try:
         root = ElementTree.fromstring(text)
         return [_object(node) for node in root.iter("object")]
     except (ElementTree.ParseError, ValueError, RecursionError) as error:
-        raise UsageError(f"not a Pascal VOC annotation ({error})", where=path) from None
+        raise UsageError(
+            tr("not a Pascal VOC annotation ({error})", error=error), where=path
+        ) from None
 
 
 def _object(node: ElementTree.Element) -> tuple[str, tuple[float, ...], bool]:
@@ -66,7 +71,7 @@ def _object(node: ElementTree.Element) -> tuple[str, tuple[float, ...], bool]:
     keys = ("xmin", "ymin", "xmax", "ymax")
     corners = tuple(float(node.findtext(f"bndbox/{k}") or "nan") for k in keys)
     if not name or not all(map(math.isfinite, corners)):
-        raise ValueError("an object without a name or without its corners")
+        raise ValueError(tr("an object without a name or without its corners"))
     return name, corners, (node.findtext("difficult") or "0").strip() == "1"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from lite_engine.documents import Part, parse
 from lite_engine.errors import ModelFormatError, UsageError
+from lite_messages import tr
 
 from ..dataset import Box, Dataset, Sample
 from ..reading import inside, is_input, lines
@@ -42,7 +43,8 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
             continue  # names of columns
         if not tab:
             raise UsageError(
-                f"expected a file, a tab and its text, found {line[:80]!r}", where=place
+                tr("expected a file, a tab and its text, found {line!r}", line=line[:80]),
+                where=place,
             )
         regions = regions or (not samples and task is None and rest.lstrip().startswith("["))
         text = rest.split("\t")[0] if not regions else rest
@@ -63,7 +65,7 @@ def _region(part: Part) -> Box:
     """Raises ModelFormatError."""
     points = np.array([[c.number() for c in p.items()] for p in part["points"].items()][:1000])
     if points.ndim != 2 or points.shape[1:] != (2,) or not np.isfinite(points).all():
-        raise ModelFormatError("expected points [[x, y], …]", where=part.where)
+        raise ModelFormatError(tr("expected points [[x, y], …]"), where=part.where)
     low, high = points.min(axis=0), points.max(axis=0)
     width, height = (float(v) for v in high - low)
     ignored = part["transcription"].text() == _IGNORED

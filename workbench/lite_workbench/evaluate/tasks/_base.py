@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import LiteError
+from lite_messages import tr
 
 if TYPE_CHECKING:
     from ...answers import Answer
@@ -86,9 +87,13 @@ class Task(ABC):
         ]
 
     def refuse(self, answer: Answer, wanted: str) -> LiteError:
-        names = {"top": "class scores", "text": "a line of text", "boxes": "boxes"}
+        names = {"top": "class scores", "text": tr("a line of text"), "boxes": "boxes"}
         found = names.get(answer.kind, "plain values")
         return LiteError(
-            f"the outputs are read as {found}, but the data set needs {wanted}",
-            fix="choose a data set of the model's task, or pass --adapter",
+            tr(
+                "the outputs are read as {found}, but the data set needs {wanted}",
+                found=found,
+                wanted=wanted,
+            ),
+            fix=tr("choose a data set of the model's task, or pass --adapter"),
         )

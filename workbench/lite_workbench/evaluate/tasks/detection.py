@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError
+from lite_messages import tr
 
 from ..statistics import Measure
 from . import _coco
@@ -33,9 +34,13 @@ class Detection(Task):
         known = [n for n in self.categories if n.casefold() in {x.casefold() for x in labels}]
         if labels and not known and len(self.categories) > 1:
             raise UsageError(
-                f"the model's labels have none of the {len(self.categories)} categories of the "
-                f"data set, like {self.categories[0]!r}",
-                fix="pass --labels FILE with the data set's names in the model's order",
+                tr(
+                    "the model's labels have none of the {categories} categories of "
+                    "the data set, like {one!r}",
+                    categories=len(self.categories),
+                    one=self.categories[0],
+                ),
+                fix=tr("pass --labels FILE with the data set's names in the model's order"),
             )
 
     def options(self) -> Mapping[str, Any]:
@@ -58,7 +63,7 @@ class Detection(Task):
         from ...answers import listed
 
         if answer.kind != "boxes" or picture is None:
-            raise self.refuse(answer, "boxes in an image")
+            raise self.refuse(answer, tr("boxes in an image"))
         boxes = [
             Found(category, pixels(box, picture), score)
             for label, index, box, score in answered(answer)

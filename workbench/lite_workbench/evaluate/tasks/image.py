@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.preprocess import open_image
+from lite_messages import tr
 
 from ..statistics import Measure, mean
 from ._base import Outcome, Task, UnreadableLabel
@@ -34,7 +35,7 @@ class ImageOutput(Task):
 
         made = answer.image
         if made is None:
-            raise self.refuse(answer, "an image")
+            raise self.refuse(answer, tr("an image"))
         wanted = _target(sample.label, made.shape)
         with np.errstate(divide="ignore"):
             psnr = min(float(peak_signal_noise_ratio(wanted, made, data_range=255)), EQUAL_DB)
@@ -64,8 +65,13 @@ def _target(label: Any, shape: tuple[int, ...]) -> np.ndarray:
     target = target[..., None] if target.ndim == 2 else target
     if target.shape != shape:
         raise UnreadableLabel(
-            f"expected an image of {shape[1]}x{shape[0]} as the model makes, found "
-            f"{target.shape[1]}x{target.shape[0]}",
+            tr(
+                "expected an image of {width}x{height} as the model makes, found {w}x{h}",
+                width=shape[1],
+                height=shape[0],
+                w=target.shape[1],
+                h=target.shape[0],
+            ),
             where=label if not isinstance(label, np.ndarray) else "",
         )
     return target

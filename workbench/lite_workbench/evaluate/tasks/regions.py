@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..statistics import Measure, ratio
 from ._base import Outcome, Task
@@ -23,14 +24,16 @@ class Regions(Task):
         return {"kind": "regions"}
 
     def truth(self, sample: Sample) -> str:
-        return f"{sum(not b.ignored for b in sample.label)} regions"
+        return tr("{total} regions", total=sum(not b.ignored for b in sample.label))
 
     def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         if answer.kind != "boxes" or picture is None:
-            raise self.refuse(answer, "regions of an image")
+            raise self.refuse(answer, tr("regions of an image"))
         boxes = [Found(0, pixels(box, picture), score) for _, _, box, score in answered(answer)]
         made = matched(sample.label, boxes)
-        return Outcome(f"{len(boxes)} regions", None, made.f1, None, (made, boxes))
+        return Outcome(
+            tr("{regions} regions", regions=len(boxes)), None, made.f1, None, (made, boxes)
+        )
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         parts = np.array([o.data[0] for o in outcomes], np.float64)

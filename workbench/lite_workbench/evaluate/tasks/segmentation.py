@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_engine.errors import UsageError
 from lite_engine.preprocess import open_image
+from lite_messages import tr
 
 from ..statistics import Measure, ratio
 from ._base import ClassResult, Outcome, Task, UnreadableLabel
@@ -32,14 +33,18 @@ class Segmentation(Task):
         return {"kind": "mask"}
 
     def _name(self, number: int) -> str:
-        return self.labels[number] if number < len(self.labels) else f"class {number}"
+        return (
+            self.labels[number]
+            if number < len(self.labels)
+            else tr("class {number}", number=number)
+        )
 
     def truth(self, sample: Sample) -> str:
         return str(getattr(sample.label, "name", "mask"))
 
     def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         if answer.mask is None:
-            raise self.refuse(answer, "an image of classes")
+            raise self.refuse(answer, tr("an image of classes"))
         wanted = read_mask(sample.label)
         got = resized(answer.mask, wanted.shape)
         counted = wanted != IGNORED
@@ -103,7 +108,10 @@ def read_mask(path: Any) -> np.ndarray:
         raise UnreadableLabel.of(error) from None
     if picture.mode not in ("L", "P", "1"):
         raise UnreadableLabel(
-            f"expected a grayscale or palette image of class numbers, found {picture.mode}",
+            tr(
+                "expected a grayscale or palette image of class numbers, found {mode}",
+                mode=picture.mode,
+            ),
             where=path,
         )
     array = np.asarray(picture)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..statistics import Measure, mean, ratio
 from ._base import Outcome, Task
@@ -28,7 +29,7 @@ class Text(Task):
         from rapidfuzz.distance import Levenshtein
 
         if answer.kind != "text":
-            raise self.refuse(answer, "a line of text, and labels with the model's characters")
+            raise self.refuse(answer, tr("a line of text, and labels with the model's characters"))
         edits = Levenshtein.distance(answer.text, sample.label)
         share = min(edits / max(len(sample.label), 1), 1.0)
         return Outcome(answer.text, answer.confidence, 1 - share, not edits, edits)
