@@ -11,7 +11,7 @@
 #include "lite_runtime.h"
 #include "opencl/binary_cache.h"
 #include "opencl/constants.h"
-#include "opencl/signature.h"
+#include "opencl/layout.h"
 #include "opencl/text.h"
 #include "runtime/allocator.h"
 #include "runtime/program.h"
@@ -33,6 +33,7 @@ uint64_t next() {  // xorshift64*
 }
 size_t below(size_t n) { return n ? next() % n : 0; }
 
+constexpr uint64_t kLocalMemory = 256 << 10;
 const uint32_t kEdges[] = {0, 1, 2, 7, 64, 255, 4096, 65536, INT32_MAX, 1u << 31, UINT32_MAX};
 
 void damage(uint8_t* data, size_t* size) {
@@ -52,6 +53,11 @@ void damage(uint8_t* data, size_t* size) {
   }
 }
 
+template <class T>
+T* array(Allocator& memory, size_t count) {
+  return static_cast<T*>(memory.allocate_array(count, sizeof(T)));
+}
+
 // Whether everything that needs no device is in order.
 bool reads(const uint8_t* data, size_t size, const void* const* weights, const size_t* bytes,
            size_t count, bool told = false) {
@@ -67,15 +73,19 @@ bool reads(const uint8_t* data, size_t size, const void* const* weights, const s
   program.has_device = true;
   bool good = parse_device_plan(data, size, env, &plan) &&
               parse_program(plan.program, plan.program_bytes, env, &program);
-  for (uint32_t i = 0; good && i < plan.num_launches; ++i)
-    good = matches_signature(plan.launches[i], env);
+  size_t* made_bytes = good ? array<size_t>(memory, plan.num_constants) : nullptr;
+  int32_t* place_of = good ? array<int32_t>(memory, program.num_tensors) : nullptr;
+  good = made_bytes && place_of;
   for (uint32_t i = 0; good && i < plan.num_constants; ++i) {
     const Constant& c = plan.constants[i];
     Array made{};
     good = c.weight < count &&
            evaluate(c, weights[c.weight], bytes[c.weight], memory.limit_bytes, env, &made);
+    made_bytes[i] = made.bytes;
     free(made.data);
   }
+  good = good && assign_places(plan, program, place_of, env) &&
+         check_launches(plan, program, place_of, made_bytes, kLocalMemory, env);
   if (!good && told) printf("%s\n", error);
   memory.release();
   return good;

@@ -13,7 +13,7 @@ from . import image_convolutions as image
 from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch
-from .options import Activation, join, vector, vectors, weights_option
+from .options import Activation, join, storage_option, vector, vectors
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target, builds
@@ -135,7 +135,7 @@ def _by_vectors(problem: Convolution, profile: DeviceProfile) -> Launch:
     ]  # fmt: skip
     aligned = all(n % v == 0 for n in (channels, *lie))
     options = join(
-        weights_option(y.dtype), "#define RESIDUAL" if problem.residual is not None else "",
+        storage_option(y.dtype), "#define RESIDUAL" if problem.residual is not None else "",
         problem.act.options, "#define FAST_FMA" if profile.fast_fma else "",
         vectors(profile, v, aligned), "#define TAIL" if tail else "",
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",

@@ -14,7 +14,7 @@ from .constants import Constant
 from .convolutions import bias_of, weight_of
 from .launch import Launch, Scratch
 from .movement import strided_copy
-from .options import Activation, join, weights_option
+from .options import Activation, join, storage_option
 from .problem import Convolution
 from .profile import DeviceProfile
 from .registry import Target, builds
@@ -51,7 +51,7 @@ def _gathered(
     packed = packed.reshape(-1, group * per).cast(y.dtype)
     m = math.prod(y.dims[:3])
     sizes = [m, *x.dims[1:], *y.dims[1:]]
-    options = join(weights_option(y.dtype), Activation.of(step).options)
+    options = join(storage_option(y.dtype), Activation.of(step).options)
     args = [x, packed, bias, y, *sizes, *window, group]
     return [Launch("deconv", "deconv", args, (sizes[6], m), options)]
 

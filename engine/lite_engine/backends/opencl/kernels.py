@@ -12,6 +12,7 @@ from lite_messages import tr
 from ...errors import BackendUnavailableError
 from ...ir import DType
 from ...plan import Plan, PlanTensor
+from . import reach
 from .constants import Constant
 from .device import Device
 from .enqueue import Call, prepared
@@ -90,6 +91,10 @@ class KernelMaker:
 
     def _kernel(self, launch: Launch, scratch: dict[int, Any]) -> Kernel:
         cl = self._device.cl
+        try:
+            reach.check(launch, self._plan)
+        except reach.ReachError as error:
+            raise KernelFailed("launch", error, launch) from None
         try:
             program = self._device.program(launch.file, launch.options)
         except BackendUnavailableError as error:

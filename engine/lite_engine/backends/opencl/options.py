@@ -45,12 +45,6 @@ def storage_option(dtype: DType) -> str:
     return "#define HALF" if dtype is DType.F16 else ""
 
 
-def weights_option(dtype: DType) -> str:
-    """Of kernels that keep weights in the storage type of the activations."""
-    kind, load = ("half", "vload_half((i), (p))") if dtype is DType.F16 else ("float", "(p)[i]")
-    return join(storage_option(dtype), f"#define W_T {kind}\n#define LDW(p, i) {load}")
-
-
 def code_of(op: str, kernel: str) -> str:
     """The operator's own part of a kernel that several share."""
     return next(k.code for k in get_op(op).kernels if (k.backend, k.name) == ("opencl", kernel))

@@ -9,7 +9,7 @@ from ...plan import PlanTensor, Step
 from .constants import Constant
 from .launch import Launch, Scratch
 from .movement import strided_copy
-from .options import Activation, join, weights_option
+from .options import Activation, join, storage_option
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .strides import strides_of
@@ -80,5 +80,5 @@ def _launch(
     grid: tuple[int, int],
     more: str = "",
 ) -> Launch:
-    options = join(weights_option(y.dtype), more, act.options)
+    options = join(storage_option(y.dtype), more, act.options)
     return Launch("conv_grouped", "conv_grouped", args, grid, options)

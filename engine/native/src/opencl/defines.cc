@@ -15,11 +15,7 @@ const char kTypes[] = " half float double char uchar short ushort int uint long 
 // Functions that kernels call, with their parameters.
 const char* const kFunctions[] = {"ACT(x) ",    "F0(x) ",     "F1(x) ",       "F2(x) ",
                                   "OP(p,q) ",   "STEP(s,v) ", "MERGE(s,t) ",  "DONE(s,n) "};
-const char* const kWhole[] = {
-    "#define LDW(p, i) vload_half((i), (p))",
-    "#define LDW(p, i) (p)[i]",
-    "#define REVERSE (d == 1)",
-};
+const char kBothWays[] = "#define REVERSE (d == 1)";
 constexpr size_t kMaxLine = 400;
 
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -99,8 +95,7 @@ bool is_function(const char* text) {
 }
 
 bool is_define(const char* line) {
-  for (const char* whole : kWhole)
-    if (strcmp(line, whole) == 0) return true;
+  if (strcmp(line, kBothWays) == 0) return true;
   if (strncmp(line, "#define ", 8) != 0) return false;
   const char* name = line + 8;
   if (!letter(*name)) return false;

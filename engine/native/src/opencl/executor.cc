@@ -7,7 +7,7 @@
 #include <new>
 
 #include "constants.h"
-#include "signature.h"
+#include "layout.h"
 
 namespace lite::opencl {
 
@@ -58,38 +58,18 @@ bool fits_device(lite_program* p) {
   return true;
 }
 
-// Buffers of the program's tensors.
-bool place_tensors(lite_program* p) {
+// Buffers of the program's tensors; weights are written into theirs.
+bool make_buffers(lite_program* p) {
   Executor& x = *p->opencl;
-  const Program& program = p->program;
-  for (int i = 0; i < program.num_tensors; ++i) x.place_of[i] = -1;
-  for (uint32_t i = 0; i < x.plan.num_places; ++i) {
-    const Place& place = x.plan.places[i];
-    const bool known = place.tensor < static_cast<uint32_t>(program.num_tensors) &&
-                       place.buffer < x.plan.num_buffers;
-    if (!known) return p->env.fail("OpenCL: tensor %u in buffer %u", place.tensor, place.buffer);
-    const Tensor& t = program.tensors[place.tensor];
-    const bool owner = program.storage[place.tensor].root == static_cast<int>(place.tensor);
-    if (!owner || t.role == Role::kArena || x.place_of[place.tensor] >= 0 ||
-        t.bytes > x.plan.buffers[place.buffer])
-      return p->env.fail("OpenCL: '%s' does not lie in buffer %u", t.name, place.buffer);
-    x.place_of[place.tensor] = static_cast<int32_t>(place.buffer);
-    cl_mem& made = x.buffers[place.buffer];
-    if (!made && !buffer(p, x.plan.buffers[place.buffer], nullptr, &made)) return false;
-    if (t.role != Role::kWeight) continue;
-    const cl_int status = x.device->cl.clEnqueueWriteBuffer(
-        x.device->queue, made, 1, 0, t.bytes, t.data, 0, nullptr, nullptr);
-    if (t.bytes && status != CL_SUCCESS) return refused(p, t.name, status);
-  }
-  for (int i = 0; i < program.num_tensors; ++i) {
-    const Tensor& root = program.tensors[program.storage[i].root];
-    if (root.role == Role::kDevice && program.storage[i].root == i && x.place_of[i] < 0)
-      for (uint32_t s = 0; s < x.plan.num_steps; ++s) {
-        const Step& step = program.steps[x.plan.steps[s].step];
-        for (int o = 0; o < step.num_outputs; ++o)
-          if (step.outputs[o] && program.storage[step.outputs[o]->index].root == i)
-            return p->env.fail("OpenCL: '%s' has no buffer", root.name);
-      }
+  for (int i = 0; i < p->program.num_tensors; ++i) {
+    if (x.place_of[i] < 0) continue;
+    cl_mem& made = x.buffers[x.place_of[i]];
+    if (!made && !buffer(p, x.plan.buffers[x.place_of[i]], nullptr, &made)) return false;
+    const Tensor& t = p->program.tensors[i];
+    if (t.role != Role::kWeight || !t.bytes) continue;
+    const cl_int status = x.device->cl.clEnqueueWriteBuffer(x.device->queue, made, 1, 0, t.bytes,
+                                                           t.data, 0, nullptr, nullptr);
+    if (status != CL_SUCCESS) return refused(p, t.name, status);
   }
   return true;
 }
@@ -105,6 +85,7 @@ bool make_constants(lite_program* p, const void* const* weights, const size_t* w
     if (!evaluate(c, weights[c.weight], weight_bytes[c.weight], p->memory.limit_bytes, p->env,
                   &made))
       return false;
+    x.constant_bytes[i] = made.bytes;
     bool good = true;
     bool image = false;
     for (uint32_t k = 0; k < x.plan.num_images; ++k) {
@@ -186,7 +167,6 @@ bool set_argument(lite_program* p, const Launch& launch, cl_kernel kernel, uint3
 bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
   Executor& x = *p->opencl;
   const DeviceInfo& info = x.device->info;
-  if (!matches_signature(launch, p->env)) return false;
   size_t items = 1;
   for (uint32_t d = 0; d < launch.dimensions; ++d) {
     items *= launch.group[d];
@@ -232,8 +212,6 @@ bool assign_steps(lite_program* p) {
   for (int i = 0; i < p->program.num_steps; ++i) x.step_of[i] = -1;
   for (uint32_t i = 0; i < x.plan.num_steps; ++i) {
     const DeviceStep& row = x.plan.steps[i];
-    if (row.step >= static_cast<uint32_t>(p->program.num_steps))
-      return p->env.fail("OpenCL: step %u does not exist", row.step);
     x.step_of[row.step] = static_cast<int32_t>(i);
     Step& step = p->program.steps[row.step];
     char kernel[sizeof step.variant];
@@ -307,14 +285,18 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
   if (!room(p, p->program.num_tensors, &x->place_of) ||
       !room(p, p->program.num_steps, &x->step_of) || !room(p, x->plan.num_buffers, &x->buffers) ||
       !room(p, x->plan.num_constants, &x->constants) ||
+      !room(p, x->plan.num_constants, &x->constant_bytes) ||
       !room(p, x->plan.num_scratch, &x->scratch) || !room(p, x->plan.num_images, &x->images) ||
       !room(p, x->plan.num_launches, &x->kernels))
     return false;
   x->device = device;
   p->opencl = x;
-  const bool good = fits_device(p) && assign_steps(p) &&
-                    set_up_memory(p, weights, weight_bytes, num_weights) && place_tensors(p) &&
-                    make_images(p) && make_constants(p, weights, weight_bytes, num_weights) &&
+  const bool good = fits_device(p) && assign_places(x->plan, p->program, x->place_of, env) &&
+                    assign_steps(p) && set_up_memory(p, weights, weight_bytes, num_weights) &&
+                    make_buffers(p) && make_images(p) &&
+                    make_constants(p, weights, weight_bytes, num_weights) &&
+                    check_launches(x->plan, p->program, x->place_of, x->constant_bytes,
+                                   device->info.local_memory, env) &&
                     make_kernels(p);
   if (good) {
     p->packed_bytes += x->device_bytes;

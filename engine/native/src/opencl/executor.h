@@ -12,6 +12,7 @@ struct Executor {
   int32_t* place_of;   // per tensor: its buffer, -1: none
   int32_t* step_of;    // per step: its row of the plan, -1: a step of the CPU
   cl_mem *buffers, *constants, *scratch, *images;
+  size_t* constant_bytes;
   cl_kernel* kernels;  // per launch
   size_t device_bytes;
 };

@@ -1,5 +1,7 @@
 #include "signature.h"
 
+#include "statement.h"
+
 namespace lite::opencl {
 
 namespace {
@@ -20,23 +22,41 @@ const char* parameters_of(const char* text, const char* name) {
   return nullptr;
 }
 
-bool contains(const char* at, const char* end, const char* word) {
-  const char* found = strstr(at, word);
-  return found && found < end;
+// The words of a parameter: qualifiers, its type and its name.
+Parameter read(const char* at, const char* end) {
+  Parameter found{};
+  bool constant = false;
+  for (;;) {
+    while (at < end && !is_letter(*at)) ++at;
+    if (at == end) break;
+    const size_t length = word_length(at);
+    if (is_word(at, length, "global")) found.memory = true;
+    else if (is_word(at, length, "const") || is_word(at, length, "read_only")) constant = true;
+    else if (is_word(at, length, "write_only") || is_word(at, length, "restrict")) {}
+    else if (!found.type) {
+      found.type = at;
+      found.type_length = length;
+      found.image = is_word(at, length, "image2d_t");
+    } else {
+      found.name = at;
+      found.name_length = length;
+    }
+    at += length;
+  }
+  found.written = (found.memory || found.image) && !constant;
+  return found;
 }
 
-bool starts(const char* at, const char* word) { return strncmp(at, word, strlen(word)) == 0; }
-
-// Whether an argument may stand for the parameter between `at` and `end`.
-bool suits(const char* at, const char* end, Argument kind) {
-  while (*at == ' ' || *at == '\n') ++at;
-  if (contains(at, end, "image2d_t")) return kind == Argument::kImage;
-  if (starts(at, "global "))
+// Whether an argument may stand for a parameter.
+bool suits(const Parameter& p, Argument kind) {
+  if (!p.name) return false;
+  if (p.image) return kind == Argument::kImage;
+  if (p.memory)
     return kind == Argument::kTensor || kind == Argument::kConstant || kind == Argument::kScratch;
-  if (starts(at, "int ")) return kind == Argument::kInt;
-  if (starts(at, "float ")) return kind == Argument::kFloat;
-  if (starts(at, "E ")) return kind >= Argument::kUchar;  // its size is the driver's to check
-  return false;
+  if (is_word(p.type, p.type_length, "int")) return kind == Argument::kInt;
+  if (is_word(p.type, p.type_length, "float")) return kind == Argument::kFloat;
+  // Of a type that an option names; its size is the driver's to check.
+  return is_word(p.type, p.type_length, "E") && kind >= Argument::kUchar;
 }
 
 // Parameters that several kernels share have a name in common.h: `#define ENDING float low, …`.
@@ -53,15 +73,16 @@ const char* shared_parameters(const char* common, const char* at) {
 }
 
 // Whether the parameters from `at` up to one of `ends` are those of the launch from *count on.
-bool suit(const char* at, const char* ends, const Launch& launch, uint32_t* count) {
+bool suit(const char* at, const char* ends, const Launch& launch, int* count, Parameter* out) {
   for (;;) {
     const char* end = at + strcspn(at, ends);
     const char* shared = shared_parameters(launch.text->common, at);
     if (shared) {
-      if (!suit(shared, ",\n", launch, count)) return false;
-    } else if (*count >= launch.num_args || !suits(at, end, launch.kinds[*count])) {
-      return false;
+      if (!suit(shared, ",\n", launch, count, out)) return false;
     } else {
+      if (*count >= static_cast<int>(launch.num_args)) return false;
+      out[*count] = read(at, end);
+      if (!suits(out[*count], launch.kinds[*count])) return false;
       ++*count;
     }
     if (*end != ',') return true;
@@ -71,16 +92,19 @@ bool suit(const char* at, const char* ends, const Launch& launch, uint32_t* coun
 
 }  // namespace
 
-bool matches_signature(const Launch& launch, Env& env) {
+int matching_parameters(const Launch& launch, Env& env, Parameter out[kMaxArguments]) {
   const char* at = parameters_of(launch.text->text, launch.kernel);
-  if (!at) return env.fail("OpenCL: %s.cl has no kernel '%.60s'", launch.text->name, launch.kernel);
-  uint32_t count = 0;
-  if (!suit(at, ",)", launch, &count))
-    return env.fail("OpenCL: kernel '%s' does not take argument %u", launch.kernel, count);
-  if (count != launch.num_args)
-    return env.fail("OpenCL: kernel '%s' takes %u arguments, not %u", launch.kernel, count,
-                    launch.num_args);
-  return true;
+  int count = 0;
+  if (!at)
+    env.fail("OpenCL: %s.cl has no kernel '%.60s'", launch.text->name, launch.kernel);
+  else if (!suit(at, ",)", launch, &count, out))
+    env.fail("OpenCL: kernel '%s' does not take argument %d", launch.kernel, count);
+  else if (count != static_cast<int>(launch.num_args))
+    env.fail("OpenCL: kernel '%s' takes %d arguments, not %u", launch.kernel, count,
+             launch.num_args);
+  else
+    return count;
+  return -1;
 }
 
 }  // namespace lite::opencl

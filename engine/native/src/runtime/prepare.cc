@@ -6,6 +6,7 @@
 #include "../opencl/executor.h"
 #include "bands.h"
 #include "dispatch.h"
+#include "rows.h"
 #include "runtime.h"
 
 namespace lite {
@@ -41,16 +42,11 @@ bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
   const bool arena =
       program.tensors[root_a].role == Role::kArena && program.tensors[root_b].role == Role::kArena;
   if (!arena && root_a != root_b) return false;
-  const uint64_t first_a = first_byte(program, a), first_b = first_byte(program, b);
-  if (first_a + a.bytes <= first_b || first_b + b.bytes <= first_a) return false;
-  const uint64_t row = a.pitch * dtype_bytes(a.dtype);
-  if (row == 0 || row != static_cast<uint64_t>(b.pitch * dtype_bytes(b.dtype))) return true;
-  const uint64_t width_a = last_dim(a) * dtype_bytes(a.dtype);
-  const uint64_t width_b = last_dim(b) * dtype_bytes(b.dtype);
-  const uint64_t gap = first_a <= first_b ? (first_b - first_a) % row : (first_a - first_b) % row;
-  const bool apart = first_a <= first_b ? gap >= width_a && gap + width_b <= row
-                                        : gap >= width_b && gap + width_a <= row;
-  return !apart;
+  const auto rows = [&](const Tensor& t) -> Rows {
+    const uint64_t element = dtype_bytes(t.dtype);
+    return {first_byte(program, t), t.bytes, last_dim(t) * element, t.pitch * element};
+  };
+  return overlap(rows(a), rows(b));
 }
 
 bool Env::overlap(const Tensor& a, const Tensor& b, int64_t* start) const {

@@ -39,7 +39,8 @@ def examples() -> dict[str, list[Graph]]:
             single("ConvTranspose", (1, 5, 4, 3), some(5, o, k, k), some(o), strides=[s, s], pads=p)
             for o, k, s, p in ((3, 2, 2, [0] * 4), (4, 3, 2, [1, 0, 1, 0]), (2, 3, 1, [1] * 4))
         ]
-        + [single("ConvTranspose", (1, 4, 4, 3), some(4, 2, 3, 3), None, group=2, strides=[2, 2])],
+        + [single("ConvTranspose", (1, 4, 4, 3), some(4, 2, 3, 3), None, group=2, strides=[2, 2])]
+        + [single("ConvTranspose", (1, 4, 4, 3), some(4, 2, 2, 2), some(2), strides=[2, 2])],
         "gemm": [
             single("Gemm", (m, 9), some(9, n), some(n))
             for m, n in ((1, 15), (7, 16), (9, 17), (8, 3))

@@ -1,4 +1,10 @@
 // Index of the first (or last, -DLAST) largest value; SIGN -1 finds the smallest. NaN is the extreme.
+//@ options HALF SIGN:number LAST
+//@ kernel arg
+//@ need min(outer, n, inner) > 0
+//@ items outer * inner
+//@ reads x[outer * n * inner]
+//@ writes y[outer * inner]
 kernel void arg(global const T *x, global long *y, int outer, int n, int inner) {
   const int i = get_global_id(0);
   if (i >= outer * inner) return;

@@ -1,4 +1,11 @@
 // y[i] = (TO)x[i]; half through vload_half and vstore_half.
+//@ options TI:type TO:type FROM_HALF TO_HALF TO_BOOL WHOLE
+//@ kernel cast
+//@ need TI == 2 when FROM_HALF
+//@ need TO == 2 when TO_HALF
+//@ items n
+//@ reads x[n]
+//@ writes y[n]
 kernel void cast(global const TI *x, global TO *y, int n) {
   const int i = get_global_id(0);
   if (i >= n) return;

@@ -4,6 +4,7 @@
 // elements apart, the first x_at and y_at from the start, those of the residual RP from 0 on. Axis 2 numbers
 // independent products or groups of channels, `x_plane`, `w_plane`, `bias_plane` and `y_plane` elements apart;
 // the residual's groups lie as far apart as those of y.
+//@ options HALF FAST_FMA V=4,8,16 NV=1,2 TM=1..14 ACT(x) ACT_A:number ACT_B:number
 #define BN (NV * V)
 #if NV == 2
 #define SECOND(...) __VA_ARGS__
@@ -56,6 +57,22 @@ inline void put(FV v, global const T *residual, int old, global T *y, int to, in
   }
 }
 
+//@ kernel conv
+//@ let tiles = up(OW, TM)
+//@ let rows = g0 / tiles
+//@ let wide = up(O, NV * V) * NV * V
+//@ group 1, 1, 1
+//@ items rows * tiles, wide / (NV * V), g2
+//@ need min(OH, OW, KH, KW, O) > 0, min(H, W, C, SH, SW, DH, DW) >= 0
+//@ need min(XP, RP, x_plane, w_plane, bias_plane, y_plane) >= 0
+//@ let line = (rows - 1) / OH * H + (min(rows, OH) - 1) * SH + (KH - 1) * DH
+//@ let across = (g2 - 1) * y_plane + O
+//@ need rows * OW * RP + wide <= INT_MAX, KW * C <= INT_MAX
+//@ reads x[(g2 - 1) * x_plane + x_at + (line * W + (OW - 1) * SW + (KW - 1) * DW) * XP + C]
+//@ reads w[(g2 - 1) * w_plane + wide * KH * KW * C], bias[(g2 - 1) * bias_plane + wide]
+//@ reads residual[0, rows * OW, RP, across] when with_residual
+//@ writes y[y_at, rows * OW, YP, across] when across <= YP
+//@ writes y[y_at + (rows * OW - 1) * YP + across] when across > YP
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float *x, global const float *w, global const float *bias,
           global const T *residual, global T *y, int H, int W, int C, int OH, int OW, int O, int KH,

@@ -1,6 +1,14 @@
 // One output value a work-item: grouped convolutions and whatever nothing faster takes.
 // w (KH·KW·C/G, O).
-kernel void conv_grouped(global const T *x, global const W_T *w, global const float *bias,
+//@ options HALF RESIDUAL ACT(x) ACT_A:number ACT_B:number
+//@ kernel conv_grouped
+//@ need min(OH, OW, G, O) > 0, O % G == 0, min(H, W, C, KH, KW, SH, SW, DH, DW) >= 0
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items O, M
+//@ reads x[up(M, OH * OW) * H * W * C], w[KH * KW * (C / G) * O], bias[O]
+//@ reads residual[M * O] when RESIDUAL
+//@ writes y[M * O]
+kernel void conv_grouped(global const T *x, global const T *w, global const float *bias,
                          global const T *residual, global T *y, int M, int H, int W, int C, int OH,
                          int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH,
                          int DW, int G) {
@@ -17,7 +25,7 @@ kernel void conv_grouped(global const T *x, global const W_T *w, global const fl
       if (xx < 0 || xx >= W) continue;
       for (int c = 0; c < cg; ++c)
         s += LD(x, ((base + yy) * W + xx) * C + first + c) *
-             LDW(w, ((ky * KW + kx) * cg + c) * O + o);
+             LD(w, ((ky * KW + kx) * cg + c) * O + o);
     }
   }
 #ifdef RESIDUAL

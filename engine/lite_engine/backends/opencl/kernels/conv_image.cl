@@ -5,9 +5,16 @@
 // x: column x·blocks + block, row n·H + y, where block numbers fours of channels; beside an image all is 0.
 // w: row = block of four outputs; column k = ((ky·KW + kx)·blocks + block)·4 + channel holds the weights of
 // that input channel for the four outputs. -DDEPTHWISE: column = ky·KW + kx, row = block of channels.
+//@ options HALF TM=1..16 DEPTHWISE RESIDUAL ACT(x) ACT_A:number ACT_B:number
 constant sampler_t TEXELS = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP | CLK_FILTER_NEAREST;
 #define TEXEL(image, column, row) read_imagef(image, TEXELS, (int2)((column), (row)))
 
+//@ kernel to_image
+//@ let blocks = up(C, 4)
+//@ need C > 0, columns % blocks == 0, C + 4 <= INT_MAX
+//@ items columns, rows
+//@ reads x[rows * (columns / blocks) * C]
+//@ writes image[columns, rows]
 kernel void to_image(global const T *x, write_only image2d_t image, int C, int columns, int rows) {
   const int column = get_global_id(0), row = get_global_id(1), blocks = (C + 3) / 4;
   if (column >= columns || row >= rows) return;
@@ -18,6 +25,15 @@ kernel void to_image(global const T *x, write_only image2d_t image, int C, int c
   write_imagef(image, (int2)(column, row), vload4(0, v));
 }
 
+//@ kernel conv_image
+//@ let deep = KH * KW * (DEPTHWISE + (1 - DEPTHWISE) * blocks * 4)
+//@ let spans = up(OW, TM)
+//@ need min(OH, OW, O, blocks) > 0, min(H, W, KH, KW, SH, SW, DH, DW) >= 0, O + 4 <= INT_MAX
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, (OW + TM) * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items up(O, 4), images * OH * spans
+//@ reads x[W * blocks, images * H], w[deep, up(O, 4)], bias[up(O, 4) * 4]
+//@ reads residual[images * OH * OW * O] when RESIDUAL
+//@ writes y[images * OH * OW * O]
 kernel void conv_image(read_only image2d_t x, read_only image2d_t w, global const float *bias,
                        global const T *residual, global T *y, int images, int H, int W, int blocks, int OH,
                        int OW, int O, int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW) {

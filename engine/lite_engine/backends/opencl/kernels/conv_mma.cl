@@ -17,6 +17,8 @@
 // global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that
 // depends on the row, so that eight rows of one quarter, which ldmatrix reads at once, are in
 // different banks.
+//@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
+//@ options BM=32,64,128 BN=32,64,128 TM=8,16 TN=4 BK=16,32 ACT(x) ACT_A:number ACT_B:number
 #ifdef HALF
 #define E ushort
 #define E4 ushort4
@@ -119,8 +121,37 @@ inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
 }
 #endif
 
+//@ kernel conv_mma
+//@ let unit = 4 + 4 * HALF * OCTS
+//@ let units = BK / unit
+//@ let items = BM * BN / (TM * 4)
+//@ let plane = MATMUL * part + BATCHED * M * C
+//@ let taps = (K + BK) / (C * KW)
+//@ let plain = SPLIT + BATCHED + MATMUL == 0
+//@ group items, 1, 1
+//@ items up(O, BN) * items, up(M, BM), g2
+//@ local (4 - (BM + BN > 192)) * (BM + BN) * 64
+//@ need BK == 16 + 16 * HALF, BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
+//@ need BN * BK % (4 * items) == 0 when MATMUL
+//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, SPLIT + BATCHED + MATMUL <= 1
+//@ need C % unit + XP % unit + x_at % unit + plane % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % BK == 0
+//@ need KP % unit == 0, BATCHED * part % unit == 0
+//@ need O % 4 + KP % 4 == 0 when MATMUL
+//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT + plain
+//@ need g2 == 1 when plain
+//@ need max(KH, KW) <= 15, taps < 16, (taps * DH * W + KW * DW) * XP + C <= INT_MAX
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX, M + BM <= INT_MAX, O + BN <= INT_MAX
+//@ reads x[(g2 - 1) * plane + x_at, M, XP, C] when POINTWISE
+//@ reads x[(g2 - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C] when POINTWISE == 0
+//@ reads w[BATCHED * (g2 - 1) * part + (up(O, BN) * BN - 1) * KP + K] when MATMUL == 0
+//@ reads w[(g2 - 1) * KP + C * O] when MATMUL
+//@ reads bias[O] when plain
+//@ reads residual[M * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED)
+//@ writes partial[g2 * M * O] when SPLIT + BATCHED
+//@ writes y[MATMUL * (g2 - 1) * M * O + y_at, M, YP, O] when SPLIT + BATCHED == 0
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void conv_mma(global const E *x, global const E *w, global const float *bias, global const T *residual,
+void conv_mma(global const T *x, global const T *w, global const float *bias, global const T *residual,
               global T *y, global float *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH,
               int KW, int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part, int XP, int x_at,
               int YP, int y_at) {

@@ -11,6 +11,9 @@
 //
 // -DHALF_MATH: values stay half through local memory and are multiplied as half2; sums of BK products
 // are added up in float, so that the error does not grow with K.
+//@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
+//@ options BM=4..256 BN=4..256 TM=4,8 TN=4,8 BK=4..64 ACT(x) ACT_A:number ACT_B:number
+//@ options SCATTER=1..65536 SCATTER_STEP=1,2,4 DECONV_H=1..4096 DECONV_W=1..4096
 #ifdef HALF_MATH
 #define E half
 #define E4 half4
@@ -38,6 +41,36 @@
 #define ROW(i) ((i) / 4 * (WY * 4) + ty * 4 + (i) % 4)
 #define COLUMN(j) ((j) / 4 * (WX * 4) + tx * 4 + (j) % 4)
 
+//@ kernel conv_tile
+//@ let items = BN / TN * (BM / TM)
+//@ let plane = MATMUL * part + BATCHED * M * C
+//@ let taps = (K + BK) / (C * KW)
+//@ let plain = SPLIT + BATCHED + MATMUL == 0
+//@ group items, 1, 1
+//@ items up(O, BN) * items, up(M, BM), g2
+//@ local BK * (BM + BN + 8) * 4
+//@ need BM % TM + BN % TN + BK % 4 == 0, BM * BK % (4 * items) == 0, BN * BK % (4 * items) == 0
+//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0
+//@ need SPLIT + BATCHED + MATMUL + (SCATTER > 0) <= 1, K % BK == 0
+//@ need C % 4 + XP % 4 + x_at % 4 + plane % 4 == 0 when QUADS
+//@ need KH == 1, KW == 1, SH == 1, SW == 1, PT == 0, PL == 0, OH == H, OW == W when POINTWISE
+//@ need O % 4 == 0 when WIDE_OUT
+//@ need OP % 4 == 0 when WIDE_OUT + (MATMUL == 0)
+//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT + plain
+//@ need g2 == 1 when plain
+//@ need (taps * DH * W + KW * DW) * XP + C <= INT_MAX, O + BN <= INT_MAX, M + BM <= INT_MAX
+//@ need OH * SH + (taps + 1) * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
+//@ need M % (H * W) == 0, O == SCATTER * DECONV_H * DECONV_W, SCATTER % SCATTER_STEP == 0 when SCATTER
+//@ reads x[(g2 - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C]
+//@ reads w[BATCHED * (g2 - 1) * K * OP + (K - 1) * OP + up(O, BN) * BN] when MATMUL == 0
+//@ reads w[(g2 - 1) * OP + C * O] when MATMUL
+//@ reads bias[O] when plain * (SCATTER == 0)
+//@ reads bias[SCATTER] when SCATTER
+//@ reads residual[M * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED) * (SCATTER == 0)
+//@ writes partial[g2 * M * O] when SPLIT + BATCHED
+//@ writes y[MATMUL * (g2 - 1) * M * O + y_at, M, YP, O] when (SPLIT + BATCHED == 0) * (SCATTER == 0)
+//@ writes y[y_at + M * O] when SCATTER
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_tile(global const T *x, global const T *w, global const float *bias,
                global const T *residual, global T *y, global float *partial, int M, int H, int W,
@@ -250,6 +283,14 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 }
 
 // Adds the parts of a split K and finishes: bias, residual, activation.
+//@ kernel conv_sum
+//@ let step = 1 + 3 * WIDE_OUT
+//@ need n > 0, O > 0, n % O == 0, O % step == 0, parts >= 0
+//@ items n / step
+//@ need (g0 + 1) * step <= INT_MAX
+//@ reads partial[parts * n], bias[O]
+//@ reads residual[n] when RESIDUAL
+//@ writes y[y_at, n / O, YP, O]
 kernel void conv_sum(global const float *partial, global const float *bias,
                      global const T *residual, global T *y, int n, int O, int parts, int YP, int y_at) {
 #define TO(i) (y_at + (i) / O * YP + (i) % O)

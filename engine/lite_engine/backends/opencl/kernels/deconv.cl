@@ -1,6 +1,13 @@
 // Transposed convolution, gathered: each output looks for the inputs that reach it.
 // w (KH·KW·C/G, O).
-kernel void deconv(global const T *x, global const W_T *w, global const float *bias, global T *y,
+//@ options HALF ACT(x) ACT_A:number ACT_B:number
+//@ kernel deconv
+//@ need min(OH, OW, G, O, SH, SW) > 0, O % G == 0, min(H, W, C, KH, KW, DH, DW) >= 0
+//@ need OH + KH * DH + max(PT, -PT) <= INT_MAX, OW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items O, M
+//@ reads x[up(M, OH * OW) * H * W * C], w[KH * KW * (C / G) * O], bias[O]
+//@ writes y[M * O]
+kernel void deconv(global const T *x, global const T *w, global const float *bias, global T *y,
                    int M, int H, int W, int C, int OH, int OW, int O, int KH, int KW, int SH, int SW,
                    int PT, int PL, int DH, int DW, int G) {
   const int o = get_global_id(0), m = get_global_id(1);
@@ -16,7 +23,7 @@ kernel void deconv(global const T *x, global const W_T *w, global const float *b
       if (dx < 0 || dx % SW || dx / SW >= W) continue;
       for (int c = 0; c < cg; ++c)
         s += LD(x, ((base + dy / SH) * W + dx / SW) * C + first + c) *
-             LDW(w, ((ky * KW + kx) * cg + c) * O + o);
+             LD(w, ((ky * KW + kx) * cg + c) * O + o);
     }
   }
   ST(y, m * O + o, ACT(s));

@@ -3,6 +3,9 @@
 // a vertical stride and dilation of 1, and a row then serves all output rows that it is under. With -DTAIL
 // C is no multiple of V: the last item makes the last V channels and stores those that nobody else does.
 // Pixels of x and y lie XP and YP elements apart, the first x_at and y_at from the start.
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 FAST_FMA RESIDUAL TAIL PX=1..16 PY=1..16
+//@ options KH=1..4096 KW=1..4096 SW=1..4096 DW=1..4096
+//@ options ACT(x) ACT_A:number ACT_B:number
 #define SPAN ((PX - 1) * SW + (KW - 1) * DW + 1)
 #define SUM(GOOD)                                                                 \
   for (int r = 0; r < KH + PY - 1; ++r) {                                         \
@@ -24,7 +27,20 @@
     }                                                                             \
   }
 
-kernel void depthwise(global const T *x, global const W_T *w, global const float *bias,
+//@ kernel depthwise
+//@ let bands = up(OH, PY)
+//@ let spans = up(OW, PX)
+//@ let span = (PX - 1) * SW + (KW - 1) * DW + 1
+//@ items up(C, V), images * bands * spans
+//@ need min(C, OH, OW) > 0, min(H, W, SH, DH) >= 0, span * V <= 32768, (g0 + 1) * V <= INT_MAX
+//@ need C % V == 0 when TAIL == 0
+//@ need C >= V when TAIL
+//@ need C % V + XP % V + x_at % V + YP % V + y_at % V == 0 when ALIGNED
+//@ need (OH + PY) * SH + (KH + PY) * DH + max(PT, -PT) <= INT_MAX, (OW + PX) * SW + span + max(PL, -PL) <= INT_MAX
+//@ reads x[x_at, images * H * W, XP, C], w[KH * KW * C], bias[C]
+//@ reads residual[images * OH * OW * C] when RESIDUAL
+//@ writes y[y_at, images * OH * OW, YP, C]
+kernel void depthwise(global const T *x, global const T *w, global const float *bias,
                       global const T *residual, global T *y, int images, int H, int W, int C, int OH,
                       int OW, int SH, int PT, int PL, int DH, int XP, int x_at, int YP, int y_at) {
   const int c0 = get_global_id(0) * V, spans = (OW + PX - 1) / PX, bands = (OH + PY - 1) / PY;

@@ -1,4 +1,5 @@
 // y = clamp(rint((a - a_zero)·a_scale OP (b - b_zero)·b_scale) / y_scale) + y_zero)
+//@ options V=1,4,8,16 ALIGNED OP(p,q)
 inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
                    float inverse, float y_zero, int nothing) {
   const FV p = TO_FLOAT(TO_INT(FLIP(a, flip)) - a_zero) * a_scale;
@@ -10,6 +11,12 @@ inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_scale, 
 }
 
 // Rows of `width` bytes; rows of a and b lie AP and BP elements apart, 0 for one row that all share.
+//@ kernel binary_rows
+//@ need min(width, rows) > 0, width % V == 0, (g0 + 1) * V <= INT_MAX
+//@ need AP % V + BP % V == 0 when ALIGNED
+//@ items width / V, rows
+//@ reads a[0, rows, AP, width], b[0, rows, BP, width]
+//@ writes y[rows * width]
 kernel void binary_rows(global const uchar *a, global const uchar *b, global uchar *y, int width, int rows, int AP,
                         int BP, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
                         float inverse, float y_zero, int nothing) {
@@ -22,6 +29,15 @@ kernel void binary_rows(global const uchar *a, global const uchar *b, global uch
 
 // Any broadcast over six axes, a byte at a time.
 #if V == 1
+//@ kernel binary
+//@ let d0 = total / (d1 * d2 * d3 * d4 * d5)
+//@ need min(d0, d1, d2, d3, d4, d5) > 0, d0 * d1 * d2 * d3 * d4 * d5 == total
+//@ need min(a0, a1, a2, a3, a4, a5) >= 0, min(b0, b1, b2, b3, b4, b5) >= 0
+//@ let a_row = (d0 - 1) * a0 + (d1 - 1) * a1 + (d2 - 1) * a2 + (d3 - 1) * a3 + (d4 - 1) * a4
+//@ let b_row = (d0 - 1) * b0 + (d1 - 1) * b1 + (d2 - 1) * b2 + (d3 - 1) * b3 + (d4 - 1) * b4
+//@ items total
+//@ reads a[a_row + (d5 - 1) * a5 + 1], b[b_row + (d5 - 1) * b5 + 1]
+//@ writes y[total]
 kernel void binary(global const uchar *a, global const uchar *b, global uchar *y, int total, int d1, int d2, int d3,
                    int d4, int d5, int a0, int a1, int a2, int a3, int a4, int a5, int b0, int b1, int b2, int b3,
                    int b4, int b5, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,

@@ -2,6 +2,7 @@
 // an output row times NV vectors of channels, all sums in registers. x (N,H,W,C) is made by `widen`: numbers of 16
 // bits less their zero point, with their padding, two a word; C counts words. w (blocks, KH·KW·C, NV·V) likewise.
 // Pixels of y lie YP elements apart, the first y_at from the start; the residual is dense.
+//@ options V=4,8,16 NV=1,2 TM=1..14
 #define BN (NV * V)
 #if NV == 2
 #define SECOND(...) __VA_ARGS__
@@ -46,6 +47,18 @@ typedef short halves __attribute__((vector_size(16)));
     }
 #define KEEP(t) done[t * NV] = a##t; SECOND(done[t * NV + 1] = b##t;)
 
+//@ kernel conv
+//@ let tiles = up(OW, TM)
+//@ let rows = g0 / tiles
+//@ let wide = up(O, NV * V) * NV * V
+//@ let line = (rows - 1) / OH * H + (min(rows, OH) - 1) * SH + (KH - 1) * DH
+//@ group 1, 1
+//@ items rows * tiles, wide / (NV * V)
+//@ need min(OH, OW, KH, KW, O) > 0, min(H, W, C, SH, SW, DH, DW) >= 0, KW * C <= INT_MAX, wide <= INT_MAX
+//@ reads x[(line * W + (OW - 1) * SW + (KW - 1) * DW + 1) * C]
+//@ reads w[wide * KH * KW * C], bias[wide], scale[wide]
+//@ reads residual[rows * OW * O] when adding
+//@ writes y[y_at, rows * OW, YP, O]
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const int *x, global const int *w, global const int *bias, global const float *scale,
           global const uchar *residual, global uchar *y, int H, int W, int C, int OH, int OW, int O, int KH, int KW,
@@ -94,6 +107,11 @@ void conv(global const int *x, global const int *w, global const int *bias, glob
 
 // Bytes x (N,H,W,C), pixels XP apart from x_at on, as y (N,HP,WP,CP): less their zero point, zeros around them. An
 // item has a row.
+//@ kernel widen
+//@ need min(rows, HP) > 0, min(H, W, C, top, left) >= 0, left + W <= WP, C <= CP
+//@ items rows
+//@ reads x[x_at, up(rows, HP) * H * W, XP, C]
+//@ writes y[rows * WP * CP]
 kernel void widen(global const uchar *x, global short *y, int rows, int H, int W, int C, int CP, int top, int left,
                   int HP, int WP, int XP, int x_at, int flip, int zero) {
   const int row = get_global_id(0);

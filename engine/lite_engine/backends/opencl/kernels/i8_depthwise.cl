@@ -3,6 +3,7 @@
 // products of bytes stay below 2^24, where float arithmetic is exact. With -DTAIL C is no multiple of V: the last
 // item makes the last V channels and stores those that nobody else does. Pixels of x and y lie XP and YP elements
 // apart, the first x_at and y_at from the start.
+//@ options V=1,4,8,16 ALIGNED FAST_FMA TAIL PX=1..16 KH=1..4096 KW=1..4096 SW=1..4096 DW=1..4096
 #define SPAN ((PX - 1) * SW + (KW - 1) * DW + 1)
 #define SUM(GOOD)                                                                  \
   for (int ky = 0; ky < KH; ++ky) {                                                \
@@ -19,6 +20,18 @@
     }                                                                              \
   }
 
+//@ kernel depthwise
+//@ let spans = up(OW, PX)
+//@ let span = (PX - 1) * SW + (KW - 1) * DW + 1
+//@ items up(C, V), images * OH * spans
+//@ need min(C, OH, OW) > 0, min(H, W, SH, DH) >= 0, span * V <= 32768, (g0 + 1) * V <= INT_MAX
+//@ need C % V == 0 when TAIL == 0
+//@ need C >= V when TAIL
+//@ need C % V + XP % V + x_at % V + YP % V + y_at % V == 0 when ALIGNED
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, (OW + PX) * SW + span + max(PL, -PL) <= INT_MAX
+//@ reads x[x_at, images * H * W, XP, C], w[KH * KW * C], bias[C], scale[C]
+//@ reads residual[images * OH * OW * C] when adding
+//@ writes y[y_at, images * OH * OW, YP, C]
 kernel void depthwise(global const uchar *x, global const short *w, global const int *bias, global const float *scale,
                       global const uchar *residual, global uchar *y, int images, int H, int W, int C, int OH, int OW,
                       int SH, int PT, int PL, int DH, int XP, int x_at, int YP, int y_at, int x_flip, int x_zero,

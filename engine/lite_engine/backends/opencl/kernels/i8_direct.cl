@@ -1,4 +1,11 @@
 // One byte of y a work-item: grouped and transposed convolutions. w (KH·KW·C/G, O) less its zero point.
+//@ kernel grouped
+//@ need min(OH, OW, G, O) > 0, O % G == 0, min(H, W, C, KH, KW, SH, SW, DH, DW) >= 0
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items O, M
+//@ reads x[up(M, OH * OW) * H * W * C], w[KH * KW * (C / G) * O], bias[O], scale[O]
+//@ reads residual[M * O] when adding
+//@ writes y[M * O]
 kernel void grouped(global const uchar *x, global const short *w, global const int *bias, global const float *scale,
                     global const uchar *residual, global uchar *y, int M, int H, int W, int C, int OH, int OW, int O,
                     int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW, int G, int x_flip, int x_zero,
@@ -25,6 +32,12 @@ kernel void grouped(global const uchar *x, global const short *w, global const i
 }
 
 // Each output looks for the inputs that reach it.
+//@ kernel transposed
+//@ need min(OH, OW, G, O, SH, SW) > 0, O % G == 0, min(H, W, C, KH, KW, DH, DW) >= 0
+//@ need OH + KH * DH + max(PT, -PT) <= INT_MAX, OW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items O, M
+//@ reads x[up(M, OH * OW) * H * W * C], w[KH * KW * (C / G) * O], bias[O], scale[O]
+//@ writes y[M * O]
 kernel void transposed(global const uchar *x, global const short *w, global const int *bias, global const float *scale,
                        global uchar *y, int M, int H, int W, int C, int OH, int OW, int O, int KH, int KW, int SH,
                        int SW, int PT, int PL, int DH, int DW, int G, int x_flip, int x_zero, REQUANTIZE) {

@@ -1,5 +1,14 @@
 // x (N,H,W,C) → y (N,OH,OW,C), V channels an item: the maximum, or with -DAVERAGE the sum of x - x_zero times
 // ratios[count of the places that count], COUNT_PAD padded ones too.
+//@ options V=1,4,8,16 ALIGNED AVERAGE COUNT_PAD
+//@ kernel pool
+//@ need min(total, OH, OW, C, KH, KW) > 0, C % V == 0, total % V == 0, (g0 + 1) * V <= INT_MAX
+//@ need min(H, W, SH, SW, DH, DW) >= 0, H + max(PB, -PB) <= INT_MAX, W + max(PR, -PR) <= INT_MAX
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items total / V
+//@ reads x[up(total, OH * OW * C) * H * W * C]
+//@ reads ratios[KH * KW + 1] when AVERAGE
+//@ writes y[total]
 kernel void pool(global const uchar *x, global const float *ratios, global uchar *y, int total, int H, int W, int C,
                  int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int PB, int PR, int DH, int DW,
                  int flip, int x_zero, float y_zero) {

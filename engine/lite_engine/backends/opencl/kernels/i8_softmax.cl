@@ -2,6 +2,7 @@
 // one series. With e[d] = rint(2^30·exp(-d·scale)) and S the sum of all e, the answer to a byte d below the
 // highest is `lowest` plus the number of thresholds that e[d] / S reaches, rounded as a double. It reaches
 // number k where e·2^shifts[k] >= S·factors[k] + above[k], in whole numbers of 128 bits.
+//@ options ITEMS=1..1024
 inline int reaches(ulong e, ulong sum, ulong factor, int shift, int above) {
   const ulong low = sum * factor + (ulong)above;
   const ulong high = mul_hi(sum, factor) + (ulong)(low < (ulong)above);
@@ -10,6 +11,14 @@ inline int reaches(ulong e, ulong sum, ulong factor, int shift, int above) {
   return e_high > high || (e_high == high && e_low >= low);
 }
 
+//@ kernel softmax
+//@ let series = g0 / ITEMS
+//@ group ITEMS
+//@ items series * ITEMS
+//@ need min(n, inner) > 0, n + ITEMS <= INT_MAX, count >= 0
+//@ local ITEMS * 12 + 256
+//@ reads x[up(series, inner) * n * inner], e[256], factors[count], shifts[count], above[count]
+//@ writes y[up(series, inner) * n * inner]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void softmax(global const uchar *x, global uchar *y, global const uint *e, global const ulong *factors,
              global const int *shifts, global const int *above, int n, int inner, int flip, int lowest, int count) {

@@ -1,5 +1,6 @@
 // x / |x|p over the middle axis of (outer, n, inner), 0 where the norm is 0; p is 2 (-DSQUARES) or 1.
 // V inner indices an item.
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 SQUARES
 #ifdef SQUARES
 #define PART(v) ((v) * (v))
 #define NORM(sum) sqrt(sum)
@@ -9,6 +10,11 @@
 #endif
 #define SCALED(v, norm) ((norm) == 0.0f ? 0.0f : (v) / (norm))
 
+//@ kernel lp_norm
+//@ need min(outer, n, inner) > 0, inner % V == 0, (g0 + 1) * V <= INT_MAX
+//@ items outer * inner / V
+//@ reads x[outer * n * inner]
+//@ writes y[outer * n * inner]
 kernel void lp_norm(global const T *x, global T *y, int outer, int n, int inner) {
   const int i = get_global_id(0) * V;
   if (i >= outer * inner) return;
@@ -28,6 +34,15 @@ kernel void lp_norm(global const T *x, global T *y, int outer, int n, int inner)
 // The same of rows (inner is 1), each by a group of ITEMS work-items.
 #ifdef ITEMS
 #define ADD(s, t) ((s) + (t))
+//@ kernel lp_norm_row
+//@ let rows = g0 / ITEMS
+//@ group ITEMS
+//@ items rows * ITEMS
+//@ need n >= 0, n + 16 * ITEMS <= INT_MAX
+//@ need n % V == 0 when ALIGNED
+//@ local (ITEMS + 8) * 4
+//@ reads x[rows * n]
+//@ writes y[rows * n]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void lp_norm_row(global const T *x, global T *y, int n) {
   local float part[PARTS];

@@ -1,5 +1,13 @@
 // (x − mean) / sqrt(var + eps) over the middle axis of (outer, n, inner), then scale and offset: per
 // position of the axis (-DPER_N), or per inner index. V inner indices an item.
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 PER_N ACT(x) ACT_A:number ACT_B:number
+//@ kernel normalise
+//@ need min(outer, n, inner) > 0, inner % V == 0, (g0 + 1) * V <= INT_MAX
+//@ items outer * inner / V
+//@ reads x[outer * n * inner]
+//@ reads scale[n], offset[n] when PER_N
+//@ reads scale[inner], offset[inner] when PER_N == 0
+//@ writes y[outer * n * inner]
 kernel void normalise(global const T *x, global const float *scale, global const float *offset,
                       global T *y, int outer, int n, int inner, float epsilon) {
   const int i = get_global_id(0) * V;
@@ -28,6 +36,16 @@ kernel void normalise(global const T *x, global const float *scale, global const
 // The same of rows (inner is 1), each by a group of ITEMS work-items.
 #ifdef ITEMS
 #define ADD(s, t) ((s) + (t))
+//@ kernel normalise_row
+//@ let rows = g0 / ITEMS
+//@ group ITEMS
+//@ items rows * ITEMS
+//@ need n >= 0, n + 16 * ITEMS <= INT_MAX
+//@ need n % V == 0 when ALIGNED
+//@ local (ITEMS + 8) * 4
+//@ reads x[rows * n]
+//@ reads scale[n], offset[n]
+//@ writes y[rows * n]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void normalise_row(global const T *x, global const float *scale, global const float *offset,
                    global T *y, int n, float epsilon) {
@@ -63,6 +81,11 @@ void normalise_row(global const T *x, global const float *scale, global const fl
 #endif
 
 // y = ACT(x · scale[c] + offset[c]), channels innermost, V of them an item.
+//@ kernel affine
+//@ need min(n, channels) > 0, channels % V == 0, n % V == 0, (g0 + 1) * V <= INT_MAX
+//@ items n / V
+//@ reads x[n], scale[channels], offset[channels]
+//@ writes y[n]
 kernel void affine(global const T *x, global const float *scale, global const float *offset,
                    global T *y, int n, int channels) {
   const int i = get_global_id(0) * V;

@@ -1,6 +1,12 @@
 // What conv.cl works on: padded inputs and packed matrices, both of floats.
 // x (N,H,W,C), pixels XP apart from x_at on, into y (N,H',W',C) of floats, zeros around it. An item has
 // a row.
+//@ options HALF V=1,2,4,8,16 WIDTH=1..256
+//@ kernel surround
+//@ need min(rows, HP) > 0, min(H, W, C, top, left) >= 0, left + W <= WP, C + V <= INT_MAX, W * C + V <= INT_MAX
+//@ items rows
+//@ reads x[x_at, up(rows, HP) * H * W, XP, C]
+//@ writes y[rows * WP * C]
 kernel void surround(global const T *x, global float *y, int rows, int H, int W, int C, int top, int left,
                      int HP, int WP, int XP, int x_at) {
   const int row = get_global_id(0);
@@ -24,6 +30,12 @@ kernel void surround(global const T *x, global float *y, int rows, int H, int W,
 }
 
 // b (B,K,N) as packed weights (B, blocks, K, WIDTH), zeros beyond N.
+//@ kernel pack
+//@ need min(K, N, WIDTH) > 0, N + WIDTH <= INT_MAX
+//@ items K, up(N, WIDTH), g2
+//@ need blocks == up(N, WIDTH)
+//@ reads b[g2 * K * N]
+//@ writes w[g2 * blocks * K * WIDTH]
 kernel void pack(global const T *b, global float *w, int K, int N, int blocks) {
   const int k = get_global_id(0), block = get_global_id(1), plane = get_global_id(2);
   if (k >= K || block >= blocks) return;
@@ -36,6 +48,11 @@ kernel void pack(global const T *b, global float *w, int K, int N, int blocks) {
 
 // x (rows, W, KH, run) as y (rows, KH, W, run): pixels of a transposed convolution whose stride is its
 // kernel. An item has a row of y.
+//@ kernel spread
+//@ need min(rows, KH) > 0, min(W, run) >= 0, run + V <= INT_MAX
+//@ items rows, KH
+//@ reads x[rows * W * KH * run]
+//@ writes y[rows * W * KH * run]
 kernel void spread(global const T *x, global T *y, int rows, int W, int KH, int run) {
   const int row = get_global_id(0), ky = get_global_id(1);
   if (row >= rows || ky >= KH) return;

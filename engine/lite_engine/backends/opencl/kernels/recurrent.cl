@@ -2,6 +2,8 @@
 // memory. gx (rows, D·G·H): every step's input times W, with biases; r (D, H, G·HP): the transposed
 // recurrent weights, each of G gates padded to HP places; rb (D, G·HP): what is added to h·R.
 // y, y_h, y_c: element steps by time, direction and sequence.
+//@ options HALF FAST_FMA V=1,2,4,8,16 G=1..4 H=1..65536 HP=1..65536 ITEMS=1..1024 REVERSE:number RESET_FIRST
+//@ options INITIAL_H INITIAL_C LAST_H LAST_C F0(x) F1(x) F2(x)
 #define WIDE (G * HP)
 #define ROWS(first, last, state)                                   \
   for (int row = (first) + id * V; row < (last); row += ITEMS * V) { \
@@ -11,6 +13,24 @@
   }
 #define GATE(g) (LD(gx, at + (g) * H + j) + gates[(g) * HP + j])
 
+//@ kernel recurrent
+//@ let sequences = g0 / ITEMS
+//@ let directions = sequences / batch
+//@ need batch > 0, steps > 0, directions * batch == sequences, HP % V == 0, HP >= H
+//@ need G == 3 when RESET_FIRST
+//@ need min(gx_time, gx_batch, y_time, y_direction, y_batch, state_direction, state_batch) >= 0
+//@ let state = (directions - 1) * state_direction + (batch - 1) * state_batch + H
+//@ group ITEMS
+//@ items sequences * ITEMS
+//@ local (3 * H + G * HP) * 4
+//@ need ITEMS * V + G * HP <= INT_MAX
+//@ reads gx[(steps - 1) * gx_time + (batch - 1) * gx_batch + directions * G * H]
+//@ reads r[directions * H * G * HP], rb[directions * G * HP]
+//@ reads h0[state] when INITIAL_H
+//@ reads c0[state] when INITIAL_C
+//@ writes y[(steps - 1) * y_time + (directions - 1) * y_direction + (batch - 1) * y_batch + H]
+//@ writes y_h[state] when LAST_H
+//@ writes y_c[state] when LAST_C
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void recurrent(global const T *gx, global const float *r, global const float *rb, global const T *h0,
                global const T *c0, global T *y, global T *y_h, global T *y_c, int steps, int batch,

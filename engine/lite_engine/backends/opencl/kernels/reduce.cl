@@ -1,5 +1,12 @@
 // x (outer, n, inner) → y (outer, inner). STEP folds a value into `s`, MERGE joins two partial results,
 // DONE finishes one. V inner indices an item.
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 GROUPS
+//@ options START:number STEP(s,v) DONE(s,n) MERGE(s,t)
+//@ kernel reduce
+//@ need min(outer, n, inner) > 0, inner % V == 0, (g0 + 1) * V <= INT_MAX
+//@ items outer * inner / V
+//@ reads x[outer * n * inner]
+//@ writes y[outer * inner]
 kernel void reduce(global const T *x, global T *y, int outer, int n, int inner) {
   const int i = get_global_id(0) * V;
   if (i >= outer * inner) return;
@@ -15,6 +22,15 @@ kernel void reduce(global const T *x, global T *y, int outer, int n, int inner) 
 
 // The same of rows (inner is 1), each by a group of ITEMS work-items.
 #ifdef ITEMS
+//@ kernel reduce_row
+//@ let rows = g0 / ITEMS
+//@ group ITEMS
+//@ items rows * ITEMS
+//@ need n >= 0, n + 16 * ITEMS <= INT_MAX
+//@ need n % V == 0 when ALIGNED
+//@ local (ITEMS + 8) * 4
+//@ reads x[rows * n]
+//@ writes y[rows]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void reduce_row(global const T *x, global T *y, int n) {
   local float part[PARTS];
@@ -40,6 +56,13 @@ void reduce_row(global const T *x, global T *y, int n) {
 // The same by groups of 16 neighbouring outputs and 16 items for each, where outputs alone would
 // leave a GPU idle.
 #ifdef GROUPS
+//@ kernel reduce_group
+//@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
+//@ group 256
+//@ items up(outer * inner, 16) * 256
+//@ local 16 * 17 * 4
+//@ reads x[outer * n * inner]
+//@ writes y[outer * inner]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void reduce_group(global const T *x, global T *y, int outer, int n, int inner) {
   local float part[16][17];

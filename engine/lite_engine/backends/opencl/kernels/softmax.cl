@@ -1,10 +1,16 @@
 // Softmax over the middle axis of (outer, n, inner); -DLOGARITHM its logarithm. V inner indices an item.
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LOGARITHM
 #ifdef LOGARITHM
 #define RESULT(d, sum) ((d) - log(sum))
 #else
 #define RESULT(d, sum) (exp(d) / (sum))
 #endif
 
+//@ kernel softmax
+//@ need min(outer, n, inner) > 0, inner % V == 0, (g0 + 1) * V <= INT_MAX
+//@ items outer * inner / V
+//@ reads x[outer * n * inner]
+//@ writes y[outer * n * inner]
 kernel void softmax(global const T *x, global T *y, int outer, int n, int inner) {
   const int i = get_global_id(0) * V;
   if (i >= outer * inner) return;
@@ -22,6 +28,15 @@ kernel void softmax(global const T *x, global T *y, int outer, int n, int inner)
 // The same of rows (inner is 1), each by a group of ITEMS work-items.
 #ifdef ITEMS
 #define ADD(s, t) ((s) + (t))
+//@ kernel softmax_row
+//@ let rows = g0 / ITEMS
+//@ group ITEMS
+//@ items rows * ITEMS
+//@ need n >= 0, n + 16 * ITEMS <= INT_MAX
+//@ need n % V == 0 when ALIGNED
+//@ local (ITEMS + 8) * 4
+//@ reads x[rows * n]
+//@ writes y[rows * n]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void softmax_row(global const T *x, global T *y, int n) {
   local float part[PARTS];

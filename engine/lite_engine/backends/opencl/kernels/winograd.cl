@@ -1,6 +1,7 @@
 // 3x3 convolution with stride 1 as 36 products (Lavin 2016, F(4x4, 3x3)): tiles of 6x6 inputs, one
 // every four pixels, become 36 numbers each; conv_tile multiplies; 36 sums become 4x4 outputs.
 // Points 0, ±1, ±2, ∞.
+//@ options HALF V=1,2,4,8,16 ACT(x) ACT_A:number ACT_B:number
 
 // d (6) → Bᵀ d
 #define TO_POINTS(d0, d1, d2, d3, d4, d5, OUT) \
@@ -15,6 +16,12 @@
   } while (0)
 
 // x (N,H,W,C), pixels XP apart from x_at on → v (36, tiles, C)
+//@ kernel to_points
+//@ need min(tiles, TH, TW, C) > 0, C % V == 0, min(H, W) >= 0, (g0 + 1) * V <= INT_MAX
+//@ need TH * 4 + max(PT, -PT) + 6 <= INT_MAX, TW * 4 + max(PL, -PL) + 6 <= INT_MAX
+//@ items C / V, tiles
+//@ reads x[x_at, up(tiles, TH * TW) * H * W, XP, C]
+//@ writes v[36 * tiles * C]
 kernel void to_points(global const T *x, global float *v, int tiles, int H, int W, int C, int TH,
                       int TW, int PT, int PL, int XP, int x_at) {
   const int c = get_global_id(0) * V, tile = get_global_id(1);
@@ -54,6 +61,14 @@ kernel void to_points(global const T *x, global float *v, int tiles, int H, int 
   } while (0)
 
 // m (36, tiles, O) → y (N,OH,OW,O), pixels YP apart from y_at on, with bias, residual and activation
+//@ kernel from_points
+//@ let pixels = up(tiles, TH * TW) * OH * OW
+//@ need min(tiles, TH, TW, O) > 0, O % V == 0, min(OH, OW) >= 0, (g0 + 1) * V <= INT_MAX
+//@ need TH * 4 + 4 <= INT_MAX, TW * 4 + 4 <= INT_MAX
+//@ items O / V, tiles
+//@ reads m[36 * tiles * O], bias[O]
+//@ reads residual[pixels * O] when with_residual
+//@ writes y[y_at, pixels, YP, O]
 kernel void from_points(global const float *m, global const float *bias, global const T *residual,
                         global T *y, int tiles, int OH, int OW, int O, int TH, int TW, int YP,
                         int y_at, ENDING) {
