@@ -7,9 +7,10 @@ that is wrong by itself; `long_chain(n)` gives a graph and profile of n nodes.
 from __future__ import annotations
 
 import random
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
+
+from tests.widgets.sample_network import elements, sample_nodes
 
 GUILTY = "b3/dw"
 RATES = {
@@ -19,141 +20,16 @@ RATES = {
 }
 
 
-class _Net:
-    """Collects layers of a MobileNetV3-like trunk with names, shapes and costs."""
-
-    def __init__(self) -> None:
-        self.nodes: list[dict] = []
-        self.shape = [1, 3, 48, 320]
-        self.last, self.block, self.source = "x", "", 0
-
-    def add(self, short, op, kind, inputs, out, *, macs=0, weights=0, acts=1):
-        name = f"{self.block}/{short}"
-        sources = [f"{op}_{self.source + i}" for i in range(acts)]
-        self.source += acts
-        self.nodes.append(
-            {
-                "name": name,
-                "op": op,
-                "type": kind,
-                "inputs": inputs,
-                "macs": macs,
-                "output_shapes": [out],
-                "sources": sources,
-                "weights": weights,
-                "block": self.block,
-            }
-        )
-        return name
-
-    def conv(self, short, k, cout, *, dw=False, stride=(1, 1), act=True):
-        _, cin, h, w = self.shape
-        h, w, c = -(-h // stride[0]), -(-w // stride[1]), cin if dw else cout
-        kind = "Depthwise conv" if dw else "Conv 1×1" if k == 1 else "Conv k×k"
-        macs = h * w * c * (1 if dw else cin) * k * k
-        self.shape = [1, c, h, w]
-        self.last = self.add(
-            short,
-            "DepthwiseConv" if dw else "Conv",
-            kind,
-            [self.last],
-            self.shape,
-            macs=macs,
-            weights=c * (1 if dw else cin) * k * k * 4,
-            acts=3 if act else 2,
-        )
-
-    def squeeze_excite(self):
-        _, c, h, w = self.shape
-        start = self.last
-        pool = self.add("se/pool", "GlobalAveragePool", "Pool", [start], [1, c, 1, 1])
-        down = self.add(
-            "se/fc1",
-            "Conv",
-            "SE fc",
-            [pool],
-            [1, c // 4, 1, 1],
-            macs=c * c // 4,
-            weights=c * c,
-            acts=2,
-        )
-        up = self.add(
-            "se/fc2", "Conv", "SE fc", [down], [1, c, 1, 1], macs=c * c // 4, weights=c * c, acts=2
-        )
-        self.last = self.add("mul", "Mul", "Elementwise", [start, up], [1, c, h, w])
-
-    def unit(self, block, k, grow, cout, *, stride=(1, 1), se=True, expand=True):
-        self.block, start, cin = block, self.last, self.shape[1]
-        if expand:
-            self.conv("expand", 1, grow)
-        self.conv("dw", k, self.shape[1], dw=True, stride=stride)
-        if se:
-            self.squeeze_excite()
-        self.conv("project", 1, cout, act=False)
-        if cin == cout and stride == (1, 1):
-            self.last = self.add("add", "Add", "Elementwise", [self.last, start], self.shape)
-
-
-@cache
-def _nodes() -> tuple[dict, ...]:
-    net = _Net()
-    net.block = "stem"
-    net.conv("conv", 3, 16, stride=(2, 2))
-    net.unit("b1", 3, 16, 16, expand=False)
-    net.unit("b2", 3, 72, 24, stride=(2, 1), se=False)
-    net.unit("b3", 3, 88, 24, se=False)
-    net.unit("b4", 5, 96, 40, stride=(2, 1))
-    net.unit("b5", 5, 240, 40)
-    net.unit("b6", 5, 240, 40)
-    net.unit("b7", 5, 120, 48, stride=(2, 1))
-    net.unit("b8", 5, 144, 48)
-    net.block = "neck"
-    net.conv("conv", 1, 288)
-    net.last = net.add("pool", "AveragePool", "Pool", [net.last], [1, 288, 1, 80])
-    net.last = net.add("squeeze", "Squeeze", "Layout", [net.last], [1, 288, 80])
-    net.last = net.add("transpose", "Transpose", "Layout", [net.last], [1, 80, 288])
-    net.block = "head"
-    net.last = net.add(
-        "fc1",
-        "MatMul",
-        "MatMul",
-        [net.last],
-        [1, 80, 96],
-        macs=80 * 288 * 96,
-        weights=288 * 96 * 4,
-        acts=3,
-    )
-    net.last = net.add(
-        "fc2",
-        "MatMul",
-        "MatMul",
-        [net.last],
-        [1, 80, 97],
-        macs=80 * 96 * 97,
-        weights=96 * 97 * 4,
-        acts=2,
-    )
-    net.add("softmax", "Softmax", "Elementwise", [net.last], [1, 80, 97])
-    return tuple(net.nodes)
-
-
-def _elements(shape) -> int:
-    out = 1
-    for size in shape:
-        out *= size
-    return out
-
-
 def profile(backend: str = "x86") -> dict:
     """A profile as `lite profile --json` writes it."""
     rng, layers = random.Random(11), []
-    shapes = {"x": [1, 3, 48, 320]} | {n["name"]: n["output_shapes"][0] for n in _nodes()}
-    for node in _nodes():
+    shapes = {"x": [1, 3, 48, 320]} | {n["name"]: n["output_shapes"][0] for n in sample_nodes()}
+    for node in sample_nodes():
         moved = (
             4
             * (
-                sum(_elements(shapes[i]) for i in node["inputs"])
-                + _elements(node["output_shapes"][0])
+                sum(elements(shapes[i]) for i in node["inputs"])
+                + elements(node["output_shapes"][0])
             )
             + node["weights"]
         )
@@ -263,7 +139,7 @@ def _figures(error: float) -> dict:
 def comparison() -> dict:
     """x86 against OpenCL with one layer wrong by itself and victims after it."""
     rng, layers, seen, carried = random.Random(3), [], False, 2.6e-4
-    for i, node in enumerate(_nodes()):
+    for i, node in enumerate(sample_nodes()):
         iso = {"MatMul": 1.1e-6, "Layout": 1e-7}.get(node["type"], 3.4e-4) * rng.uniform(0.7, 1.4)
         if node["name"] == GUILTY:
             iso, seen, carried = 7.91e-2, True, 7.9e-2
@@ -316,7 +192,7 @@ def comparison() -> dict:
 def graph() -> dict:
     """The optimised graph."""
     keys = ("name", "op", "type", "inputs", "output_shapes", "sources", "block")
-    nodes = [{k: n[k] for k in keys} for n in _nodes()]
+    nodes = [{k: n[k] for k in keys} for n in sample_nodes()]
     return {
         "name": "ocr_line",
         "inputs": [{"name": "x", "shape": [1, 3, 48, 320]}],
@@ -329,7 +205,7 @@ def source_graph() -> dict:
     """The graph as read: the nodes that were fused, in order."""
     nodes, ops = [], ("Conv", "BatchNormalization", "HardSwish")
     out_of = {"x": "x"}
-    for node in _nodes():
+    for node in sample_nodes():
         inputs = [out_of[i] for i in node["inputs"]]
         for i, source in enumerate(node["sources"]):
             op = node["op"] if i == 0 else ops[min(i, 2)]

@@ -52,7 +52,8 @@ test("at the usual line the engine's states stand; a looser line never blames wh
 });
 
 test("the verdict is shown as it was given", async () => {
-  const { overLine, verdict } = await at("error_strip/error_strip");
+  const { verdict } = await at("error_strip/error_strip");
+  const { overLine } = await at("error_strip/strip");
   const { marks } = await at("_shared/line");
   const data = { ...compared([[1e-4, 1e-4], [8e-2, 8e-2]]), verdict: "l1 fails", agrees: false, first_divergence: { name: "l1" } };
   assert.deepEqual(verdict(data), { kind: "error", what: "l1 fails", layer: "l1" });
@@ -63,19 +64,19 @@ test("the verdict is shown as it was given", async () => {
 });
 
 test("error strip: the axis does not depend on the tolerance; steps follow the operators", async () => {
-  const { logRange, steps, stripSvg } = await at("error_strip/error_strip");
+  const { logRange, steps, stripSvg } = await at("error_strip/strip");
   const { marks } = await at("_shared/line");
   const data = compared([[1e-4, 1e-4], [8e-2, 8e-2], [1e-4, 5e-2]]);
   assert.deepEqual(logRange(marks(data, 1e-5).layers), logRange(marks(data, 0.5).layers));
   const path = steps([{ tol: 1 }, { tol: 2 }, { tol: 1 }], (i) => i * 10, (v) => v * 100);
   assert.equal(path, "M0.0 100.0H10.0V200.0H20.0V100.0H30.0");
-  const { text } = stripSvg(marks(data, 1e-2), { width: 600, height: 210, tolerance: 1e-2, metric: "rel_l2", paint, anyNan: false });
+  const { text } = stripSvg(marks(data, 1e-2), { width: 600, height: 210, tolerance: 1e-2, metric: "rel_l2", paint });
   assert.ok(text.includes('role="slider"') && text.includes('aria-valuetext="1.0e−2"'));
   assert.ok(!/NaN|undefined/.test(text));
 });
 
 test("difference map: profiles, concentration, lens, pixels", async () => {
-  const d = await at("error_strip/difference_pane");
+  const d = await at("error_strip/difference_map");
   const w = 160, h = 12, values = new Float32Array(w * h);
   for (let y = 0; y < h; y++) values[y * w + 159] = 2;
   const p = d.profiles(values, [h, w]);

@@ -1,0 +1,15 @@
+"""A page of widgets: what it has sent to Python, and what stands in place of a plot."""
+
+from __future__ import annotations
+
+STATES = [
+    {"kind": "error", "what": "**No images.**", "fix": "mogrify x"},
+    {"kind": "empty", "title": "Nothing yet", "button": "Profile"},
+]
+SAVED = "() => Object.assign({}, ...window.saved[%d])"
+
+
+def saved(page, i=0):
+    """What widget i sent to Python so far, later changes over earlier ones."""
+    page.wait_for_timeout(200)  # soft changes are sent at most every 120 ms
+    return page.evaluate(SAVED % i)

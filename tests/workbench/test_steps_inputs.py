@@ -1,0 +1,210 @@
+"""The steps that prepare: sizes, images and how they become floats, targets, samples."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+
+import lite_workbench as lw
+import numpy as np
+from lite_engine import optimize
+from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.runtime.inputs import random_feeds
+from lite_workbench.steps import step_class
+from lite_workbench.workbench import step_states
+
+from tests.small_models import classifier
+from tests.workbench.sessions import click, opened, settle
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
+    monkeypatch.chdir(tmp_path)
+    return opened("x86")
+
+
+def test_integers_are_not_quantized_again(session: lw.Session) -> None:
+    images = np.load(lw.shipped("digits_held_back.npz"))["images"][:4]
+    session.quantize(images, limit=4)
+    made = lw.open(session.export("int8.lite"))
+    with pytest.raises(CalibrationError, match="is already quantized"):
+        made.quantize(images)
+    step = step_class("Quantize")(made)
+    assert step.header.buttons == [] and step.trade.status["title"] == "Already quantized"
+
+
+def test_open_sizes_are_fixed_at_a_click(tmp_path: Path, monkeypatch: Any) -> None:
+    """The hint offers the sizes that it assumed; the walk goes on there and the code repeats it."""
+    monkeypatch.chdir(tmp_path)
+    bench = lw.Workbench(lw.open(optimize(classifier("N")).save("m.lite")), step="Check")
+    before, check = bench.session, bench.step("Check")
+    assert check.notice.actions == [["sizes", "Use x 1×3×20×20", False]]
+    click(check.notice, "sizes")
+    assert bench.session is not before and bench.current == "Check"
+    assert bench.session.graph.inputs[0].shape == (1, 3, 20, 20) and not bench.session.info.hints
+    assert bench.session.code[-1] == "session = lw.open('m.lite', shapes={'x': (1, 3, 20, 20)})"
+    assert bench.session.predictor("reference").run(random_feeds(bench.session.graph))
+
+
+def test_how_pixels_become_floats_is_chosen_and_travels(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    run = lw.Workbench(made, step="Run").step("Run")
+    picture = np.full((20, 20, 3), 255, np.uint8)
+    assert made.set_input(picture)["x"].max() == 1
+    run.header.values = {"pixels": "imagenet"}
+    np.testing.assert_allclose(made.set_input(picture)["x"][0, :, 0, 0],
+                               (255 - np.array([123.675, 116.28, 103.53]))
+                               / np.array([58.395, 57.12, 57.375]), rtol=1e-5)  # fmt: skip
+    assert made.code[-1] == "session.prepare('imagenet')"
+    again = lw.open(made.export("again.lite"))
+    shown = lw.Workbench(again, step="Run").step("Run").header.selects
+    assert [select["name"] for select in shown] == ["fit"], "how pixels become floats is known"
+    np.testing.assert_array_equal(again.set_input(picture)["x"], made.feeds["x"])
+
+
+def test_how_a_picture_fits_is_chosen_in_either_step(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    bench = lw.Workbench(made, step="Run")
+    run, quantize = bench.step("Run"), bench.step("Quantize")
+    names = [select["name"] for select in quantize.header.selects]
+    assert names == ["method", "pixels", "fit"]
+    wide = np.zeros((10, 40, 3), np.uint8)
+    wide[:, :2] = wide[:, -2:] = 255  # a crop does not see them
+    run.header.values = {**run.header.values, "fit": "crop"}
+    assert made.code[-1] == "session.prepare('crop')" and made.set_input(wide)["x"].max() == 0
+    assert quantize.header.values["fit"] == "crop"
+    quantize.header.values = {**quantize.header.values, "pixels": "pm1"}
+    assert made.code[-1] == "session.prepare('pm1,crop')" and made.set_input(wide)["x"].max() == -1
+    assert run.header.values == {"pixels": "pm1", "fit": "crop"}
+    run.header.values = {"pixels": "pm1", "fit": "letterbox"}
+    x = made.set_input(wide)["x"]
+    assert x[0, 0, 0, 0] == np.float32(114 / 127.5 - 1) and x.max() > 0.5
+    run.header.values = {"pixels": "pm1", "fit": "stretch"}
+    assert made.code[-1] == "session.prepare('stretch')" and made.set_input(wide)["x"].min() == -1
+    made.prepare("imagenet,crop=0.9")
+    assert run.header.values == {"pixels": "imagenet", "fit": "crop=0.9"}
+    assert ["crop=0.9", "crop=0.9"] in run.header.selects[-1]["options"]
+    made.prepare("mean=127,std=128")
+    assert run.header.values == {"pixels": "own", "fit": "stretch"}
+    run.header.values = {"pixels": "own", "fit": "letterbox"}
+    assert made.metadata["preprocess"]["mean"] == (127,)
+    assert "own" in dict(run.header.selects[0]["options"])
+    run.header.values = {"pixels": "raw", "fit": "letterbox"}
+    assert "own" not in dict(run.header.selects[0]["options"])
+
+
+def test_arrays_are_not_fitted(tmp_path: Path, monkeypatch: Any) -> None:
+    """Samples in an .npz are inputs already: nothing about pictures is asked."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("arrays.npz", x=np.zeros((2, 3, 20, 20), np.float32))
+    Path("pictures").mkdir()
+    (tmp_path / "pictures" / "one.png").write_bytes(b"")
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    header = lw.Workbench(made, step="Quantize").step("Quantize").header
+    arrays, pictures = (value for value, _ in header.selects[0]["options"])
+    assert arrays.endswith("arrays.npz") and pictures.endswith("pictures")
+    for samples, more in ((pictures, ["pixels", "fit"]), (arrays, [])):
+        header.values = {**header.values, "samples": samples}
+        assert [s["name"] for s in header.selects] == ["samples", "method", *more]
+
+
+def test_a_running_job_keeps_its_pictures(session: lw.Session) -> None:
+    go, run = threading.Event(), step_class("Run")(session)
+    job = session.start("Waiting", lambda: go.wait(10))
+    run.header.values = {"fit": "crop"}
+    assert "Waiting still runs" in run.notice.what and run.header.values["fit"] == "stretch"
+    assert all(select["disabled"] for select in run.header.selects)
+    assert "fit" not in session.metadata["preprocess"]
+    go.set()
+    job.wait(10)
+
+
+def test_a_file_s_damaged_preparation_is_said_anew(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    graph = classifier()
+    graph.metadata["preprocess"] = {"resize": 256}
+    made = lw.open(optimize(graph).save("m.lite"))
+    run = lw.Workbench(made, step="Run").step("Run")
+    picture = np.zeros((20, 20, 3), np.uint8)
+    with pytest.raises(UsageError, match="has no 'resize'"):
+        made.set_input(picture)
+    run.header.values = {**run.header.values, "pixels": "pm1"}
+    assert made.set_input(picture)["x"].max() == -1
+
+
+def test_a_name_with_dots_stays_whole_and_sizes_are_those_written(tmp_path: Path, monkeypatch: Any):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net_0.25.onnx").write_bytes(lw.shipped("digits.onnx").read_bytes())
+    session = lw.open("net_0.25.onnx")
+    step = step_class("Deploy")(session)
+    step.bundle.chosen = ["walk"]
+    click(step.bundle, "write")
+    settle(session)
+    folder = tmp_path / "net_0.25_bundle"
+    assert {p.name for p in folder.iterdir()} == {"net_0.25.lite", "net_0.25_walk.ipynb"}
+    sizes = {item["file"]: item["bytes"] for item in step.bundle.items}
+    for path in folder.iterdir():
+        assert sizes[path.name] == path.stat().st_size
+    assert session.export("plain").name == "plain.lite"
+    (tmp_path / "blocked").write_text("")
+    monkeypatch.setattr(type(step), "folder", Path("blocked"))
+    click(step.bundle, "write")
+    with pytest.raises(UsageError):
+        settle(session)
+    assert (
+        step.notice.what == "**blocked is a file, but the bundle is a folder**"
+        and "folder" in step.notice.detail
+    )
+
+
+def test_without_samples_it_says_where_to_put_them(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits.onnx").write_bytes(lw.shipped("digits.onnx").read_bytes())
+    step = step_class("Quantize")(lw.open("digits.onnx"))
+    assert "no calibration samples" in step.notice.what and str(tmp_path) in step.notice.detail
+    assert "button" not in step.trade.status and step.header.buttons[0]["disabled"]
+    (tmp_path / "samples.npz").write_bytes(lw.shipped("digits_held_back.npz").read_bytes())
+    click(step.notice, "again")
+    assert step.notice.layout.display == "none" and step.trade.status["button"] == "Quantize"
+    assert step.header.values["samples"] == "samples.npz" and not step.header.buttons[0]["disabled"]
+
+
+def test_a_guessed_preparation_is_said(tmp_path: Path, monkeypatch: Any) -> None:
+    import onnx
+
+    monkeypatch.chdir(tmp_path)
+    bare = onnx.load(lw.shipped("digits.onnx"))
+    del bare.metadata_props[:]
+    onnx.save(bare, "bare.onnx")
+    session = lw.open("bare.onnx")
+    step = step_class("Run")(session)
+    session.run(lw.shipped("digits.png"), backend="x86")
+    session.run(backend="opencl" if "opencl" in step.cards else "reference")
+    assert "does not define its image preprocessing" in step.notice.detail
+    assert step.cards["x86"].aside == "", "a mean over classes says nothing"
+    assert {len(card.image) > 0 for card in step.cards.values()} == {True}
+    np.save("digit.npy", np.zeros((1, 1, 32, 32), np.float32))
+    session.run("digit.npy", backend="x86")
+    assert not session.image
+    session.run(np.zeros((1, 1, 32, 32), np.float32), backend="x86")
+
+
+def test_a_fold_of_thousands_is_a_short_row(session: lw.Session) -> None:
+    nodes = tuple(f"Constant_{i}" for i in range(4464))
+    session.base_model.journal.rewrote("fold-constants", nodes)
+    row = step_class("Convert")(session).journal.rows[-1]
+    assert row["nodes"].startswith("Constant_0 + Constant_1 + ")
+    assert row["nodes"].endswith(" + Constant_11 and 4452 more")
+
+
+def test_one_target_is_one_target(session: lw.Session) -> None:
+    assert step_states(session)["Target"] == ("done", "1 target")
