@@ -27,7 +27,7 @@ from lite_messages import tr
 Schema = dict[str, Any]
 
 #: The version of each verb's document.
-VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 1, "profile": 2, "tune": 1,
+VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
             "compare": 3, "evaluate": 1, "devices": 1, "export": 1, "runs": 2}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
@@ -214,13 +214,17 @@ def _quantize() -> list[Schema]:
 def _run() -> list[Schema]:
     from lite_engine.runtime.shares import Share
 
+    from .recipes import RecipeAnswer
+
     figures = schema_of(Statistics)
     numbers = {key: schema_of(float) for key in ("min", "max", "mean", "std")}
     figures["properties"] |= {"not_finite": schema_of(int), **numbers}
     values = {"type": "object", "additionalProperties": figures}
+    recipes = schema_of(list[RecipeAnswer])
     shares = schema_of(dict[str, Share])
     own = {"model": schema_of(str), "backend": schema_of(str), "shares": shares, "outputs": values,
-           "taps": values, "answer": schema_of(Answer), "top": schema_of(list[Top])}  # fmt: skip
+           "taps": values, "answer": schema_of(Answer), "recipes": recipes,
+           "top": schema_of(list[Top])}  # fmt: skip
     return [_object(own)]
 
 

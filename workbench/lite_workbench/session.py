@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from .evaluate import Evaluation
     from .quantizing import Quantization
+    from .recipes import RecipeAnswer
     from .state._state import Pair
 
 
@@ -161,6 +162,17 @@ class Session(OldNames):
         "mean=127,std=128"; "letterbox" alone leaves the model's numbers. Every version keeps it, in
         its file too. Raises UsageError."""
         versions.prepare(self, how)
+
+    def recipes(self, image: Any, backend: str = "auto") -> list[RecipeAnswer]:
+        """What the model would answer to an image with each usual preprocessing, for a model that
+        does not say its own. Raises LiteError."""
+        from .recipes import recipe_answers
+
+        with self.busy:
+            used = self.predictor(backend)
+            made = recipe_answers(used.model, used, image)
+        self.remember(f"session.recipes({as_code(image)})")
+        return made
 
     def set_input(self, source: Any = None) -> dict[str, np.ndarray]:
         """An image (path, bytes, array), a .npy or .npz, a feed; None: random numbers."""

@@ -269,6 +269,15 @@ def load_model(args: argparse.Namespace) -> Model:
     return model
 
 
+def set_preprocess(model: Model, args: argparse.Namespace) -> None:
+    """What --preprocess says, where it is given. Raises UsageError."""
+    from lite_engine.preprocess import Preprocess
+
+    if args.preprocess:
+        known = model.metadata.get("preprocess")
+        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
+
+
 def _check_int8(model: Model, args: argparse.Namespace) -> None:
     """Raises UsageError for --precision int8 when nothing in the model is int8."""
     from lite_engine.model_file.precision import check_int8

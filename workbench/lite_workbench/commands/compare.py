@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from lite_messages import tr, trn
 
 from ._base import (
+    PREPROCESS_HELP,
     Command,
     add_input,
     add_model,
     at_least,
     load_model,
     positive,
+    set_preprocess,
 )
 from ._table import clip, table
 
@@ -52,6 +54,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--devices", metavar="A[,B]", help=tr("the device of each side: local, emulated, ssh://…")
     )
     add_input(parser)
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
         "--random-inputs",
         type=at_least(1),
@@ -89,6 +92,7 @@ def _call(args: argparse.Namespace) -> Comparison:
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
+    set_preprocess(model, args)
     a, b = _sides(args, model)
     seeds = 1 if args.input else args.random_inputs
     for seed in range(seeds):

@@ -16,6 +16,7 @@ from ._base import (
     add_model,
     at_least,
     load_model,
+    set_preprocess,
 )
 from ._table import clip, table
 
@@ -180,16 +181,12 @@ def _words(text: str, option: str) -> list[str]:
 
 def _version(args: argparse.Namespace, version: str) -> Model:
     """The model, or another file; with the preprocessing that was given."""
-    from lite_engine.preprocess import Preprocess
-
     path = args.model if version in PRECISIONS else version
     given = {**vars(args), "model": path, "precision": PRECISIONS.get(version)}
     if path != args.model:
         given["params"] = None
     model = load_model(argparse.Namespace(**given))
-    if args.preprocess:
-        known = model.metadata.get("preprocess")
-        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
+    set_preprocess(model, args)
     return model
 
 

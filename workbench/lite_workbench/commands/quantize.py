@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lite_engine.files import write_file
 from lite_messages import tr, trn
 
+from ..inputs import GUESSED, is_guessed
 from ..words import number
 from ._base import (
     PREPROCESS_HELP,
@@ -26,6 +27,7 @@ from ._base import (
     drop,
     load_model,
     positive,
+    set_preprocess,
     share,
 )
 from ._table import table
@@ -174,12 +176,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import UsageError
-    from lite_engine.preprocess import Preprocess
 
     model = load_model(args)
-    if args.preprocess:
-        known = model.metadata.get("preprocess")
-        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
+    set_preprocess(model, args)
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
         if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
@@ -411,7 +410,12 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
     ]
     integers = len(result.facts["integer_nodes"])
     agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
-    lines = [
+    lines = (
+        [tr("note: {note}", note=GUESSED), ""]
+        if is_guessed(result.model) and _of_images(args)
+        else []
+    )
+    lines += [
         table(
             [tr("layers with the largest loss"), "op", tr("SQNR dB"), tr("loss dB")],
             rows,
@@ -448,6 +452,11 @@ def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
         lines[-1:-1] = [_dead(dead)]
     lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
     return "\n".join(lines)
+
+
+def _of_images(args: argparse.Namespace) -> bool:
+    """Were the samples images, and not arrays?"""
+    return Path(args.calibration or args.data).suffix != ".npz"
 
 
 def _dead(channels: dict[str, list[int]]) -> str:

@@ -14,6 +14,7 @@ from lite_messages import tr
 from ..adapter import OVERLAP, THRESHOLD, Adapter
 from ..answers import TOP, Answer, answer_of, read_labels
 from ..inputs import GUESSED, is_guessed
+from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (
     ADAPTER_HELP,
     PREPROCESS_HELP,
@@ -24,9 +25,10 @@ from ._base import (
     add_model,
     at_least,
     load_model,
+    set_preprocess,
     share,
 )
-from ._table import table
+from ._table import clip, table
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
@@ -48,6 +50,7 @@ class RunResult:
     picture: tuple[int, int] | None = None
     note: str = ""
     shares: dict[str, Share] = field(default_factory=dict)
+    recipes: list[RecipeAnswer] = field(default_factory=list)
 
     @property
     def top(self) -> list[tuple[int, str, float]]:
@@ -64,6 +67,7 @@ class RunResult:
             "outputs": {k: statistics(v) for k, v in self.outputs.items()},
             "taps": {k: statistics(v) for k, v in self.taps.items()},
             "answer": self.answer.to_dict(),
+            "recipes": [asdict(recipe) for recipe in self.recipes],
             "top": [{"index": i, "label": n, "score": s} for i, n, s in self.top],
         }
 
@@ -144,15 +148,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
-    from lite_engine.preprocess import Preprocess
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     labels = read_labels(args.labels) if args.labels else None
     model = load_model(args)
-    if args.preprocess:
-        known = model.metadata.get("preprocess")
-        model.metadata["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
+    set_preprocess(model, args)
     options = {"threads": args.threads, "precision": args.precision}
     predictor = None
     if not args.tune:  # before the inputs' types are read: a file's own program needs no graph
@@ -182,6 +183,11 @@ def _call(args: argparse.Namespace) -> RunResult:
         GUESSED if picture and is_guessed(model) else "",
         predictor.shares({n: a.shape for n, a in feeds.items()}),
     )
+    if result.note and len(args.input) == 1:
+        adapter = _adapter(model, args)
+        result.recipes = recipe_answers(
+            model, predictor, args.input[0].rpartition("=")[2], labels, adapter
+        )
     if args.output:
         _save(args.output, {**outputs, **taps})
     return result
@@ -197,12 +203,15 @@ def _answer(
 ) -> Answer:
     if not args.input:
         return Answer("values", "")
+    adapter = _adapter(model, args)
+    return answer_of(model, feeds, outputs, labels, picture=picture, adapter=adapter, top=args.top)
+
+
+def _adapter(model: Model, args: argparse.Namespace) -> Adapter:
+    """The one that was given or the model's, with the thresholds that were given."""
     adapter = Adapter.parse(args.adapter) if args.adapter else Adapter.of(model.metadata)
     given = {k: v for k in ("threshold", "overlap") if (v := getattr(args, k)) is not None}
-    return answer_of(
-        model, feeds, outputs, labels, picture=picture, adapter=replace(adapter, **given),
-        top=args.top,
-    )  # fmt: skip
+    return replace(adapter, **given)
 
 
 def _look(files: list[str]) -> tuple[int, int] | None:
@@ -223,7 +232,10 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
 
     ran = sentence(result.shares, result.backend)
     head = tr("{model} on {backend}: {ran}", model=result.model, backend=result.backend, ran=ran)
-    lines = [f"{result.explanation}\n{ran}" if args.verbose else head]
+    lines = []
+    if result.note:
+        lines = [tr("note: {note}", note=result.note), *recipe_lines(result.recipes), ""]
+    lines.append(f"{result.explanation}\n{ran}" if args.verbose else head)
     shown = {**result.outputs, **(result.taps if args.tap_stats else {})}
     rows = []
     for name, array in shown.items():
@@ -246,10 +258,22 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     )
     if result.answer.text:
         lines += ["", _said(result)]
-    lines += [tr("note: {note}", note=note) for note in (result.answer.note, result.note) if note]
+    lines += [tr("note: {note}", note=result.answer.note)] if result.answer.note else []
     if args.output:
         lines.append(tr("wrote {path}", path=args.output))
     return "\n".join(lines)
+
+
+def recipe_lines(recipes: list[RecipeAnswer]) -> list[str]:
+    """What each recipe would answer, as a table."""
+    if not recipes:
+        return []
+    rows = [
+        [r.preprocess, r.meaning, clip(r.text, 40), "" if r.score is None else f"{r.score:.3f}",
+         "the model's format or first layers suggest it" if r.likely else ""]
+        for r in recipes
+    ]  # fmt: skip
+    return [table(["--preprocess", "pixels become", "answer", "score", ""], rows, right=(3,))]
 
 
 def _said(result: RunResult) -> str:
