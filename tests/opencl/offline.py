@@ -103,6 +103,7 @@ def check(program: str, target: str, *, cpu: bool = False, standard: str = "CL1.
         "-finclude-default-header",
         "-Xclang",
         "-cl-ext=+cl_khr_fp16",
+        "-D__opencl_c_integer_dot_product_input_4x8bit_packed",  # of devices that have it
         *(["-DCPU"] if cpu else []),
     ]
     return _kept(program, flags, _run_clang)

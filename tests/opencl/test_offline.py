@@ -153,6 +153,16 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "transpose(planes)": ("", "BLOCK TILE"),
     "pool(PB PR)": ("COUNT_PAD", ""),
     "pool(ratios x_zero y_zero)": ("AVERAGE", ""),
+    "tile(w_zero)": ("W_ZERO", ""),
+    "tile(partial)": ("SPLIT", ""),
+    "mma(H W OH OW KH KW SH SW PT PL DH DW)": ("", "POINTWISE"),
+    "mma(w_zero totals)": ("W_ZERO", ""),
+    "mma(partial)": ("SPLIT", ""),
+    **{
+        f"{kernel}(bias scale residual y YP y_flip y_zero adding r_flip r_zero r_ratio s_zero "
+        "s_ratio nothing)": ("", "SPLIT")
+        for kernel in ("tile", "mma")
+    },
     "recurrent(h0)": ("INITIAL_H", ""),
     "recurrent(c0)": ("INITIAL_C", ""),
     "recurrent(y_h state_batch state_direction)": ("LAST_H", ""),

@@ -16,7 +16,7 @@ from lite_messages import tr
 from ... import settings
 from ...errors import BackendUnavailableError
 from ...ir import DType
-from . import discover, matrix_units
+from . import discover, dot_products, matrix_units
 from .profile import BUILD_OPTIONS, DeviceProfile, class_of
 from .programs import Programs, built, first_error
 from .registry import Target
@@ -280,6 +280,7 @@ def open_device(report: DeviceReport) -> Device:
     profile = _profile(cl, device, report)
     if profile.half_math and matrix_units.work(cl, context, queue, BUILD_OPTIONS):
         profile = replace(profile, matrix_units=True)
+    profile = replace(profile, dot=dot_products.found(cl, context, queue, BUILD_OPTIONS))
     programs = Programs(cl, context, facts, report.index, profile.build_options)
     table = tuning.path.with_name(f"verdicts-{tuning.key}.json")
     verdicts = Verdicts.load(table, report.name, report.driver)
@@ -289,7 +290,8 @@ def open_device(report: DeviceReport) -> Device:
 
 
 def _profile(cl: Any, device: Any, report: DeviceReport) -> DeviceProfile:
-    """What a device says of itself; whether its matrix units work is found out later."""
+    """What a device says of itself; whether its matrix units and dot products work is found out
+    later."""
     tiles = report.kind != "CPU"
     device_class = class_of(report.kind, report.platform, report.name, device.vendor)
     return DeviceProfile(
@@ -300,7 +302,7 @@ def _profile(cl: Any, device: Any, report: DeviceReport) -> DeviceProfile:
         device.local_mem_size,
         lanes=next(v for v in (16, 8, 4) if v <= max(4, device.native_vector_width_float)),
         fp16=report.fp16,
-        integer_dot="cl_khr_integer_dot_product" in device.extensions.split(),
+        dot="khr" if "cl_khr_integer_dot_product" in device.extensions.split() else "",
         images=(device.image2d_max_width, device.image2d_max_height) if report.image2d else (0, 0),
         prefers_images=device_class == "adreno",
         fast_fma=not tiles and bool(device.single_fp_config & cl.device_fp_config.FMA),

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from ...ir import DType, TypeInfo
 from ...ops.conv import conv_window
 from ...ops.conv_transpose import transposed_window
-from ...plan import Plan, PlanTensor, Step
+from ...plan import Plan, Step
+from . import integer_gpu_convolutions as gpu
 from .constants import Constant
 from .cpu_convolutions import block_of
-from .integers import Ending, Quantization, widened, zeros_of
-from .launch import Launch, Scratch, place
+from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_of
+from .launch import Launch, Scratch
 from .options import join, vector
 from .problem import POINTWISE
 from .profile import DeviceProfile
@@ -24,40 +22,6 @@ from .registry import Target, builds
 _DEPTHWISE_PIXELS = 4
 #: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
 _NARROW = 8
-
-
-@dataclass(frozen=True, eq=False)
-class IntegerConvolution:
-    """Channels-last x and y. `weight` (O, taps, C) are bytes with the zero points `zeros` (O,). A
-    product of M rows is a convolution of M pixels, H = M and W = 1."""
-
-    x: PlanTensor
-    y: PlanTensor
-    of_x: Quantization
-    sizes: list[int]  # M, H, W, C, OH, OW, O; M = N·OH·OW
-    window: list[int]  # KH, KW, SH, SW, PT, PL, DH, DW
-    weight: np.ndarray
-    zeros: np.ndarray
-    ending: Ending
-
-    @property
-    def images(self) -> int:
-        m, _, _, _, out_h, out_w, _ = self.sizes
-        return m // (out_h * out_w)
-
-    @property
-    def places(self) -> list[int]:
-        """Elements from pixel to pixel of x and before the first, and the same of y."""
-        return [*place(self.x, self.sizes[3]), *place(self.y, self.sizes[6])]
-
-    @property
-    def finish(self) -> list[Any]:
-        return list(self.ending.arguments)
-
-    @property
-    def residual(self) -> PlanTensor:
-        """What kernels get in its place without one is not read."""
-        return self.ending.residual or self.y
 
 
 def _array(plan: Plan, index: int) -> np.ndarray:
@@ -114,7 +78,11 @@ def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
 
 
 def _tiled(problem: IntegerConvolution, target: Target) -> list[Launch]:
-    return direct(problem, target.profile)
+    profile = target.profile
+    if not profile.local_tiles:
+        return direct(problem, profile)
+    variant = target.pick(f"i8_conv_{problem}", gpu.ways(problem, profile))
+    return direct(problem, profile) if variant.direct else gpu.convolved(problem, profile, variant)
 
 
 def direct(problem: IntegerConvolution, profile: DeviceProfile) -> list[Launch]:

@@ -15,6 +15,8 @@ import numpy as np
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
+from .launch import place
+from .problem import POINTWISE
 
 
 def flip_of(tensor: PlanTensor) -> int:
@@ -105,6 +107,47 @@ class Ending:
     def biases(self, wide: int, more: np.ndarray | int = 0) -> Constant:
         """As int32, which wraps around as the sums do."""
         return Constant.of(_wrapped(self.bias + more)).padded(wide)
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerConvolution:
+    """Channels-last x and y. `weight` (O, taps, C) are bytes with the zero points `zeros` (O,). A
+    product of M rows is a convolution of M pixels, H = M and W = 1."""
+
+    x: PlanTensor
+    y: PlanTensor
+    of_x: Quantization
+    sizes: list[int]  # M, H, W, C, OH, OW, O; M = N·OH·OW
+    window: list[int]  # KH, KW, SH, SW, PT, PL, DH, DW
+    weight: np.ndarray
+    zeros: np.ndarray
+    ending: Ending
+
+    def __str__(self) -> str:
+        return "_".join(map(str, [*self.sizes, *self.window]))
+
+    @property
+    def pointwise(self) -> bool:
+        return self.window == POINTWISE
+
+    @property
+    def images(self) -> int:
+        m, _, _, _, out_h, out_w, _ = self.sizes
+        return m // (out_h * out_w)
+
+    @property
+    def places(self) -> list[int]:
+        """Elements from pixel to pixel of x and before the first, and the same of y."""
+        return [*place(self.x, self.sizes[3]), *place(self.y, self.sizes[6])]
+
+    @property
+    def finish(self) -> list[Any]:
+        return list(self.ending.arguments)
+
+    @property
+    def residual(self) -> PlanTensor:
+        """What kernels get in its place without one is not read."""
+        return self.ending.residual or self.y
 
 
 def _wrapped(numbers: np.ndarray) -> np.ndarray:

@@ -22,8 +22,9 @@ class DeviceProfile:
     lanes: int = 4
     #: Half arithmetic, not only storage.
     fp16: bool = False
-    #: Dot products of four 8-bit integers in one instruction.
-    integer_dot: bool = False
+    #: How dot products of four 8-bit integers are written (kernels/i8.h): "khr", "arm", "arm_add",
+    #: "qcom", "ptx", or in plain 32-bit arithmetic.
+    dot: str = ""
     #: NVIDIA's matrix units, programmed in PTX.
     matrix_units: bool = False
     images: tuple[int, int] = (0, 0)
@@ -33,6 +34,11 @@ class DeviceProfile:
     fast_fma: bool = False
     #: Kernels with local memory and barriers, which GPUs want and CPUs do not.
     local_tiles: bool = False
+
+    @property
+    def integer_dot(self) -> bool:
+        """cl_khr_integer_dot_product."""
+        return self.dot == "khr"
 
     @property
     def half_math(self) -> bool:
@@ -75,13 +81,13 @@ PROFILES: dict[str, DeviceProfile] = {
     "gpu": _GPU,
     "gpu without fp16 and images": replace(_GPU, fp16=False, images=(0, 0)),
     "nvidia": _NVIDIA,
-    "nvidia with matrix units": replace(_NVIDIA, matrix_units=True),
+    "nvidia with matrix units": replace(_NVIDIA, matrix_units=True, dot="ptx"),
     "mali": replace(
-        _GPU, device_class="mali", name="Mali", compute_units=8, integer_dot=True,
+        _GPU, device_class="mali", name="Mali", compute_units=8, dot="khr",
         images=(65536, 65536),
     ),
     "adreno": replace(
-        _GPU, device_class="adreno", name="Adreno", compute_units=4, integer_dot=True,
+        _GPU, device_class="adreno", name="Adreno", compute_units=4, dot="khr",
         prefers_images=True,
     ),
 }  # fmt: skip

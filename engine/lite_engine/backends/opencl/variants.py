@@ -145,15 +145,17 @@ def _share(variant: Variant) -> float:
     return _EFFICIENCY[tile.tm * tile.tn]
 
 
-def variants(size: Product, units: int, matrix: int = 0) -> list[Variant]:
+def variants(
+    size: Product, units: int, matrix: int = 0, tiles: tuple[Tile, ...] = TILES
+) -> list[Variant]:
     """All that make sense for a size, the most promising first. `matrix` units multiply numbers of
     so many bytes, 0 without them."""
     found = []
     fitting = matrix and size.channels % 4 == 0 and size.n % 2 == 0
-    ways = [(tile, False) for tile in TILES]
+    ways = [(tile, False) for tile in tiles]
     ways += [(tile, True) for tile in matrix_tiles(matrix)] if fitting else []
     for tile, on_matrix in ways:
-        if not _fills(tile, size.m, size.n):
+        if tile is not tiles[-1] and not _fills(tile, size.m, size.n):
             continue
         groups = -(-size.m // tile.bm) * -(-size.n // tile.bn)
         parts = 1

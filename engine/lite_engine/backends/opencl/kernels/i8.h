@@ -46,6 +46,31 @@ inline FV quotient(FV x, float s, float inverse) {
   return fma(fma(-near, (FV)(s), x), (FV)(inverse), near);
 }
 #endif
+// s + the dot product of the four signed bytes of two words; with -DDOT_QCOM those of x are unsigned.
+#if defined(DOT_KHR)
+#define DOT(w, x, s) ((s) + dot_4x8packed_ss_int(w, x))
+#elif defined(DOT_ARM)
+#pragma OPENCL EXTENSION cl_arm_integer_dot_product_int8 : enable
+#define DOT(w, x, s) ((s) + arm_dot(as_char4(w), as_char4(x)))
+#elif defined(DOT_ARM_ADD)
+#pragma OPENCL EXTENSION cl_arm_integer_dot_product_accumulate_int8 : enable
+#define DOT(w, x, s) arm_dot_acc(as_char4(w), as_char4(x), s)
+#elif defined(DOT_QCOM)
+#pragma OPENCL EXTENSION cl_qcom_dot_product8 : enable
+#define DOT(w, x, s) qcom_dot8_acc(w, x, s)
+#elif defined(DOT_PTX)
+#define DOT(w, x, s) dot_of(w, x, s)
+inline int dot_of(uint w, uint x, int s) {
+  int sum;
+  asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(w), "r"(x), "r"(s));
+  return sum;
+}
+#else
+#define DOT(w, x, s) dot_of(as_char4(w), as_char4(x), s)
+inline int dot_of(char4 w, char4 x, int s) {
+  return s + (int)w.x * (int)x.x + (int)w.y * (int)x.y + (int)w.z * (int)x.z + (int)w.w * (int)x.w;
+}
+#endif
 // What a layer ends with. y = clamp(rint(acc·scale) + y_zero), or with a residual r (adding 1)
 // y = clamp(rint(acc·scale + (r - r_zero)·r_ratio) + y_zero), acc·scale itself becoming a byte of scale s and
 // zero point s_zero before (adding 2).

@@ -1,0 +1,115 @@
+"""Integer convolutions on GPUs: tiles of dot products in local memory, NVIDIA's matrix units."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from .constants import Constant
+from .integers import IntegerConvolution
+from .launch import Launch, Scratch
+from .options import join
+from .profile import DeviceProfile
+from .variants import DIRECT, Product, Tile, Variant, variants
+
+#: BK is in words of four bytes of depth.
+TILES = (
+    Tile(128, 128, 8, 8, 8), Tile(128, 64, 8, 8, 8), Tile(64, 128, 8, 8, 8),
+    Tile(64, 64, 8, 8, 8), Tile(128, 64, 8, 4, 8), Tile(128, 32, 8, 4, 8), Tile(64, 64, 4, 4, 8),
+    Tile(64, 32, 4, 4, 8), Tile(32, 64, 4, 4, 8),
+)  # fmt: skip
+#: Most rows and columns of a window on matrix units: each has a bit in half a word, and so have up
+#: to 8 rows beyond, into which the last step may reach.
+_MATRIX_WINDOW = 8
+#: Bytes of a step of theirs, and words.
+_STEP = 64
+
+
+@lru_cache(maxsize=4096)
+def ranked(size: Product, units: int, matrix: bool) -> tuple[Variant, ...]:
+    """`size` in words of depth, of which matrix units take as many in a step as of floats."""
+    return tuple(variants(size, units, 4 if matrix else 0, TILES))
+
+
+def ways(problem: IntegerConvolution, profile: DeviceProfile) -> tuple[Variant, ...]:
+    m, channels, outputs = problem.sizes[0], problem.sizes[3], problem.sizes[6]
+    depth = -(-problem.weight[0].size // 4)
+    size = Product(m, outputs, depth, channels)
+    return (*ranked(size, profile.compute_units, _matrix(problem, profile)), DIRECT)
+
+
+def _matrix(problem: IntegerConvolution, profile: DeviceProfile) -> bool:
+    x_step, x_at, y_step, y_at = problem.places
+    even = problem.sizes[3] % 8 == x_step % 8 == x_at % 8 == y_step % 2 == y_at % 2 == 0
+    return profile.matrix_units and even and max(problem.window[:2]) <= _MATRIX_WINDOW
+
+
+def convolved(
+    problem: IntegerConvolution, profile: DeviceProfile, variant: Variant
+) -> list[Launch]:
+    """On matrix units or in tiles, whichever `variant` is."""
+    m, outputs, tile = problem.sizes[0], problem.sizes[6], variant.tile
+    on_matrix = variant.matrix
+    signed = problem.of_x.flip == 128 if on_matrix else profile.dot != "qcom"
+    x_zero = problem.of_x.zero - (128 if signed else 0)
+    weight, zeros = Constant.of(problem.weight), problem.zeros
+    if weight.dtype.np.kind == "u":
+        weight, zeros = weight.flipped(), zeros - 128
+    values = problem.weight.astype(np.int64).reshape(outputs, -1)
+    depth = values.shape[1]
+    sums = values.sum(1) - (depth * 128 if problem.weight.dtype.kind == "u" else 0)
+    more = depth * x_zero * zeros - x_zero * sums
+    step = _STEP if on_matrix else tile.bk * 4
+    deep, wide = -(-depth // step) * step, -(-outputs // tile.bn) * tile.bn
+    packed = weight.transpose(0, 2, 1).reshape(outputs, depth).padded(wide, deep)
+    part = -(-(deep // step) // variant.parts) * step
+    parts = -(-deep // part)
+    ending, shifted = problem.ending, bool(zeros.any())
+    places, unit = [problem.sizes[3], *problem.places[:2]], 4
+    text = [
+        tile.defines(), "#define SPLIT" if parts > 1 else "", "#define W_ZERO" if shifted else ""
+    ]  # fmt: skip
+    partial = Scratch(parts * m * outputs * 4 if parts > 1 else 4)
+    of_channels = [ending.biases(wide, more), ending.scales(wide)]
+    w_zero = Constant.of(zeros.astype(np.int32)).padded(wide) if shifted else of_channels[0]
+    whole = [*problem.sizes, *problem.window]
+    launches: list[Launch] = []
+    grid = (wide // tile.bn * tile.items, -(-m // tile.bm), parts)
+    if on_matrix:
+        fill = Constant.of(np.full(16, x_zero & 255, np.uint8))
+        text += ["#define SIXTEENS" if all(n % 16 == 0 for n in places) else ""]
+        text += ["#define POINTWISE" if problem.pointwise else ""]
+        text += ["#define X_SIGNED" if signed else ""]
+        totals: Scratch | Constant = of_channels[0]
+        if shifted:
+            totals = Scratch(m * 4)
+            args = [problem.x, fill, totals, *whole[:6], *problem.window, *problem.places[:2]]
+            launches.append(Launch("i8_mma", "window_sums", args, (m,), join(*text)))
+        tensors = [problem.x, packed, fill, *of_channels, w_zero, totals]
+        numbers = [deep, deep, part, *problem.places, *problem.finish]
+        name = "mma"
+    else:
+        # (O, K) → words (K/4, O)
+        packed = packed.reshape(wide, deep // 4, 4).transpose(1, 0, 2)
+        flip = problem.of_x.flip ^ (128 if signed else 0)
+        text += ["#define QUADS" if all(n % unit == 0 for n in places) else ""]
+        text += [f"#define DOT_{profile.dot.upper()}" if profile.dot else ""]
+        tensors = [problem.x, packed, *of_channels, w_zero]
+        word = [_word(flip), _word(x_zero)]
+        numbers = [wide, deep // 4, part // 4, *problem.places, *word, *problem.finish]
+        name = "tile"
+    args = [*tensors, problem.residual, problem.y, partial, *whole, *numbers]
+    options = join(*text)
+    launches.append(Launch(f"i8_{name}", name, args, grid, options, (tile.items, 1, 1)))
+    if parts > 1:
+        n, lie = m * outputs, problem.places[2:]
+        args = [partial, *of_channels, problem.residual, problem.y, n, outputs, parts, *lie]
+        small = join(TILES[-1].defines())
+        launches.append(Launch("i8_tile", "sum", [*args, *problem.finish], (n,), small))
+    return launches
+
+
+def _word(byte: int) -> int:
+    """Four times the byte, as int32."""
+    return int(np.uint32((byte & 255) * 0x01010101).view(np.int32))

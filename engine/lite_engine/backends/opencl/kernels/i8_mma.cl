@@ -1,0 +1,195 @@
+// Convolution of bytes as an implicit GEMM on NVIDIA's matrix units (PTX), in the manner of conv_mma.cl. A
+// work-group makes BM pixels times BN channels, a warp of 32 items 4·TM times 32 of them. x as it is, signed with
+// -DX_SIGNED; w (rows, KP) of signed bytes: k = (ky·KW + kx)·C + c, C a multiple of 8, as many rows as whole tiles
+// have. `fill` holds 16 bytes that stand for what lies outside the image; where those meet no tap, w is 0. Group
+// axis 2 splits K as in i8_tile.cl. -DW_ZERO: weights have zero points, and totals (M) the sums of x under the window.
+//
+// A step is 64 deep: 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes (-DSIXTEENS) from
+// global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that depends on the
+// row, so that eight rows of one quarter, which ldmatrix reads at once, are in different banks.
+#ifdef SIXTEENS
+#define U uint4
+#define UNIT 16
+#define COPY "cp.async.cg.shared.global [%0], [%1], 16;"
+#else
+#define U uint2
+#define UNIT 8
+#define COPY "cp.async.ca.shared.global [%0], [%1], 8;"
+#endif
+#define DEPTH 64
+#define UNITS (DEPTH / UNIT)
+#define STAGES (BM + BN > 192 ? 3 : 4)  // what 48 KB hold
+#define WARPS_N (BN / 32)
+#define WARP_M (TM * 4)
+#define HEIGHT (TM / 4)  // blocks of 16 pixels of a warp
+#define ITEMS (BM * BN / WARP_M)
+#define A_LOADS (BM * UNITS / ITEMS)
+#define B_LOADS (BN * UNITS / ITEMS)
+#define TURN(row) ((row) / 2 % 4)  // quarter q of a row lies at q ^ TURN(row)
+#ifdef X_SIGNED
+#define X_TYPE char
+#define INSTRUCTION "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+#else
+#define X_TYPE uchar
+#define INSTRUCTION "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
+#endif
+#define EACH_BLOCK                        \
+  UNROLL for (int i = 0; i < HEIGHT; ++i) \
+    UNROLL for (int j = 0; j < 4; ++j)
+
+#ifdef MMA_IN_C  // the same without PTX: for tests
+#define FETCH(to, from) *(to) = *(global const U *)(from)
+#define COMMIT
+#define WAIT
+#undef UNROLL
+#define UNROLL
+// Products of one step of two rows, item by item.
+inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
+  int sum = 0;
+  for (int q = 0; q < 4; ++q)
+    for (int k = 0; k < 16; ++k)
+      sum += (int)((local X_TYPE *)&a[a_row * 4 + (q ^ TURN(a_row))])[k] *
+             (int)((local char *)&b[b_row * 4 + (q ^ TURN(b_row))])[k];
+  return sum;
+}
+#else
+#define FETCH(to, from) \
+  asm volatile(COPY ::"r"((uint)(size_t)(to)), "l"((ulong)(size_t)(from)) : "memory")
+#define COMMIT asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory")
+// Words of four blocks of eight rows of 16 bytes, whose places lanes 0-7, 8-15, 16-23 and 24-31 give
+#define LOAD(r0, r1, r2, r3, at)                                                                 \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"                   \
+               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"(at) : "memory");
+// 16 rows of a times 8 of b
+#define MMA(c, a, b)                                                                             \
+  EACH_BLOCK asm(INSTRUCTION "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"             \
+                 : "+r"(c[i][j][0]), "+r"(c[i][j][1]), "+r"(c[i][j][2]), "+r"(c[i][j][3])        \
+                 : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]), "r"(b[j][0]), "r"(b[j][1]));
+#endif
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void mma(global const uchar *x, global const uchar *w, global const uchar *fill, global const int *bias,
+         global const float *scale, global const int *w_zero, global const int *totals, global const uchar *residual,
+         global uchar *y, global int *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH, int KW,
+         int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part, int XP, int x_at, int YP, int y_at,
+         REQUANTIZE) {
+  local uint4 a_tile[STAGES][BM * 4] __attribute__((aligned(128)));
+  local uint4 b_tile[STAGES][BN * 4] __attribute__((aligned(128)));
+  const int id = get_local_id(0), lane = id % 32;
+  const int wm = id / 32 / WARPS_N * WARP_M, wn = id / 32 % WARPS_N * 32;
+  const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+  const int first = get_group_id(2) * part, last = min(first + part, K);
+  x += x_at;
+  y += y_at;
+  // What this item fetches of A: rows fixed, the same k in every row.
+  const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / 4);
+  int from[A_LOADS];  // in x, without k
+#ifdef POINTWISE
+  int k_c = start;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * XP;
+#else
+  // Where the window starts, and bits of its rows (lower half) and columns inside the image.
+  uint inside[A_LOADS];
+  int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) {
+    const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
+    const int row = m / OW % OH * SH - PT, column = m % OW * SW - PL;
+    from[i] = ((m / OW / OH * H + row) * W + column) * XP;
+    inside[i] = 0;
+    _Pragma("unroll 1") for (int j = 0; j < KH; ++j) inside[i] |= (uint)(row + j * DH >= 0 && row + j * DH < H) << j;
+    _Pragma("unroll 1") for (int j = 0; j < KW; ++j)
+      inside[i] |= (uint)(column + j * DW >= 0 && column + j * DW < W) << (16 + j);
+  }
+#endif
+#ifndef MMA_IN_C
+  // What this lane reads: rows in fours of quarters, and the quarter of the first half step.
+  const int a_at = lane % 16 * 4, a_quarter = lane / 16 ^ TURN(lane);
+  const int b_at = (lane / 16 * 8 + lane % 8) * 4, b_quarter = lane / 8 % 2 ^ TURN(lane);
+#endif
+  int acc[HEIGHT][4][4];
+  EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+
+  // `step` is fetched, the one STAGES - 1 before it computed.
+  const int steps = (last - first) / DEPTH;
+  for (int step = 0; step < steps + STAGES - 1; ++step) {
+    const int done = step - (STAGES - 1);
+    if (done >= 0) {
+      WAIT;
+      barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (step < steps) {
+      local U *a_to = (local U *)a_tile[step % STAGES] + place;
+#ifdef POINTWISE
+      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + i * ITEMS, k_c < C ? x + from[i] + k_c : fill);
+      k_c += DEPTH;
+#else
+      const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
+      UNROLL for (int i = 0; i < A_LOADS; ++i)
+        FETCH(a_to + i * ITEMS, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1 ? x + from[i] + tap : fill);
+      for (k_c += DEPTH; k_c >= C; k_c -= C)
+        if (++k_x == KW) { k_x = 0; ++k_y; }
+#endif
+      local U *b_to = (local U *)b_tile[step % STAGES] + place;
+      UNROLL for (int i = 0; i < B_LOADS; ++i) {
+        const int q = id + i * ITEMS;
+        FETCH(b_to + i * ITEMS, w + (size_t)(n0 + q / UNITS) * KP + first + step * DEPTH + q % UNITS * UNIT);
+      }
+    }
+    COMMIT;
+    if (done < 0) continue;
+    local uint4 *a_rows = a_tile[done % STAGES] + wm * 4, *b_rows = b_tile[done % STAGES] + wn * 4;
+#ifdef MMA_IN_C
+    EACH_BLOCK for (int e = 0; e < 4; ++e)
+      acc[i][j][e] += product_of(a_rows, i * 16 + lane / 4 + e / 2 * 8, b_rows, j * 8 + lane % 4 * 2 + e % 2);
+#else
+    UNROLL for (int s = 0; s < 4; s += 2) {
+      uint a[HEIGHT][4], b[4][2];
+      UNROLL for (int i = 0; i < HEIGHT; ++i)
+        LOAD(a[i][0], a[i][1], a[i][2], a[i][3],
+             (uint)(size_t)(a_rows + a_at + i * 64) + (a_quarter ^ s) * 16)
+      UNROLL for (int j = 0; j < 4; j += 2)
+        LOAD(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1],
+             (uint)(size_t)(b_rows + b_at + j * 32) + (b_quarter ^ s) * 16)
+      MMA(acc, a, b)
+    }
+#endif
+  }
+
+  EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
+    const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
+    if (m >= M || n >= O) continue;
+    int2 s = (int2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
+#ifdef W_ZERO
+    if (first == 0) s -= vload2(0, w_zero + n) * totals[m];
+#endif
+    const size_t at = (size_t)m * O + n;
+#ifdef SPLIT
+    vstore2(s, 0, partial + (size_t)get_group_id(2) * M * O + at);
+#else
+    const uchar2 old = adding ? vload2(0, residual + at) : (uchar2)(0);
+    const uchar2 done = (uchar2)(requantized(s.x + bias[n], scale[n], old.x, REQUANTIZE_ARGS),
+                                 requantized(s.y + bias[n + 1], scale[n + 1], old.y, REQUANTIZE_ARGS));
+    *(global uchar2 *)(y + (size_t)m * YP + n) = done;
+#endif
+  }
+}
+
+// The sums of x under each window.
+kernel void window_sums(global const uchar *x, global const uchar *fill, global int *totals, int M, int H, int W,
+                        int C, int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW, int XP,
+                        int x_at) {
+  const int m = get_global_id(0);
+  if (m >= M) return;
+  const int row = m / OW % OH * SH - PT, column = m % OW * SW - PL;
+  int total = 0;
+  for (int ky = 0; ky < KH; ++ky)
+    for (int kx = 0; kx < KW; ++kx) {
+      const int yy = row + ky * DH, xx = column + kx * DW;
+      const int good = yy >= 0 && yy < H && xx >= 0 && xx < W;
+      global const X_TYPE *from = (global const X_TYPE *)fill;
+      if (good) from = (global const X_TYPE *)(x + (size_t)((m / OW / OH * H + yy) * W + xx) * XP + x_at);
+      for (int c = 0; c < C; ++c) total += (int)from[good ? c : 0];
+    }
+  totals[m] = total;
+}

@@ -1,0 +1,99 @@
+"""Integer convolutions as GPUs get them, on any device: tiles, and matrix units in C."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from lite_engine.backends.opencl import integer_gpu_convolutions as gpu
+from lite_engine.backends.opencl.cases.integers import conv, integers
+from lite_engine.backends.opencl.device import Device
+from lite_engine.backends.opencl.variants import DIRECT, Tile, Variant, matrix_tiles
+from lite_engine.ir import DType
+
+from tests.opencl import tiny
+from tests.opencl.tiny import check
+
+pytestmark = pytest.mark.opencl
+
+#: Cheap to run; sizes below, at and above it stand for those around every tile.
+SMALL = Tile(16, 16, 4, 4, 4)
+U8, I8 = DType.U8, DType.I8
+
+
+@pytest.fixture
+def forced(monkeypatch):
+    """Makes every convolution take one variant."""
+
+    def force(variant: Variant) -> None:
+        monkeypatch.setattr(gpu, "ranked", lambda *_: (variant,))
+
+    return force
+
+
+# Depth in words and not, both signs of both operands, residuals, split depth, strides, dilations.
+@pytest.mark.parametrize("parts", [1, 3])
+def test_small_tile(forced, parts: int) -> None:
+    forced(Variant(SMALL, parts))
+    for graph in (
+        conv((1, 12, 5, 5), 20, 3), conv((1, 12, 4, 4), 16, 3, dtype=I8, weights=U8),
+        conv((1, 3, 5, 4), 15, 3, weights=U8), conv((2, 20, 3, 5), 17, 1, dtype=I8),
+        conv((2, 8, 9, 7), 8, 3, strides=[2, 1], dilations=[2, 1], weights=U8),
+        conv((1, 16, 5, 5), 16, 3, added=1, dtype=I8), conv((1, 16, 5, 5), 16, 1, added=2),
+    ):  # fmt: skip
+        check(graph, tiles=True, tolerance=0)
+
+
+@pytest.mark.parametrize("kernel", ["i8_gemm", "i8_conv2d_depthwise", "i8_softmax"])
+def test_other_layers_of_gpus(kernel: str) -> None:
+    for graph in integers()[kernel]:
+        check(graph, tiles=True, tolerance=0)
+
+
+def test_way_that_needs_nothing_special(forced) -> None:
+    forced(DIRECT)
+    check(conv((1, 12, 5, 5), 20, 3), tiles=True, tolerance=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tile", gpu.TILES, ids=str)
+def test_every_tile(forced, tile: Tile) -> None:
+    """Two groups of pixels, two steps of depth."""
+    forced(Variant(tile))
+    graph = conv((1, tile.bk * 4 + 4, 1, tile.bm + 3), tile.bn - 4, 1)
+    check(graph, tiles=True, tolerance=0)
+
+
+# One group of outputs and several, one step and more, split depth, units of 8 and 16 bytes.
+@pytest.mark.parametrize("weights", [I8, U8])
+@pytest.mark.parametrize(
+    "channels, kernel, parts, tile", [(64, 1, 1, 5), (40, 1, 2, 6), (16, 3, 1, 6), (8, 3, 2, 5)]
+)
+def test_matrix_units_without_them(
+    forced, monkeypatch, weights: DType, channels: int, kernel: int, parts: int, tile: int
+) -> None:
+    """Everything but the instruction itself."""
+    forced(Variant(matrix_tiles(4)[tile], parts, matrix=True))
+    build = Device.program
+    monkeypatch.setattr(
+        Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+    )
+    for dtype, added in ((U8, 0), (I8, 1)):
+        outputs = channels if added else 40
+        graph = conv(
+            (1, channels, 5, 7), outputs, kernel, dtype=dtype, weights=weights, added=added
+        )
+        check(graph, tiles=True, tolerance=0)
+
+
+def test_a_dot_product_is_tried_before_it_is_used(monkeypatch) -> None:
+    """This device has none of the extensions; one that a driver lists but does not build is left
+    out."""
+    from lite_engine.backends.opencl import dot_products
+
+    own = tiny.device()
+    monkeypatch.setattr(dot_products, "WAYS", {"qcom": "Portable", "arm": "nowhere"})
+    assert dot_products.found(own.cl, own.context, own.queue, ()) == ""
+    assert dataclasses.replace(own.profile, dot="khr").integer_dot
+    assert not np.any([own.profile.integer_dot])
