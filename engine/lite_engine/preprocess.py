@@ -32,6 +32,7 @@ import numpy as np
 from lite_messages import tr
 
 from .errors import ShapeError, UsageError
+from .preprocess_fields import READ, not_valid
 
 #: What PIL may decode. Its other plug-ins run programs (Ghostscript for EPS) or read other files.
 IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM")
@@ -112,14 +113,14 @@ class Preprocess:
         for name, known in (("colour", COLOURS), ("layout", LAYOUTS), ("fit", FITS)):
             value = getattr(self, name)
             if value not in known and (value is not None or name == "fit"):
-                raise _wrong(name, value, tr("one of {known}", known=", ".join(known)))
+                raise not_valid(name, value, tr("one of {known}", known=", ".join(known)))
         counts = {None: (1, 3), "grey": (1,)}.get(self.colour, (1, 3))
         for name, least in (("mean", 0.0), ("std", 1 / MAX_NUMBER)):
             numbers = getattr(self, name)
             if numbers is None:
                 continue
             if not all(least <= abs(v) <= MAX_NUMBER for v in numbers):  # nor for NaN
-                raise _wrong(
+                raise not_valid(
                     name,
                     numbers,
                     tr(
@@ -129,25 +130,25 @@ class Preprocess:
                     ),
                 )
             if len(numbers) not in counts:
-                raise _wrong(
+                raise not_valid(
                     name, numbers, tr("one number") + tr(", or one per channel") * (len(counts) > 1)
                 )
         if self.size is not None:
             height, width = self.size
             if min(height, width) < 1 or height * width > MAX_PIXELS:
-                raise _wrong(
+                raise not_valid(
                     "size",
                     self.size,
                     tr("height and width of 1 to {max_pixels} pixels", max_pixels=MAX_PIXELS),
                 )
         if not LEAST_CROP <= self.crop <= 1:
-            raise _wrong(
+            raise not_valid(
                 "crop",
                 self.crop,
                 tr("a share of {least_crop:g} to 1, like 224/256", least_crop=LEAST_CROP),
             )
         if not 0 <= self.pad <= 255:
-            raise _wrong("pad", self.pad, tr("a pixel of 0 to 255"))
+            raise not_valid("pad", self.pad, tr("a pixel of 0 to 255"))
 
     @staticmethod
     def from_dict(data: Any) -> Preprocess:
@@ -158,23 +159,23 @@ class Preprocess:
                 tr(
                     "pre-processing {data} is not a mapping of {read}",
                     data=reprlib.repr(data),
-                    read=", ".join(_READ),
+                    read=", ".join(READ),
                 )
             )
         values: dict[str, Any] = {}
         for key, value in data.items():
-            if key not in _READ:
+            if key not in READ:
                 raise UsageError(
                     tr("pre-processing has no {key}", key=reprlib.repr(key)),
-                    fix=tr("it has {read}", read=", ".join(_READ)),
+                    fix=tr("it has {read}", read=", ".join(READ)),
                 )
             if value is None:
                 continue
-            read, wanted = _READ[key]
+            read, wanted = READ[key]
             try:
                 values[key] = read(value)
             except (TypeError, ValueError, OverflowError):
-                raise _wrong(key, value, wanted) from None
+                raise not_valid(key, value, wanted) from None
         for key, fit in (("crop", "crop"), ("pad", "letterbox")):
             if key in values and values.setdefault("fit", fit) != fit:
                 raise UsageError(
@@ -299,52 +300,6 @@ class Preprocess:
             )
         left, top = (-round((b - a) / 2) for a, b in zip((w, h), scaled, strict=True))
         return Placement((w, h), scaled, (left, top))
-
-
-def _wrong(name: str, value: Any, wanted: str) -> UsageError:
-    return UsageError(
-        tr(
-            "pre-processing: {name} {value} is not {wanted}",
-            name=name,
-            value=reprlib.repr(value),
-            wanted=wanted,
-        )
-    )
-
-
-def _numbers(value: Any) -> tuple[float, ...]:
-    listed = isinstance(value, Sequence) and not isinstance(value, str)
-    return tuple(float(v) for v in (value if listed else [value]))
-
-
-def _whole(value: Any) -> int:
-    """Raises ValueError for 1.5, as int("1.5") does."""
-    number = int(value)
-    if isinstance(value, float) and number != value:
-        raise ValueError
-    return number
-
-
-def _size(value: Any) -> tuple[int, int]:
-    height, width = value
-    return _whole(height), _whole(width)
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-#: key → (how a plain value becomes the field, what it should be)
-_READ: dict[str, tuple[Any, str]] = {
-    "mean": (_numbers, tr("a number or a list of numbers")),
-    "std": (_numbers, tr("a number or a list of numbers")),
-    "colour": (_same, ""),
-    "layout": (_same, ""),
-    "size": (_size, tr("height and width, like 240x320")),
-    "fit": (_same, ""),
-    "crop": (float, tr("a share, like 224/256")),
-    "pad": (_whole, tr("a pixel of 0 to 255")),
-}
 
 
 def _short(text: str) -> dict[str, Any]:

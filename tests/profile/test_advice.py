@@ -32,12 +32,12 @@ def parsed(command: str) -> list:
 
 @pytest.fixture
 def gpu(monkeypatch) -> None:
-    monkeypatch.setattr(module._Case, "has_gpu", True)
+    monkeypatch.setattr(module.Case, "has_gpu", True)
 
 
 @pytest.fixture
 def no_gpu(monkeypatch) -> None:
-    monkeypatch.setattr(module._Case, "has_gpu", False)
+    monkeypatch.setattr(module.Case, "has_gpu", False)
 
 
 def test_a_layer_far_below_its_roof(gpu) -> None:

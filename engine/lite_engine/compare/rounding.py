@@ -15,7 +15,7 @@ import numpy as np
 
 from ..ir import Graph, Node, Value
 from ..model_file.precision import is_quantised
-from ..ops._core import bf16_to_f32, f32_to_bf16
+from ..ops._bf16 import bf16_to_f32, f32_to_bf16
 from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
 from ..quantize.weight_only import weights_of
 from .alignment import Pair, closure

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from lite_messages import tr
@@ -20,9 +19,10 @@ from ..importers import load
 from ..importers.paddle.registry import known_types
 from ..ir import Graph
 from ..model_file import optimize
-from ..model_file.naive_buffer import kernels, nb_program, write_nb
+from ..model_file.naive_buffer import kernels, write_nb
 from ..terminal import error_line
 from .opt_reports import write_pictures, write_tailoring_lists
+from .opt_tables import _markdown, _table, _types, model_table, supported_table
 
 QUANT_BITS = {"QUANT_INT8": 8, "QUANT_INT16": 16}
 _SUFFIX = {"naive_buffer": ".nb", "lite": ".lite"}
@@ -248,45 +248,6 @@ def _open(options: argparse.Namespace) -> Graph:
             tr("give --model_dir, or --model_file with --param_file, or --model_set_dir")
         )
     return load(path, params=options.param_file or None)
-
-
-def supported_table(
-    targets: Sequence[str], form: Callable[[list[list[str]]], str] | None = None
-) -> str:
-    """Paddle operators that are read, and which targets of `.nb` files have a kernel for them."""
-    rows = [["operator", "lite", *targets]]
-    for name in known_types():
-        cells = ["Y" if kernels.kernel_for(name, t) else "-" for t in targets]
-        rows.append([name, "Y", *cells])
-    return (form or _table)(rows)
-
-
-def model_table(graph: Graph, targets: Sequence[str]) -> str:
-    """The operators of a model as Paddle-Lite would get them."""
-    counts = Counter(_types(graph))
-    rows = [["operator", "count", *targets]]
-    for name in sorted(counts):
-        cells = ["Y" if kernels.kernel_for(name, t) else "-" for t in targets]
-        rows.append([name, str(counts[name]), *cells])
-    return _table(rows)
-
-
-def _types(graph: Graph) -> list[str]:
-    """Types of the operators that do arithmetic, in order."""
-    ops = nb_program(graph).blocks[0].ops
-    return [op.type for op in ops if op.type not in ("feed", "fetch")]
-
-
-def _markdown(rows: list[list[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
-
-
-def _table(rows: list[list[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows
-    )
 
 
 class Opt:

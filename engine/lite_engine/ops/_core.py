@@ -19,6 +19,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError, UnsupportedOperatorError
 from ..ir import DType, Graph, Node, TypeInfo
+from ._bf16 import narrowed, widened
 from ._records import Cost, KernelRef
 
 #: How an operator sees memory; ARCHITECTURE section 3 says what each means.
@@ -271,7 +272,7 @@ class OpDef:
                 tr("{name} has no reference", name=self.name), (node.name,), where=node.name
             )
         attrs = self.filled_attrs(node)
-        args = self.arguments(_widened(node, arrays), node.name)
+        args = self.arguments(widened(node, arrays), node.name)
         if self._wants_outputs:
             attrs["n_outputs"] = len(node.outputs)
         try:
@@ -280,7 +281,7 @@ class OpDef:
         except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
             raise ShapeError(error, where=f"{node.name} ({self.name})") from error
         outs = [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
-        return _narrowed(node, outs)
+        return narrowed(node, outs)
 
     def cost_of(
         self, node: Node, types: Sequence[TypeInfo | None], outs: Sequence[TypeInfo]
@@ -307,34 +308,6 @@ class OpDef:
 def _takes_count(fn: Infer) -> bool:
     """Whether a function wants the number of outputs the node has."""
     return "n_outputs" in inspect.signature(fn).parameters
-
-
-def bf16_to_f32(bits: np.ndarray) -> np.ndarray:
-    """bfloat16 held as uint16 → the same numbers as float32."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def f32_to_bf16(x: np.ndarray) -> np.ndarray:
-    """float32 → bfloat16 held as uint16, rounded half to even; NaN stays NaN."""
-    bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return np.where(np.isnan(x), (bits >> 16) | 0x40, rounded).astype(np.uint16).reshape(x.shape)
-
-
-def _widened(node: Node, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray | None]:
-    """References never see bfloat16: such inputs become float32."""
-    return [
-        bf16_to_f32(a) if a is not None and v is not None and v.dtype is DType.BF16 else a
-        for a, v in zip(arrays, node.inputs)
-    ]
-
-
-def _narrowed(node: Node, outs: list[np.ndarray]) -> list[np.ndarray]:
-    """Outputs that are declared bfloat16 are rounded to it."""
-    return [
-        f32_to_bf16(o) if v.dtype is DType.BF16 and o.dtype.kind == "f" else o
-        for o, v in zip(outs, node.outputs)
-    ]
 
 
 _REGISTRY: dict[str, OpDef] = {}

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import DType
-from ._core import REQUIRED, OpDef, f32_to_bf16
+from ._bf16 import f32_to_bf16
+from ._core import REQUIRED, OpDef
 
 
 class Bf16(np.ndarray):

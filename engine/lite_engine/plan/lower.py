@@ -10,7 +10,7 @@ from lite_messages import tr
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
 from ..ops import OpDef, get_op
-from ..ops._core import bf16_to_f32
+from ..ops._bf16 import bf16_to_f32
 from . import layout as lay
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
 from .select import select

@@ -9,18 +9,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from lite_messages import tr, trn
 
-from ..backends import Offload, get_backend
 from ..ir import Journal
 from ..ops import op_names
 from ..plan import Plan
-from ..runtime.choice import host_target, usability
+from ..runtime.choice import host_target
+from .advice_case import Advice, Case
 from .measured import FEWEST_RUNS
 from .record import LayerTime, Profile
 
@@ -34,94 +31,6 @@ TINY_MS = 0.004
 _ACTIVATIONS = op_names(lambda op: op.activation)
 _EDGES = ("QuantizeLinear", "DequantizeLinear")
 _PRODUCTS = op_names(lambda op: op.takes_activation)
-
-
-@dataclass
-class Advice:
-    """One proposal. `gain_ms` is an upper estimate; `command` tries it, `code` does in Python."""
-
-    rule: str
-    layers: list[str]
-    evidence: str
-    advice: str
-    gain_ms: float
-    command: str
-    code: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def __str__(self) -> str:
-        gain = (
-            tr("up to {gain_ms:.3f} ms", gain_ms=self.gain_ms)
-            if self.gain_ms
-            else tr("gain not known")
-        )
-        return f"{self.evidence}; {self.advice} ({gain}): {self.command}"
-
-
-@dataclass
-class _Case:
-    """What the rules look at."""
-
-    profile: Profile
-    plan: Plan
-    journal: Journal
-    model: str
-    reading: str
-    running: str
-    made: str
-
-    @property
-    def whole_ms(self) -> float:
-        return self.profile.sum_ms or 1.0
-
-    @property
-    def on_device(self) -> bool:
-        """The OpenCL device runs it, and what it has no kernel for goes to the CPU."""
-        return self.profile.backend == "opencl"
-
-    @cached_property
-    def has_gpu(self) -> bool:
-        """An OpenCL device that is not this CPU."""
-        if self.profile.device != "local" or not usability("opencl").usable:
-            return False
-        backend = get_backend("opencl")
-        return isinstance(backend, Offload) and backend.device_kind() != "CPU"
-
-    def verb(self, name: str, options: str) -> str:
-        """A `lite` command on this model."""
-        words = ("lite", name, shlex.quote(self.model), self.reading, options)
-        return " ".join(word for word in words if word)
-
-    def profile_with(self, options: str, backend: str = "") -> str:
-        """`lite profile` as it was called, with other options; on another backend, if one is
-        named, in that backend's own precision."""
-        given = self.running
-        if "--threads" in options:
-            given = re.sub(r"--threads \S+", "", given)
-        here = " ".join([*given.split(" "), f"--backend {self.profile.backend}"])
-        asked = f"--backend {backend}" if backend else f"{here} {options}"
-        return self.verb("profile", asked.replace("  ", " ").strip())
-
-    def alternative(self) -> tuple[str, str, str] | None:
-        """(what to do, the command, the backend for `session.override` or ""): another way of
-        running layers that this one runs badly. None when there is no other."""
-        cores = self.profile.environment.get("cores")
-        if self.on_device:
-            command = self.profile_with("--tune normal")
-            return tr("measure which layers the CPU runs faster"), command, host_target()
-        if self.has_gpu:
-            return tr("measure it on OpenCL"), self.profile_with("", "opencl"), "opencl"
-        if self.profile.threads > 1:
-            return tr("measure with one thread"), self.profile_with("--threads 1"), ""
-        if isinstance(cores, int) and cores > 1:
-            return (
-                tr("measure with {cores} threads", cores=cores),
-                self.profile_with(f"--threads {cores}"),
-                "",
-            )
-        return None
 
 
 def advise(
@@ -143,7 +52,7 @@ def advise(
     """
     if not profile.times_meaningful:
         return []
-    case = _Case(profile, plan, journal or Journal(), str(model), reading, running, made)
+    case = Case(profile, plan, journal or Journal(), str(model), reading, running, made)
     found = [advice for rule in RULES for advice in rule(case)]
     return sorted(found, key=lambda a: -a.gain_ms)
 
@@ -154,7 +63,7 @@ def shape_options(shapes: Mapping[str, Sequence[int]]) -> str:
     return " ".join(words)
 
 
-def _below_its_roof(case: _Case) -> Iterator[Advice]:
+def _below_its_roof(case: Case) -> Iterator[Advice]:
     """A layer that matters and comes nowhere near what the machine can do, not even in its fastest
     run: the roofs are of fastest runs too."""
     if case.profile.runs < FEWEST_RUNS:
@@ -189,7 +98,7 @@ def _below_its_roof(case: _Case) -> Iterator[Advice]:
         )
 
 
-def _fallback_between_device_layers(case: _Case) -> Iterator[Advice]:
+def _fallback_between_device_layers(case: Case) -> Iterator[Advice]:
     """Layers that leave the OpenCL device and come back: two copies and a wait."""
     rows = case.profile.layers
     if not case.on_device:
@@ -232,7 +141,7 @@ def _neighbour(rows: list[LayerTime], at: int) -> str:
     return next((r.name for r in rows[at:] if not r.overhead), rows[-1].name)
 
 
-def _unfused_activation(case: _Case) -> Iterator[Advice]:
+def _unfused_activation(case: Case) -> Iterator[Advice]:
     """An activation that could have been part of the product before it, and why it is not."""
     made = {i: s for s in case.plan.steps for i in s.outputs}
     rows = {row.name: row for row in case.profile.layers}
@@ -263,7 +172,7 @@ def _unfused_activation(case: _Case) -> Iterator[Advice]:
         )
 
 
-def _channels_and_tile(case: _Case) -> Iterator[Advice]:
+def _channels_and_tile(case: Case) -> Iterator[Advice]:
     """Output channels that leave the kernel's last vector half empty. A tile of the CPU is two
     vectors wide, and the last one is left out where it has no channel."""
     for row in case.profile.layers:
@@ -302,7 +211,7 @@ def _channels(shapes: list[list[int | None] | None]) -> int:
     return (first[1] or 0) if first and len(first) > 1 else 0
 
 
-def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
+def _first_layer_on_the_device(case: Case) -> Iterator[Advice]:
     """The first convolution has three channels: little work per byte for a GPU."""
     first = next((r for r in case.profile.layers if r.op == "Conv"), None)
     if first is None or first.backend != "opencl" or first.share < 2 * WORTH_SHARE:
@@ -327,7 +236,7 @@ def _first_layer_on_the_device(case: _Case) -> Iterator[Advice]:
     )
 
 
-def _int8_island(case: _Case) -> Iterator[Advice]:
+def _int8_island(case: Case) -> Iterator[Advice]:
     """Isolated float layers in an int8 model, and the conversions around them. Those at its
     inputs and outputs are needed."""
     rows = case.profile.layers
@@ -363,7 +272,7 @@ def _int8_island(case: _Case) -> Iterator[Advice]:
     )
 
 
-def _moves(case: _Case) -> Iterator[Advice]:
+def _moves(case: Case) -> Iterator[Advice]:
     """Copies, casts and layout changes that add up."""
     rows = [r for r in case.profile.layers if r.copy and "gain_ms" in r.copy]
     cost = sum(r.median_ms for r in rows)
@@ -394,7 +303,7 @@ def _moves(case: _Case) -> Iterator[Advice]:
     )
 
 
-def _tiny_steps(case: _Case) -> Iterator[Advice]:
+def _tiny_steps(case: Case) -> Iterator[Advice]:
     """Many steps too short for several threads."""
     rows = [r for r in case.profile.layers if r.backend == "cpu"]
     tiny = [r for r in rows if r.median_ms <= TINY_MS]
@@ -418,7 +327,7 @@ def _tiny_steps(case: _Case) -> Iterator[Advice]:
     )
 
 
-RULES: tuple[Callable[[_Case], Iterator[Advice]], ...] = (
+RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     _below_its_roof,
     _fallback_between_device_layers,
     _unfused_activation,

@@ -18,7 +18,7 @@ from ..backends import (
     StepTime,
     get_backend,
 )
-from ..ops._core import bf16_to_f32
+from ..ops._bf16 import bf16_to_f32
 from ..plan import Plan, PlanTensor, Segment, cut
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,44 +20,22 @@ from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, precision_on, usability
+from .feeds import checked
+from .forks import turns
 from .kernel_check import run_checks
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
     from ..backends import Backend, LayersRefused
     from ..devices import Device
-    from ..ir import Graph, Value
+    from ..ir import Graph
     from ..plan import Plan
     from .execute import Execution
     from .shares import Share
 
+
 T = TypeVar("T")
 PLANS_KEPT = 4
-
-#: One lock per Predictor. A fork waits for the runs of other threads: in the child nobody would
-#: ever end them, and what they had begun to write would be half written.
-_turns: weakref.WeakSet[Any] = weakref.WeakSet()
-_forking = threading.Lock()
-_held: list[Any] = []
-
-
-def _before_fork() -> None:
-    _forking.acquire()
-    _held.extend(_turns)
-    for turn in _held:
-        turn.acquire()
-
-
-def _after_fork() -> None:
-    while _held:
-        _held.pop().release()
-    _forking.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
-    )
 
 
 class Predictor:
@@ -96,7 +72,7 @@ class Predictor:
         self.threads = settings.threads(threads)
         self.device = device
         self._turn = threading.RLock()
-        _turns.add(self._turn)
+        turns.add(self._turn)
         self._given = dict(overrides or {}), dict(tuning or {})
         for layer in {**self._given[0], **self._given[1], **(faults or {})}:
             layer_called(self.graph, layer)
@@ -285,7 +261,7 @@ class Predictor:
             raise ShapeError(
                 tr("there is no input {unknown!r}", unknown=unknown[0]), fix=f"inputs: {known}"
             )
-        return {v.name: _checked(v, feeds) for v in self.graph.inputs}
+        return {v.name: checked(v, feeds) for v in self.graph.inputs}
 
     def execution(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Execution:
         """The compiled plan for these input shapes (the model's own when None)."""
@@ -401,38 +377,3 @@ def _checked_faults(faults: Mapping[str, str]) -> dict[str, str]:
     from ..plan.faults import check_kind
 
     return {layer: check_kind(kind) for layer, kind in faults.items()}
-
-
-def _checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
-    from ..ir import DType, format_shape
-
-    if value.name not in feeds:
-        raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
-    array = np.asarray(feeds[value.name])
-    wanted = value.type.dtype
-    if array.dtype != wanted.np:
-        if array.dtype == object or array.dtype.kind not in "biuf":
-            raise ShapeError(f"input {value.name} is {value.type}, got {array.dtype}")
-        if not np.can_cast(array.dtype, wanted.np, "same_kind") or not isinstance(
-            feeds[value.name], (list, tuple, int, float)
-        ):
-            raise ShapeError(
-                f"input {value.name} is {value.type}, got {DType.of(array)}",
-                fix=tr("convert it with .astype('{np}')", np=wanted.np),
-            )
-        array = array.astype(wanted.np)
-    declared = value.shape or ()
-    fits = value.shape is None or (
-        len(declared) == array.ndim
-        and all(not isinstance(d, int) or d == s for d, s in zip(declared, array.shape))
-    )
-    if not fits:
-        raise ShapeError(
-            tr(
-                "input {name} is {type}, got shape {shape}",
-                name=value.name,
-                type=value.type,
-                shape=format_shape(array.shape),
-            )
-        )
-    return array

@@ -19,7 +19,7 @@ from ..devices.emulated import EmulatedDevice, emulator, emulator_usability
 from ..errors import LiteError
 from ..ir import DType, Graph, Value
 from ..ops import differs, get_op
-from ..ops._core import bf16_to_f32
+from ..ops._bf16 import bf16_to_f32
 from ..plan import Segment, make_plan
 from ..runtime.execute import Execution
 from .cases import Case

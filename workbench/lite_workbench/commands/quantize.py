@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lite_engine.files import write_file
-from lite_messages import tr, trn
+from lite_messages import tr
 
-from ..inputs import GUESSED, is_guessed
-from ..words import number
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -30,37 +27,20 @@ from ._base import (
     set_preprocess,
     share,
 )
-from ._table import table
+from ._quantize_options import command_of, options_of, repeated
+from ._quantized import QuantizeResult, exit_code, show_quantized
 from .evaluate import add_dataset, dataset_of
 
 if TYPE_CHECKING:
     from lite_engine.ir import Graph
     from lite_engine.model_file import Model
-    from lite_engine.quantize import Options, Quantized
+    from lite_engine.quantize import Quantized
 
     from ..budget import WithinBudget
     from ..quantizing import FastRun
 
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
-
-
-@dataclass
-class QuantizeResult:
-    """A written file and what is known about it."""
-
-    path: Path
-    model: Model
-    facts: dict[str, Any]
-    float_bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "file": str(self.path),
-            "bytes": self.path.stat().st_size,
-            "float_weight_bytes": self.float_bytes,
-            **self.facts,
-        }
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -228,7 +208,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from ..budget import require
     from ..quantizing import FastRun, calibration, float_graph, model_from
 
-    options = _repeated(args.repeat) if args.repeat else _options(args)
+    options = repeated(args.repeat) if args.repeat else options_of(args)
     state = Path(args.resume) if args.resume else None
     run, graph = FastRun(), float_graph(model)
     search = _search(model, args) if args.data else None
@@ -261,7 +241,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     if not args.force:
         require(budget, made)
     quantised = model_from(made.finished().graph, model)
-    quantised.metadata["quantized_by"] = _command(args, options)
+    quantised.metadata["quantized_by"] = command_of(args, options)
     out = quantised.save(args.output)
     facts = {**made.to_dict(), "budget": asdict(budget) if budget else None}
     return QuantizeResult(out, quantised, facts, _constant_bytes(model.graph))
@@ -278,84 +258,6 @@ def _search(model: Model, args: argparse.Namespace) -> WithinBudget:
         model, judging, limit, calibrating=calibrating, float_budget=args.float_budget,
         labels=read_labels(args.labels) if args.labels else None,
     )  # fmt: skip
-
-
-def _options(args: argparse.Namespace) -> Options:
-    from lite_engine.quantize import Options, Scheme
-
-    keep = frozenset(k for k in args.keep_float.split(",") if k)
-    return Options(
-        method=args.method,
-        scheme=Scheme(args.activations, args.symmetric, keep_float=keep),
-        equalize=args.equalize,
-        rounding=args.rounding,
-        target_db=args.target_db,
-        target_top1=args.target_top1,
-        max_bytes=args.max_bytes,
-        float_budget=args.float_budget,
-        limit=args.samples,
-    )
-
-
-def _command(args: argparse.Namespace, options: Options) -> str:
-    """What repeats this, for a shell, but for the file that it writes."""
-    from lite_engine.profile.advice import shape_options
-    from lite_engine.quantize import Options
-
-    usual, scheme = Options(), options.scheme
-    given = {
-        "--params": args.params,
-        "--preprocess": args.preprocess,
-        "--calibration": args.calibration,
-        "--data": args.data,
-        "--task": args.task,
-        "--images": args.images,
-        "--labels": args.labels,
-        "--label-offset": args.label_offset or None,
-        "--limit": args.limit,
-        "--max-drop": None if args.max_drop is None else f"{100 * args.max_drop:g}%",
-        "--targets": args.targets,
-        "--samples": options.limit,
-        "--keep-float": ",".join(sorted(scheme.keep_float)),
-        "--activations": "" if scheme.activation == usual.scheme.activation else scheme.activation,
-    }
-    for name in ("method", "rounding", "target_db", "target_top1", "max_bytes", "float_budget"):
-        if getattr(options, name) != getattr(usual, name):
-            given[f"--{name.replace('_', '-')}"] = getattr(options, name)
-    words = [
-        word
-        for key, value in given.items()
-        if value not in (None, "")
-        for word in (key, str(value))
-    ]
-    words += ["--symmetric"] * scheme.symmetric + ["--no-equalize"] * (not options.equalize)
-    shapes = shape_options(dict(args.shape))
-    return f"lite quantize {shlex.join([str(args.model), *words])} {shapes}".rstrip()
-
-
-def _repeated(text: str) -> Options:
-    """Options of a point, from FILE.json:K."""
-    from lite_engine.errors import UsageError
-    from lite_engine.files import about
-    from lite_engine.quantize import Options, read_curve
-
-    path, _, number = text.rpartition(":")
-    if not path or not number.isdigit():
-        raise UsageError(
-            tr("--repeat {text!r} is not of the form FILE.json:K, with K counted from 0", text=text)
-        )
-    points = read_curve(Path(path))["points"]
-    if int(number) >= len(points):
-        raise UsageError(
-            tr(
-                "{path} has {points} points, counted from 0, got {number}",
-                path=path,
-                points=len(points),
-                number=number,
-            )
-        )
-    with about(path):
-        return Options.from_dict(points[int(number)]["options"])
 
 
 @contextmanager
@@ -392,94 +294,11 @@ def _constant_bytes(graph: Graph) -> int:
     return sum(v.const.nbytes for v in graph.constants() if v.const is not None)
 
 
-def _show(result: QuantizeResult, args: argparse.Namespace) -> str:
-    size = result.path.stat().st_size
-    wrote = tr(
-        "wrote {path} ({size}; float weights: {weights})",
-        path=result.path,
-        size=number(size, "B"),
-        weights=number(result.float_bytes, "B"),
-    )
-    guard = result.facts.get("guard")
-    if not guard:
-        return wrote
-    ranked = {layer["name"]: layer for layer in guard["layers"]}
-    rows = [
-        [name, ranked[name]["op"], _db(ranked[name]["sqnr_db"]), _db(ranked[name]["drop_db"])]
-        for name in guard["worst"]
-    ]
-    integers = len(result.facts["integer_nodes"])
-    agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
-    lines = (
-        [tr("note: {note}", note=GUESSED), ""]
-        if is_guessed(result.model) and _of_images(args)
-        else []
-    )
-    lines += [
-        table(
-            [tr("layers with the largest loss"), "op", tr("SQNR dB"), tr("loss dB")],
-            rows,
-            right=(2, 3),
-        ),
-        "",
-        tr("outputs have an SQNR of {guard:.1f} dB against the float model", guard=guard["sqnr_db"])
-        + (
-            tr(" and its top-1 class on {least:.3g} %", least=100 * min(agreement))
-            if agreement
-            else ""
-        )
-        + tr(
-            " of {samples} (threshold {guard:g} dB); {integers} of {layers} layers run in integers",
-            samples=trn("{n} sample", "{n} samples", guard["samples"]),
-            guard=guard["threshold_db"],
-            integers=integers,
-            layers=integers + len(result.facts["float_nodes"]),
-        ),
-        wrote,
-    ]
-    if not guard["held_out"]:
-        lines[-1:-1] = [
-            tr(
-                "note: too few samples to hold any out: it was judged on samples "
-                "that calibrated it (5 are enough)"
-            )
-        ]
-    if result.facts["budget"]:
-        lines[-1:-1] = [tr("labelled data: {facts}", facts=result.facts["budget"]["sentence"])]
-    if result.facts["missed"]:
-        lines[-1:-1] = [tr("note: {facts}", facts=result.facts["missed"])]
-    if dead := result.facts["dead_channels"]:
-        lines[-1:-1] = [_dead(dead)]
-    lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
-    return "\n".join(lines)
-
-
-def _of_images(args: argparse.Namespace) -> bool:
-    """Were the samples images, and not arrays?"""
-    return Path(args.calibration or args.data).suffix != ".npz"
-
-
-def _dead(channels: dict[str, list[int]]) -> str:
-    count, names = sum(map(len, channels.values())), list(channels)
-    more = " …" if len(names) > 3 else ""
-    return tr(
-        "{channels} channels are constant in every sample, in {names}{more}",
-        channels=count,
-        names=", ".join(names[:3]),
-        more=more,
-    )
-
-
-def _db(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1f}"
-
-
-def _code(result: QuantizeResult, args: argparse.Namespace) -> int:
-    """1 for a target or budget that was missed, though --force wrote the file."""
-    budget = result.facts.get("budget")
-    return int(bool(result.facts.get("missed")) or bool(budget and not budget["reached"]))
-
-
 COMMAND = Command(
-    "quantize", _configure, _call, _show, code=_code, data=lambda result: result.to_dict()
+    "quantize",
+    _configure,
+    _call,
+    show_quantized,
+    code=exit_code,
+    data=lambda result: result.to_dict(),
 )

@@ -22,94 +22,20 @@ from lite_messages import tr
 
 from ..._native import library_path
 from ...errors import BackendUnavailableError, ModelFormatError, ShapeError
-from ...ir import DType
 from ...mapped import file_state
+from .native_types import (
+    MemoryInfo,
+    Options,
+    RawKernel,
+    RawStep,
+    RawTensor,
+    StepInfo,
+    TensorInfo,
+)
 
 ABI_VERSION = 3
-#: What the numbers of the program format mean (plan/program.py), from 1.
-_DTYPES = tuple(DType)
-_ROLES = ("input", "output", "weight", "arena", "device")
 _ERROR_BYTES = 1024
 _CPU = 1  # lite_options.backend
-
-
-class _Options(ctypes.Structure):
-    _fields_ = (
-        ("threads", ctypes.c_int32),
-        ("pin", ctypes.c_int32),
-        ("max_isa", ctypes.c_char_p),
-        ("fail_allocation", ctypes.c_int64),
-        ("memory_limit_bytes", ctypes.c_int64),
-        ("l2_bytes", ctypes.c_int64),
-        ("backend", ctypes.c_int32),
-        ("device", ctypes.c_char_p),
-        ("cache_dir", ctypes.c_char_p),
-        ("timed", ctypes.c_int32),
-    )
-
-
-class _TensorInfo(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("dtype", ctypes.c_int32),
-        ("role", ctypes.c_int32),
-        ("rank", ctypes.c_int32),
-        ("dims", ctypes.c_int64 * 8),
-        ("pitch", ctypes.c_int64),
-        ("halo", ctypes.c_int32 * 4),
-        ("bytes", ctypes.c_size_t),
-    )
-
-
-class _StepInfo(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("op", ctypes.c_char_p),
-        ("kernel", ctypes.c_char_p),
-        ("variant", ctypes.c_char_p),
-        ("start_ns", ctypes.c_int64),
-        ("end_ns", ctypes.c_int64),
-    )
-
-
-class _KernelInfo(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("ops", ctypes.c_char_p), ("isa", ctypes.c_char_p))
-
-
-class MemoryInfo(ctypes.Structure):
-    """What a program takes: `weight_bytes` are those it reads; wall time of its last run."""
-
-    _fields_ = (
-        ("arena_bytes", ctypes.c_size_t),
-        ("packed_bytes", ctypes.c_size_t),
-        ("scratch_bytes", ctypes.c_size_t),
-        ("weight_bytes", ctypes.c_size_t),
-        ("run_ns", ctypes.c_int64),
-    )
-
-
-class TensorInfo:
-    """A tensor of a loaded program, number `tensor`; `dims` are physical."""
-
-    def __init__(self, tensor: int, raw: _TensorInfo) -> None:
-        self.tensor = tensor
-        self.name: str = raw.name.decode(errors="replace")
-        self.dtype = _DTYPES[raw.dtype - 1]
-        self.role = _ROLES[raw.role - 1]
-        self.dims: tuple[int, ...] = tuple(raw.dims[: raw.rank])
-        self.nbytes: int = raw.bytes
-
-
-class StepInfo:
-    """A step of a loaded program; `variant` is the full kernel name, instruction set included."""
-
-    def __init__(self, raw: _StepInfo) -> None:
-        self.name: str = raw.name.decode(errors="replace")
-        self.op: str = raw.op.decode(errors="replace")
-        self.kernel: str = raw.kernel.decode()
-        self.variant: str = raw.variant.decode()
-        self.start_ns: int = raw.start_ns
-        self.end_ns: int = raw.end_ns
 
 
 @lru_cache(maxsize=1)
@@ -152,7 +78,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_target": (text,),
         "lite_cpu_features": (text,),
         "lite_isas": (text,),
-        "lite_kernel": (number, number, ctypes.POINTER(_KernelInfo)),
+        "lite_kernel": (number, number, ctypes.POINTER(RawKernel)),
         "lite_program_load": (
             pointer,
             pointer,
@@ -160,13 +86,13 @@ def _declare(lib: ctypes.CDLL) -> None:
             ctypes.POINTER(pointer),
             ctypes.POINTER(size),
             size,
-            ctypes.POINTER(_Options),
+            ctypes.POINTER(Options),
             text,
             size,
         ),
         "lite_file_open": (pointer, text, text, size),
         "lite_file_close": (None, pointer),
-        "lite_file_program": (pointer, pointer, text, ctypes.POINTER(_Options), text, size),
+        "lite_file_program": (pointer, pointer, text, ctypes.POINTER(Options), text, size),
         "lite_program_free": (None, pointer),
         "lite_program_num_inputs": (number, pointer),
         "lite_program_num_outputs": (number, pointer),
@@ -176,8 +102,8 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_program_input": (number, pointer, number),
         "lite_program_output": (number, pointer, number),
         "lite_program_find": (number, pointer, text),
-        "lite_program_tensor": (number, pointer, number, ctypes.POINTER(_TensorInfo)),
-        "lite_program_step": (number, pointer, number, ctypes.POINTER(_StepInfo)),
+        "lite_program_tensor": (number, pointer, number, ctypes.POINTER(RawTensor)),
+        "lite_program_step": (number, pointer, number, ctypes.POINTER(RawStep)),
         "lite_program_memory": (None, pointer, ctypes.POINTER(MemoryInfo)),
         "lite_program_bind": (number, pointer, number, pointer, size),
         "lite_program_data": (pointer, pointer, number),
@@ -212,7 +138,7 @@ def version() -> str:
 @lru_cache(maxsize=1)
 def kernels() -> frozenset[tuple[str, str]]:
     """(operator, kernel) pairs that the library can run, on one instruction set at least."""
-    lib, raw = library(), _KernelInfo()
+    lib, raw = library(), RawKernel()
     pairs: set[tuple[str, str]] = set()
     for i in itertools.count():
         if lib.lite_kernel(i, ctypes.byref(raw)):
@@ -273,7 +199,7 @@ class NativeProgram:
         count = len(arrays)
         addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in arrays))
         sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in arrays))
-        options = _Options(
+        options = Options(
             threads,
             int(pin),
             max_isa.encode() if max_isa else None,
@@ -295,7 +221,7 @@ class NativeProgram:
     def of_file(cls, file: NativeFile, *, threads: int = 0) -> NativeProgram:
         """The program that a file holds for this machine. Raises ModelFormatError."""
         program = cls.__new__(cls)
-        options = _Options(threads, backend=_CPU)
+        options = Options(threads, backend=_CPU)
         error = ctypes.create_string_buffer(_ERROR_BYTES)
         handle = library().lite_file_program(
             file.handle, None, ctypes.byref(options), error, _ERROR_BYTES
@@ -336,7 +262,7 @@ class NativeProgram:
         return int(self._lib.lite_program_threads(self._handle))
 
     def _info(self, index: int) -> TensorInfo:
-        raw = _TensorInfo()
+        raw = RawTensor()
         if self._lib.lite_program_tensor(self._handle, index, ctypes.byref(raw)):
             raise IndexError(tr("tensor {index} does not exist", index=index))
         return TensorInfo(index, raw)
@@ -423,7 +349,7 @@ class NativeProgram:
 
     def steps(self) -> list[StepInfo]:
         """Steps with the kernels chosen and the times of the last run."""
-        out, raw = [], _StepInfo()
+        out, raw = [], RawStep()
         for i in range(self._lib.lite_program_num_steps(self._handle)):
             self._lib.lite_program_step(self._handle, i, ctypes.byref(raw))
             out.append(StepInfo(raw))

@@ -20,11 +20,11 @@ from ...files import head
 from ...ir import DType, Graph, Shape, Value, format_shape
 from ...mapped import map_file
 from .._emit import Emitter
-from . import layers_pointwise, layers_shape, layers_ssd
-from .layers import LAYERS, Call
+from . import layers, layers_pointwise, layers_shape, layers_ssd
+from .call import LAYERS, Call
 from .model import Net, attach_weights, read_net, read_prototxt
 
-__all__ = ["layers_pointwise", "layers_shape", "layers_ssd", "match", "open"]
+__all__ = ["layers", "layers_pointwise", "layers_shape", "layers_ssd", "match", "open"]
 
 
 def match(path: Path) -> bool:

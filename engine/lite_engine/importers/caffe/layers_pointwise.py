@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ir import DType, Value
 from ._prototxt import Block
-from .layers import Call, layer
+from .call import Call, layer
 
 
 @layer("ReLU")

@@ -7,7 +7,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import Value
-from .layers import Call, Result, layer
+from .call import Call, Result, layer
 
 
 @layer("Split")

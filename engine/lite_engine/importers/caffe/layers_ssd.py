@@ -6,7 +6,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import Value
-from .layers import Call, layer
+from .call import Call, layer
 
 
 @layer("PriorBox")

@@ -59,3 +59,28 @@ def travelling(properties: dict[str, str]) -> dict[str, Any]:
         if isinstance(value, kind):
             found[key] = value
     return found
+
+
+class Names:
+    """Gives names that nobody else in a model has; `serial` is the last number that it added."""
+
+    def __init__(self) -> None:
+        self.serial = 0
+        self._nodes: set[str] = set()
+
+    def of_node(self, prefix: str, label: str) -> str:
+        """prefix + label, with a number where a node has that name already."""
+        name = prefix + label
+        number = 1
+        while name in self._nodes:
+            number += 1
+            name = f"{prefix}{label}.{number}"
+            if number > 3:  # many nodes of one name: go on from a number nobody has yet
+                self.serial += 1
+                number = max(number, self.serial)
+        self._nodes.add(name)
+        return name
+
+    def unique(self, stem: str) -> str:
+        self.serial += 1
+        return f"{stem}.{self.serial}"

@@ -21,7 +21,7 @@ from . import fields
 from .attributes import DTYPE_ATTRS, read_attribute
 from .call import Call
 from .expansion import MAX_CALL_DEPTH, MAX_NODES, check_expansion
-from .names import largest_suffix, read_names, read_opsets, travelling
+from .names import Names, largest_suffix, read_names, read_opsets, travelling
 from .order import in_order
 from .scope import Scope
 from .tensors import TensorReader, dtype_of, read_type
@@ -43,9 +43,8 @@ class ModelReader:
             ): f
             for f in model.messages(fields.Model.FUNCTIONS)
         }
-        self._node_names: set[str] = set()
+        self._names = Names()
         self._node_count = 0
-        self._serial = 0
 
     def graph(self) -> Graph:
         proto = self.model.message(fields.Model.GRAPH)
@@ -120,7 +119,7 @@ class ModelReader:
             scope,
             [info.text(fields.ValueInfo.NAME) for info in proto.messages(fields.GraphProto.OUTPUT)],
         )
-        graph._serial = max(self._serial, largest_suffix(graph))
+        graph._serial = max(self._names.serial, largest_suffix(graph))
         return graph
 
     def _initialisers(self, proto: Message, scope: Scope) -> None:
@@ -151,8 +150,8 @@ class ModelReader:
             node = Node(
                 "Identity",
                 [value],
-                [Value(self.unique(f"{value.name}.out"))],
-                name=self._node_name("", value.name),
+                [Value(self._names.unique(f"{value.name}.out"))],
+                name=self._names.of_node("", value.name),
             )
             node.output.dtype, node.output.shape = value.dtype, value.shape
             graph.nodes.append(node)
@@ -208,7 +207,7 @@ class ModelReader:
         call = Call(
             op,
             inputs,
-            [v or Value(self.unique(f"{label}.unused")) for v in outputs],
+            [v or Value(self._names.unique(f"{label}.unused")) for v in outputs],
             attrs,
             label,
             domain,
@@ -240,8 +239,8 @@ class ModelReader:
             attrs: dict[str, Any] | None = None,
             outputs: list[Value] | None = None,
         ) -> Value:
-            name = self._node_name(scope.prefix, call.label)
-            outs = outputs or [Value(self.unique(call.label))]
+            name = self._names.of_node(scope.prefix, call.label)
+            outs = outputs or [Value(self._names.unique(call.label))]
             node = Node(
                 op,
                 inputs,
@@ -287,22 +286,6 @@ class ModelReader:
             except UnsupportedOperatorError:
                 return value  # a sequence or optional inside the graph: its operator reports it
         return value
-
-    def _node_name(self, prefix: str, label: str) -> str:
-        name = prefix + label
-        number = 1
-        while name in self._node_names:
-            number += 1
-            name = f"{prefix}{label}.{number}"
-            if number > 3:  # many nodes of one name: go on from a number nobody has yet
-                self._serial += 1
-                number = max(number, self._serial)
-        self._node_names.add(name)
-        return name
-
-    def unique(self, stem: str) -> str:
-        self._serial += 1
-        return f"{stem}.{self._serial}"
 
     # ---- attributes and constants
 
@@ -376,7 +359,7 @@ class ModelReader:
         inner = Scope(
             scope.graph,
             {**scope.opsets, **read_opsets(function.messages(fields.Function.OPSET_IMPORT))},
-            prefix=self.unique(f"{scope.prefix}{label}") + "/",
+            prefix=self._names.unique(f"{scope.prefix}{label}") + "/",
             path=f"{scope.path}{label}/",
             attrs={**defaults, **attrs},
             depth=scope.depth + 1,

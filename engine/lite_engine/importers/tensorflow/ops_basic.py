@@ -7,6 +7,8 @@ from lite_messages import tr
 from ...errors import LiteError, ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
+from .. import _tf_pieces as pieces
+from .. import _tf_tables as tables
 from ._translate import Call, Result, op
 
 
@@ -50,9 +52,9 @@ def same(c: Call) -> Value:
     return c.emit(tf.SAME[c.node.op], *c.xs())
 
 
-@op(*tf.COMPUTED, *tf.MOVED)
+@op(*tables.COMPUTED, *tables.MOVED)
 def computed(c: Call) -> Result:
-    return tf.compute(c.emit, c.node.op, c.xs())
+    return tables.compute(c.emit, c.node.op, c.xs())
 
 
 @op("Div")
@@ -154,23 +156,23 @@ def concat_v1(c: Call) -> Value:
 
 @op("Pack")
 def pack(c: Call) -> Value:
-    return tf.pack(c.emit, c.xs(), c.attrs.number("axis"))
+    return pieces.pack(c.emit, c.xs(), c.attrs.number("axis"))
 
 
 @op("Unpack")
 def unpack(c: Call) -> Result:
-    return tf.unpack(c.emit, c.x(), c.attrs.number("num"), c.attrs.number("axis"))
+    return pieces.unpack(c.emit, c.x(), c.attrs.number("num"), c.attrs.number("axis"))
 
 
 @op("Split")
 def split(c: Call) -> Result:
-    return tf.split(c.emit, c.x(1), c.x(0), c.attrs.number("num_split", 1))
+    return pieces.split(c.emit, c.x(1), c.x(0), c.attrs.number("num_split", 1))
 
 
 @op("SplitV")
 def split_v(c: Call) -> Result:
     count = c.attrs.number("num_split", 1)
-    return tf.split_sizes(c.emit, c.x(0), c.x(1), c.x(2), count)
+    return pieces.split_sizes(c.emit, c.x(0), c.x(1), c.x(2), count)
 
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -179,23 +181,23 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 @op("StridedSlice")
 def strided_slice(c: Call) -> Value:
     masks = {m: c.attrs.number(m) for m in _MASKS}
-    return tf.strided_slice(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), **masks)
+    return pieces.strided_slice(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), **masks)
 
 
 @op("Pad", "PadV2")
 def pad(c: Call) -> Value:
-    return tf.pad(c.emit, c.x(0), c.x(1), c.x(2) if c.node.op == "PadV2" else None)
+    return pieces.pad(c.emit, c.x(0), c.x(1), c.x(2) if c.node.op == "PadV2" else None)
 
 
 @op("MirrorPad")
 def mirror_pad(c: Call) -> Value:
-    return tf.mirror_pad(c.emit, c.x(0), c.x(1), c.attrs.text("mode") == "SYMMETRIC")
+    return pieces.mirror_pad(c.emit, c.x(0), c.x(1), c.attrs.text("mode") == "SYMMETRIC")
 
 
 @op("Gather", "GatherV2", "ResourceGather")
 def gather(c: Call) -> Value:
     axis = c.ints(2, tr("the axis"))[0] if len(c.refs) > 2 else 0
-    return tf.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.number("batch_dims"))
+    return pieces.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.number("batch_dims"))
 
 
 @op("TensorScatterUpdate")
@@ -206,7 +208,7 @@ def tensor_scatter_update(c: Call) -> Value:
 @op("ReverseSequence")
 def reverse_sequence(c: Call) -> Value:
     axes = c.attrs.number("batch_dim"), c.attrs.number("seq_dim")
-    return tf.reverse_sequence(c.emit, c.x(0), c.x(1), *axes)
+    return pieces.reverse_sequence(c.emit, c.x(0), c.x(1), *axes)
 
 
 @op("OneHot")

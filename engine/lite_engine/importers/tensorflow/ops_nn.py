@@ -9,6 +9,7 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc
 from .. import _tf_ops as tf
+from .. import _tf_pieces as pieces
 from .._fake_quant import fake_quant, fake_quant_channels
 from .._suppression import non_max_suppression as suppress
 from ._translate import Call, Result, op
@@ -182,12 +183,12 @@ def space_to_depth(c: Call) -> Value:
 
 @op("SpaceToBatchND")
 def space_to_batch(c: Call) -> Value:
-    return tf.space_to_batch(c.emit, c.x(), c.ints(1, tr("the block")), c.x(2))
+    return pieces.space_to_batch(c.emit, c.x(), c.ints(1, tr("the block")), c.x(2))
 
 
 @op("BatchToSpaceND")
 def batch_to_space(c: Call) -> Value:
-    return tf.batch_to_space(c.emit, c.x(), c.ints(1, tr("the block")), c.x(2))
+    return pieces.batch_to_space(c.emit, c.x(), c.ints(1, tr("the block")), c.x(2))
 
 
 @op("MatMul")

@@ -19,7 +19,9 @@ from ...ir import Graph, Value
 from ...mapped import map_file
 from .._emit import Emitter
 from . import ops_basic, ops_control, ops_custom, ops_nn
-from ._translate import Tensors, find, translate
+from ._call import find
+from ._tensors import Tensors
+from ._translate import translate
 from .metadata import read_metadata
 from .model import File, Tensor, read_file
 from .ops_control import CALLS

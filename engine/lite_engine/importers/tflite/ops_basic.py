@@ -7,8 +7,10 @@ from lite_messages import tr
 from ...errors import ModelFormatError
 from ...ir import DType, Value
 from .. import _tf_ops as tf
+from .. import _tf_pieces as pieces
+from .. import _tf_tables as tables
 from .._fake_quant import fake_quant as fake_quant_range
-from ._translate import Call, Result, builtin
+from ._call import Call, Result, builtin
 
 _UNARY = {
     "ABS": "Abs", "CEIL": "Ceil", "COS": "Cos", "ELU": "Elu", "EXP": "Exp", "FLOOR": "Floor",
@@ -50,12 +52,12 @@ def binary(c: Call) -> Value:
 
 @builtin(*_COMPUTED)
 def computed(c: Call) -> Result:
-    return tf.compute(c.emit, _COMPUTED[c.op.code], c.xs())
+    return tables.compute(c.emit, _COMPUTED[c.op.code], c.xs())
 
 
 @builtin(*_MOVED, moves=True)
 def moved(c: Call) -> Result:
-    return tf.compute(c.emit, _MOVED[c.op.code], c.xs())
+    return tables.compute(c.emit, _MOVED[c.op.code], c.xs())
 
 
 @builtin(*_REDUCE)
@@ -132,22 +134,22 @@ def concatenation(c: Call) -> Value:
 
 @builtin("PACK", moves=True)
 def pack(c: Call) -> Value:
-    return tf.pack(c.emit, c.xs(), c.opt("axis"))
+    return pieces.pack(c.emit, c.xs(), c.opt("axis"))
 
 
 @builtin("UNPACK", moves=True)
 def unpack(c: Call) -> Result:
-    return tf.unpack(c.emit, c.x(), len(c.op.outputs), c.opt("axis"))
+    return pieces.unpack(c.emit, c.x(), len(c.op.outputs), c.opt("axis"))
 
 
 @builtin("SPLIT", moves=True)
 def split(c: Call) -> Result:
-    return tf.split(c.emit, c.x(1), c.raw(0), len(c.op.outputs))
+    return pieces.split(c.emit, c.x(1), c.raw(0), len(c.op.outputs))
 
 
 @builtin("SPLIT_V", moves=True)
 def split_v(c: Call) -> Result:
-    return tf.split_sizes(c.emit, c.x(0), c.raw(1), c.raw(2), len(c.op.outputs))
+    return pieces.split_sizes(c.emit, c.x(0), c.raw(1), c.raw(2), len(c.op.outputs))
 
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
@@ -159,12 +161,12 @@ def strided_slice(c: Call) -> Value:
     if c.opt("offset"):
         end = c.emit("Add", c.raw(1), end)
     masks = {m: c.opt(m) for m in _MASKS}
-    return tf.strided_slice(c.emit, c.x(), c.raw(1), end, c.raw(3), **masks)
+    return pieces.strided_slice(c.emit, c.x(), c.raw(1), end, c.raw(3), **masks)
 
 
 @builtin("PAD", "PADV2", moves=True)
 def pad(c: Call) -> Value:
-    return tf.pad(c.emit, c.x(0), c.raw(1), c.x(2) if c.op.code == "PADV2" else _zero(c))
+    return pieces.pad(c.emit, c.x(0), c.raw(1), c.x(2) if c.op.code == "PADV2" else _zero(c))
 
 
 def _zero(c: Call) -> Value | None:
@@ -176,28 +178,28 @@ def _zero(c: Call) -> Value | None:
 
 @builtin("MIRROR_PAD", moves=True)
 def mirror_pad(c: Call) -> Value:
-    return tf.mirror_pad(c.emit, c.x(), c.raw(1), symmetric=c.opt("mode") == 1)
+    return pieces.mirror_pad(c.emit, c.x(), c.raw(1), symmetric=c.opt("mode") == 1)
 
 
 @builtin("GATHER", moves=True)
 def gather(c: Call) -> Value:
-    return tf.gather(c.emit, c.x(0), c.raw(1), c.opt("axis"), c.opt("batch_dims"))
+    return pieces.gather(c.emit, c.x(0), c.raw(1), c.opt("axis"), c.opt("batch_dims"))
 
 
 @builtin("SPACE_TO_BATCH_ND", moves=True)
 def space_to_batch(c: Call) -> Value:
-    return tf.space_to_batch(c.emit, c.x(), c.ints(1, tr("the block")), c.raw(2), _zero(c))
+    return pieces.space_to_batch(c.emit, c.x(), c.ints(1, tr("the block")), c.raw(2), _zero(c))
 
 
 @builtin("BATCH_TO_SPACE_ND", moves=True)
 def batch_to_space(c: Call) -> Value:
-    return tf.batch_to_space(c.emit, c.x(), c.ints(1, tr("the block")), c.raw(2))
+    return pieces.batch_to_space(c.emit, c.x(), c.ints(1, tr("the block")), c.raw(2))
 
 
 @builtin("REVERSE_SEQUENCE", moves=True)
 def reverse_sequence(c: Call) -> Value:
     axes = c.opt("batch_dim"), c.opt("seq_dim")
-    return tf.reverse_sequence(c.emit, c.x(), c.raw(1), *axes)
+    return pieces.reverse_sequence(c.emit, c.x(), c.raw(1), *axes)
 
 
 @builtin("SELECT", "SELECT_V2", moves=True)

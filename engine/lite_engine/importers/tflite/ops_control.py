@@ -13,7 +13,8 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Value
-from ._translate import Call, Result, builtin
+from ._call import Call, Result, builtin
+from ._translate import inline
 
 MAX_STEPS = 1024
 #: options that name another subgraph
@@ -37,7 +38,7 @@ def while_(c: Call) -> Result:
     source = c.emit.source
     state: Sequence[Value] = [c.raw(i) for i in range(len(c.op.inputs))]
     for _ in range(MAX_STEPS):
-        verdict = c.tensors.inline(c.opt("condition"), state)
+        verdict = inline(c.tensors, c.opt("condition"), state)
         c.emit.source = source
         if len(verdict) != 1:
             raise ModelFormatError(
@@ -49,7 +50,7 @@ def while_(c: Call) -> Result:
             )
         if not _decided(c, verdict[0]):
             return state
-        state = c.tensors.inline(c.opt("body"), state)
+        state = inline(c.tensors, c.opt("body"), state)
         c.emit.source = source
     raise ModelFormatError(
         tr("tflite: {source}: more than {max_steps} steps", source=source, max_steps=MAX_STEPS)
@@ -61,7 +62,7 @@ def if_(c: Call) -> Result:
     source = c.emit.source
     branch = "then" if _decided(c, c.raw(0)) else "other"
     args = [c.raw(i) for i in range(1, len(c.op.inputs))]
-    result = c.tensors.inline(c.opt(branch), args)
+    result = inline(c.tensors, c.opt(branch), args)
     c.emit.source = source
     return result
 

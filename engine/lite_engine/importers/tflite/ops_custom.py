@@ -10,8 +10,8 @@ from lite_messages import tr
 from ...errors import ModelFormatError
 from ...ir import Value
 from .. import _nhwc
+from ._call import Call, Result, custom
 from ._flexbuffers import read_map
-from ._translate import Call, Result, custom
 
 
 @custom("TFLite_Detection_PostProcess")

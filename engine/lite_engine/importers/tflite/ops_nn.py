@@ -8,7 +8,7 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc, _tf_ops
 from .._suppression import padded_suppression
-from ._translate import Call, Result, builtin
+from ._call import Call, Result, builtin
 
 
 @builtin("CONV_2D")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ir import Node, Value
 from .lower import Writer, lowers
-from .lower_nn import activation_op
+from .lower_activation import activation_op
 
 
 def _scaled(w: Writer, x: Value | str, out: Value | str, scale: float, bias: float = 0.0) -> None:

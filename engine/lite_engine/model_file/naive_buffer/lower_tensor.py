@@ -12,7 +12,7 @@ from ...ir import DType, Node, Value
 from ...ops.activation import unary_params
 from .container import Floats, Long
 from .lower import Writer, lowers
-from .lower_nn import activation_op, finish_activation, with_activation
+from .lower_activation import activation_op, finish_activation, with_activation
 
 _BINARY = {
     "Add": "elementwise_add", "Sub": "elementwise_sub", "Mul": "elementwise_mul",

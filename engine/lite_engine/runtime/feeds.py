@@ -1,0 +1,49 @@
+"""The inputs of a run: of the right type, rank and size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lite_messages import tr
+
+from ..errors import ShapeError
+
+if TYPE_CHECKING:  # a stored program runs without these
+    from ..ir import Value
+
+
+def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
+    from ..ir import DType, format_shape
+
+    if value.name not in feeds:
+        raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
+    array = np.asarray(feeds[value.name])
+    wanted = value.type.dtype
+    if array.dtype != wanted.np:
+        if array.dtype == object or array.dtype.kind not in "biuf":
+            raise ShapeError(f"input {value.name} is {value.type}, got {array.dtype}")
+        if not np.can_cast(array.dtype, wanted.np, "same_kind") or not isinstance(
+            feeds[value.name], (list, tuple, int, float)
+        ):
+            raise ShapeError(
+                f"input {value.name} is {value.type}, got {DType.of(array)}",
+                fix=tr("convert it with .astype('{np}')", np=wanted.np),
+            )
+        array = array.astype(wanted.np)
+    declared = value.shape or ()
+    fits = value.shape is None or (
+        len(declared) == array.ndim
+        and all(not isinstance(d, int) or d == s for d, s in zip(declared, array.shape))
+    )
+    if not fits:
+        raise ShapeError(
+            tr(
+                "input {name} is {type}, got shape {shape}",
+                name=value.name,
+                type=value.type,
+                shape=format_shape(array.shape),
+            )
+        )
+    return array

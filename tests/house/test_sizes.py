@@ -1,0 +1,48 @@
+"""Files that a reader takes in at one sitting, and widgets that load at once."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+from pathlib import Path
+
+import pytest
+
+MOST_LINES, MEDIAN_LINES = 400, 150
+SOURCES = {".py", ".cc", ".h", ".inc", ".cl", ".js", ".mjs", ".css"}
+#: Classes that are one thing and grew over the limit: no further, and less with the next change.
+STILL_LONG = {
+    "workbench/lite_workbench/session.py": 500,
+    "widgets/lite_widgets/_shared/view.js": 430,
+}
+#: Plotly is a library of its own, and only two widgets load it.
+JAVASCRIPT_BYTES = 1_500_000
+
+
+@pytest.fixture(scope="module")
+def lines(root: Path) -> dict[str, int]:
+    """Lines of every source file: kernels, Python, JavaScript, styles, tests."""
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    names = [n for n in listed.stdout.splitlines() if Path(n).suffix in SOURCES]
+    return {n: (root / n).read_text("utf-8").count("\n") for n in names if (root / n).is_file()}
+
+
+def test_no_file_is_long(lines: dict[str, int]) -> None:
+    assert len(lines) > 500  # the listing is whole
+    long = {n: count for n, count in lines.items() if count > STILL_LONG.get(n, MOST_LINES)}
+    assert long == {}, f"split along its subjects, at most {MOST_LINES} lines"
+    assert all(lines[n] > MOST_LINES for n in STILL_LONG), "short enough: drop the exception"
+
+
+def test_most_files_are_short(lines: dict[str, int]) -> None:
+    assert statistics.median(lines.values()) < MEDIAN_LINES
+
+
+def test_all_javascript_together_is_small(root: Path) -> None:
+    bundles = list((root / "widgets" / "lite_widgets" / "static").glob("*.js"))
+    if not bundles:
+        pytest.skip("no bundles; run `make bundle`")
+    sizes = {p.name: p.stat().st_size for p in bundles if "plotly" not in p.name}
+    assert 0 < sum(sizes.values()) <= JAVASCRIPT_BYTES, sizes

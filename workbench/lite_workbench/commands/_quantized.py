@@ -1,0 +1,119 @@
+"""What `lite quantize` has written, and how it is shown."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lite_messages import tr, trn
+
+from ..inputs import GUESSED, is_guessed
+from ..words import number
+from ._quantize_options import of_images
+from ._table import table
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+
+@dataclass
+class QuantizeResult:
+    """A written file and what is known about it."""
+
+    path: Path
+    model: Model
+    facts: dict[str, Any]
+    float_bytes: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "float_weight_bytes": self.float_bytes,
+            **self.facts,
+        }
+
+
+def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
+    size = result.path.stat().st_size
+    wrote = tr(
+        "wrote {path} ({size}; float weights: {weights})",
+        path=result.path,
+        size=number(size, "B"),
+        weights=number(result.float_bytes, "B"),
+    )
+    guard = result.facts.get("guard")
+    if not guard:
+        return wrote
+    ranked = {layer["name"]: layer for layer in guard["layers"]}
+    rows = [
+        [name, ranked[name]["op"], _db(ranked[name]["sqnr_db"]), _db(ranked[name]["drop_db"])]
+        for name in guard["worst"]
+    ]
+    integers = len(result.facts["integer_nodes"])
+    agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
+    lines = (
+        [tr("note: {note}", note=GUESSED), ""]
+        if is_guessed(result.model) and of_images(args)
+        else []
+    )
+    lines += [
+        table(
+            [tr("layers with the largest loss"), "op", tr("SQNR dB"), tr("loss dB")],
+            rows,
+            right=(2, 3),
+        ),
+        "",
+        tr("outputs have an SQNR of {guard:.1f} dB against the float model", guard=guard["sqnr_db"])
+        + (
+            tr(" and its top-1 class on {least:.3g} %", least=100 * min(agreement))
+            if agreement
+            else ""
+        )
+        + tr(
+            " of {samples} (threshold {guard:g} dB); {integers} of {layers} layers run in integers",
+            samples=trn("{n} sample", "{n} samples", guard["samples"]),
+            guard=guard["threshold_db"],
+            integers=integers,
+            layers=integers + len(result.facts["float_nodes"]),
+        ),
+        wrote,
+    ]
+    if not guard["held_out"]:
+        lines[-1:-1] = [
+            tr(
+                "note: too few samples to hold any out: it was judged on samples "
+                "that calibrated it (5 are enough)"
+            )
+        ]
+    if result.facts["budget"]:
+        lines[-1:-1] = [tr("labelled data: {facts}", facts=result.facts["budget"]["sentence"])]
+    if result.facts["missed"]:
+        lines[-1:-1] = [tr("note: {facts}", facts=result.facts["missed"])]
+    if dead := result.facts["dead_channels"]:
+        lines[-1:-1] = [_dead(dead)]
+    lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
+    return "\n".join(lines)
+
+
+def _dead(channels: dict[str, list[int]]) -> str:
+    count, names = sum(map(len, channels.values())), list(channels)
+    more = " …" if len(names) > 3 else ""
+    return tr(
+        "{channels} channels are constant in every sample, in {names}{more}",
+        channels=count,
+        names=", ".join(names[:3]),
+        more=more,
+    )
+
+
+def _db(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def exit_code(result: QuantizeResult, args: argparse.Namespace) -> int:
+    """1 for a target or budget that was missed, though --force wrote the file."""
+    budget = result.facts.get("budget")
+    return int(bool(result.facts.get("missed")) or bool(budget and not budget["reached"]))
