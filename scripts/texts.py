@@ -75,6 +75,7 @@ def _literal(node: ast.expr) -> str:
 
 COMMENT = re.compile(r"/\*.*?\*/|(?<![:\"'`\w])//[^\n]*", re.S)
 STRING = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|`(?:[^`\\]|\\.)*`", re.S)
+MARKED = re.compile(r"\btrn?\(\s*\"((?:[^\"\\\n]|\\.)*)\"(?:,\s*\"((?:[^\"\\\n]|\\.)*)\")?")
 TAG = re.compile(r"<[^<>]*>")
 SPOKEN = re.compile(r"(?:title|aria-label|placeholder|alt)=\"([^\"]+)\"")
 
@@ -84,6 +85,10 @@ def script_texts(path: Path, name: str) -> Iterator[Text]:
     source = COMMENT.sub(
         lambda m: re.sub(r"[^\n]", " ", m.group()), path.read_text(encoding="utf-8")
     )
+    for found in MARKED.finditer(source):
+        for literal in filter(None, found.groups()):
+            yield Text(name, source.count("\n", 0, found.start()) + 1, literal)
+    source = MARKED.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), source)
     for found in STRING.finditer(source):
         body = found.group()[1:-1]
         line = source.count("\n", 0, found.start()) + 1

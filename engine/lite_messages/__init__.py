@@ -71,10 +71,22 @@ def _filled(text: str, english: str, fields: dict[str, object]) -> str:
         return english.format(**fields)  # the translation names a field that there is not
 
 
-def translations(source: str) -> dict[str, str]:
-    """The translated texts among those that a program in JavaScript contains, for its own `tr`."""
-    return {
-        english: text
-        for english, text in getattr(_texts, "_catalog", {}).items()
-        if isinstance(english, str) and english and text != english and english in source
-    }
+def translations(source: str) -> dict[str, object]:
+    """The translations that a program in JavaScript needs for its own `tr` and `trn`: of each text
+    among its literals, a list of forms where it has a plural; "" holds the index of the form for
+    the numbers 0 to 199 (from 200 on, the one of 100 + n modulo 100). Empty in English."""
+    words: dict[str, object] = {}
+    catalogue = getattr(_texts, "_catalog", {})
+    for key, text in catalogue.items():
+        english, form = key if isinstance(key, tuple) else (key, None)
+        if not english or english not in source:
+            continue
+        if form is None:
+            words[english] = text
+        else:
+            forms = words.setdefault(english, [])
+            assert isinstance(forms, list)
+            forms.append(text)
+    if words:
+        words[""] = [_texts.plural(n) for n in range(200)]  # type: ignore[attr-defined]
+    return words

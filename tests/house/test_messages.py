@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import os
-import re
-import string
 import subprocess
 import sys
-from types import ModuleType
 
 import lite_messages
 import pytest
@@ -17,48 +13,12 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from lite_workbench.commands import VERBS
 
-
-@pytest.fixture(scope="session")
-def messages(root) -> ModuleType:
-    """scripts/messages.py"""
-    spec = importlib.util.spec_from_file_location("messages", root / "scripts" / "messages.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.accents import catalogue, english, messages, template
 
 
 @pytest.fixture(scope="session")
-def template(messages) -> Catalog:
-    return messages.template()
-
-
-ACCENTS = str.maketrans("aeiouyAEIOUYcnsz", "áéíóúýÁÉÍÓÚÝçñšž")
-
-
-def accented(text: str) -> str:
-    """The text with accents on its letters and none on its fields."""
-    out = []
-    for literal, name, spec, conversion in string.Formatter().parse(text):
-        out.append(literal.replace("{", "{{").replace("}", "}}").translate(ACCENTS))
-        if name is not None:
-            out.append("{" + name + (f"!{conversion}" if conversion else ""))
-            out.append((f":{spec}" if spec else "") + "}")
-    return "".join(out)
-
-
-@pytest.fixture(scope="session")
-def pseudo(messages, template, tmp_path_factory):
-    """A compiled catalogue whose language is English with accents."""
-    catalog = Catalog("de", messages.DOMAIN)
-    for message in template:
-        if message.id:
-            texts = message.id if isinstance(message.id, tuple) else (message.id,)
-            done = tuple(map(accented, texts))
-            catalog.add(message.id, done if isinstance(message.id, tuple) else done[0])
-    assert messages.faults(catalog) == []
-    path = tmp_path_factory.mktemp("languages") / "accented.mo"
-    messages.compiled(catalog, path)
-    return path
+def pseudo(tmp_path_factory):
+    return catalogue(tmp_path_factory.mktemp("languages"))
 
 
 def python(source: str, **variables: str) -> str:
@@ -119,8 +79,8 @@ except UsageError as error:
         assert python(source, LITE_LANGUAGE=value).startswith(f"LITE_LANGUAGE={value!r}: ")
 
 
-def test_plural_forms_are_the_languages_own(messages, monkeypatch):
-    catalog = Catalog("pl", messages.DOMAIN)
+def test_plural_forms_are_the_languages_own(monkeypatch):
+    catalog = Catalog("pl", messages().DOMAIN)
     catalog.add(("{n} layer", "{n} layers"), ("{n} warstwa", "{n} warstwy", "{n} warstw"))
     file = io.BytesIO()
     write_mo(file, catalog)
@@ -142,47 +102,39 @@ def test_fields_are_filled_after_the_translation_and_a_wrong_one_falls_back(monk
     assert lite_messages.tr("cannot open {path}", path="{x}") == "cannot open {x}"
 
 
-def test_a_translation_with_other_fields_is_not_compiled(messages):
+def test_a_translation_with_other_fields_is_not_compiled():
     catalog = Catalog("de")
     catalog.add("cannot open {path}: {reason}", "{path} geht nicht auf")
     catalog.add("no {thing}", "kein {ding}")
     catalog.add("half {x}", "halb {x")
     catalog.add("right {x!r:.3f}", "recht {x!r:.3f}")
-    told = "\n".join(messages.faults(catalog))
+    told = "\n".join(messages().faults(catalog))
     assert "'reason' is missing" in told and "'ding' is not in the text" in told
     assert "not a valid format" in told and "right" not in told
 
 
-def test_texts_of_every_package_are_collected(template):
-    files = {file.split("/")[0] for message in template for file, _ in message.locations}
-    assert "engine" in files
-    assert "threads must be between 1 and {max_threads}, got {asked!r}" in template
+def test_texts_of_every_package_are_collected():
+    files = {file.split("/")[0] for message in template() for file, _ in message.locations}
+    assert files == {"engine", "widgets", "workbench"}
+    assert "threads must be between 1 and {max_threads}, got {asked!r}" in template()
 
 
-def test_javascript_is_read_through_its_templates(messages):
+def test_javascript_is_read_through_its_templates():
     source = b"""
         html`<b title=${tr("Close")}>${open ? html`${tr("{n} of {all}", { n, all })}` : ""}</b>`;
         trn("{n} layer", "{n} layers", n); other.tr("no"); tr(
           "two \\"quoted\\" words",
         );"""
-    found = [m[2] for m in messages.javascript(io.BytesIO(source), None, None, None)]
+    found = [m[2] for m in messages().javascript(io.BytesIO(source), None, None, None)]
     assert found == ["Close", "{n} of {all}", ("{n} layer", "{n} layers"), 'two "quoted" words']
 
 
-#: What stays as it is: options with their values, choices, files, names in capitals.
-CODE = r"--?[\w-]+|\{[^}]*\}|\S*[./:=\[\]{}|_…]\S*|\b[A-Z]\w*"
 HELP = """
 from lite_workbench import cli, commands
 print(cli.usage())
 for verb in commands.VERBS:
     print(commands.parser_for(commands.get_command(verb)).format_help())
 """
-
-
-def english(text: str, known: set[str]) -> list[str]:
-    """The words of a text that have no accent, on any vowel."""
-    words = re.findall(r"[^\W\d]+", re.sub(CODE, " ", text))
-    return [w for w in words if re.search("[aeiou]", w) and len(w) > 2 and w not in known]
 
 
 def test_another_language_shows_no_english_in_the_help(pseudo):

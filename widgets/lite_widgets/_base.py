@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import html
 import inspect
+import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 
 import anywidget
 import traitlets as t
+from lite_messages import tr, translations
 
 from .data import with_new_names
 
@@ -70,7 +72,7 @@ class LiteWidget(anywidget.AnyWidget):
         for name in kwargs:
             if name not in known or name.startswith("_"):
                 near = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                hint = tr("; did you mean {near}?", near=near[0]) if near else ""
                 raise TypeError(f"{type(self).__name__} has no trait {name!r}{hint}")
         super().__init__(**kwargs)
 
@@ -117,12 +119,17 @@ class LiteWidget(anywidget.AnyWidget):
 
 
 def bundled(name: str) -> str:
-    """Return the bundled JavaScript of this name. Raises FileNotFoundError where it is missing."""
+    """Return the bundled JavaScript of this name, after the translations of its texts where there
+    are any (`_shared/words.js` reads them). Raises FileNotFoundError where it is missing."""
     path = _STATIC / f"{name}.js"
     try:
-        return path.read_text("utf-8")
+        source = path.read_text("utf-8")
     except FileNotFoundError:
-        raise FileNotFoundError(f"{path}: the bundle is missing; run `make bundle`") from None
+        raise FileNotFoundError(
+            tr("{path}: the bundle is missing; run `make bundle`", path=path)
+        ) from None
+    words = translations(source)
+    return f"globalThis.liteWords = {json.dumps(words)};\n{source}" if words else source
 
 
 def _sync_public_traits(cls: type) -> None:

@@ -49,8 +49,6 @@ export const shape = (dims) =>
       ? "*"
       : dims.map((d) => d ?? "?").join("\u00d7") || "scalar";
 
-export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
-
 /** A long name by its end, which tells it from its neighbours. */
 export const tail = (name, most = 34) =>
   name.length > most ? `\u2026${name.slice(1 - most)}` : name;

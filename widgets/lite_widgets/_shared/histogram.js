@@ -1,6 +1,7 @@
 // Bars of counts on a logarithmic axis: decades as grid lines, one bar per bin.
 import { nothing, svg } from "#template";
 import { linear, power } from "./scale.js";
+import { tr } from "./words.js";
 
 /** `frame`: {left, right, top, bottom}; `marked(i)`: whether bin i is drawn as an offender. */
 export function logBars(counts, { left, right, top, bottom }, marked) {
@@ -31,7 +32,7 @@ export function logBars(counts, { left, right, top, bottom }, marked) {
     />`;
   });
   return svg`${grid}
-    <text x="${left - 6}" y="${Math.min(10, top - 6)}" text-anchor="end">values</text>
+    <text x="${left - 6}" y="${Math.min(10, top - 6)}" text-anchor="end">${tr("values")}</text>
     ${bars}
     <line class="ax" x1="${left}" x2="${right}" y1="${bottom}" y2="${bottom}" />`;
 }

@@ -1,5 +1,6 @@
 // State is an icon and a word, never colour alone.
 import { html, svg } from "#template";
+import { tr } from "./words.js";
 
 const icon = (body) =>
   html`<svg class="icon" width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">
@@ -68,6 +69,6 @@ export const ICONS = {
 export const STATE_WORDS = {
   done: "done",
   running: "running",
-  attention: "needs attention",
-  todo: "to do",
+  attention: tr("needs attention"),
+  todo: tr("to do"),
 };

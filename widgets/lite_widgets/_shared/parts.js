@@ -3,6 +3,7 @@ import { attributes, html, live, nothing, STILL, svg } from "#template";
 import { ICONS } from "./icons.js";
 import { scale, backend as backendColour } from "./colour.js";
 import { percent } from "./format.js";
+import { tr } from "./words.js";
 
 export const dot = (name, dark) =>
   html`<i class="dot" style="background:${backendColour(name, dark)}"></i>`;
@@ -106,19 +107,19 @@ export const link = (id, text, payload = {}, tip = nothing) =>
 
 /** Its words stand alone in the element, because `copyText` changes them for a moment. */
 export const copyButton = (text, kind = "") =>
-  STILL ? nothing : html`<button type="button" class=${kind} data-copy=${text}>Copy</button>`;
+  STILL ? nothing : html`<button type="button" class=${kind} data-copy=${text}>${tr("Copy")}</button>`;
 
 /** Copies what a button of `copyButton` is for, and says so on it. */
 export async function copyText(target) {
   const before = target.textContent;
   try {
     await navigator.clipboard.writeText(target.dataset.copy);
-    target.textContent = "Copied";
+    target.textContent = tr("Copied");
   } catch {
     // No permission (an http page, a sandboxed frame): leave the text selected for Ctrl+C.
     const text = target.parentElement.querySelector("span") || target;
     getSelection().selectAllChildren(text);
-    target.textContent = "Press Ctrl+C";
+    target.textContent = tr("Press Ctrl+C");
   }
   setTimeout(() => {
     target.textContent = before;
@@ -216,7 +217,7 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
 
 /** What to do after the kernel has gone. */
 export const lostLine = html`<span class="lostline" role="status"
-  >The kernel was restarted; run this cell again</span
+  >${tr("The kernel was restarted; run this cell again")}</span
 >`;
 
 /** How far a job is: 31 of 50 · about 1 s. */

@@ -22,6 +22,7 @@ import { follow, inside, lasso } from "./pointer.js";
 import { keepKeys } from "./shortcuts.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
 import { Tip } from "./tip.js";
+import { tr, trn } from "./words.js";
 
 const FOLLOWED = ["selected", "tolerance", "op_tolerances", "hidden_types", "colour_by", "hovered"];
 const SAVE_EVERY_MS = 120;
@@ -136,10 +137,10 @@ class View {
     this.set({ selected: names });
     this.say(
       names.length > 1
-        ? `${names.length} layers selected`
+        ? trn("{n} layer selected", "{n} layers selected", names.length)
         : names.length && this.spec.say
           ? this.spec.say(this, names[0])
-          : names[0] || "selection cleared",
+          : names[0] || tr("selection cleared"),
     );
   }
 
@@ -210,7 +211,7 @@ class View {
     const status = this.get("status") || {};
     const ready = !this.spec.ready || this.spec.ready(this);
     const shown = ready && status.kind !== "error" && status.kind !== "empty";
-    const waiting = ready ? nothing : empty(this.spec.empty || { title: "Nothing here yet" });
+    const waiting = ready ? nothing : empty(this.spec.empty || { title: tr("Nothing here yet") });
     const kinds = { empty, error: notice };
     render(
       html`<div class="status">${kinds[status.kind] ? kinds[status.kind](status) : waiting}</div>

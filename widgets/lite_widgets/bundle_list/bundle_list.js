@@ -3,12 +3,13 @@ import { html } from "#template";
 import { widget } from "#view";
 import { bytes } from "../_shared/format.js";
 import { bar, button, tick } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const included = (items, chosen) => items.filter((i) => i.fixed || chosen.includes(i.id));
 
 export default widget({
   name: "bundle",
-  empty: { title: "Nothing to ship yet" },
+  empty: { title: tr("Nothing to ship yet") },
   ready: (c) => c.get("items").length > 0,
   view(c) {
     const items = c.get("items"),
@@ -28,9 +29,9 @@ export default widget({
           <thead>
             <tr>
               <th></th>
-              <th>File</th>
-              <th class="hide-s">What</th>
-              <th class="num">Size</th>
+              <th>${tr("File")}</th>
+              <th class="hide-s">${tr("What")}</th>
+              <th class="num">${tr("Size")}</th>
               <th></th>
             </tr>
           </thead>
@@ -56,7 +57,7 @@ export default widget({
           <tfoot>
             <tr>
               <td></td>
-              <td><b>Total</b></td>
+              <td><b>${tr("Total")}</b></td>
               <td class="hide-s"></td>
               <td class="num"><b>${bytes(total)}</b></td>
               <td></td>

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
 from .._svg import table
@@ -23,9 +24,9 @@ class BundleList(LiteWidget):
 
     items = PlainList(need=("id", "file", "bytes"))
     chosen = t.List(t.Unicode())
-    title = t.Unicode("Bundle")
+    title = t.Unicode(tr("Bundle"))
     note = t.Unicode("")
-    button = t.Unicode("Write bundle")
+    button = t.Unicode(tr("Write bundle"))
 
     def total_bytes(self) -> int:
         """Return the size of everything that goes in."""
@@ -37,4 +38,6 @@ class BundleList(LiteWidget):
     def static_html(self) -> str:
         """Return the files that go in."""
         rows = [[i["file"], i.get("what", ""), bytes_text(i["bytes"])] for i in self._inside()]
-        return table(["File", "What", "Size"], rows, f"total {bytes_text(self.total_bytes())}")
+        return table(
+            [tr("File"), tr("What"), tr("Size")], rows, f"total {bytes_text(self.total_bytes())}"
+        )

@@ -2,6 +2,7 @@
 import { html, nothing } from "#template";
 import { widget } from "#view";
 import { button, copyButton } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 /** Cells below this one, where JupyterLab has our extension; else they are copied. */
 async function insert(c) {
@@ -30,17 +31,17 @@ export default widget({
         <span class="last"
           >${
             open
-              ? html`<span class="mu">every click as a line of Python</span>`
+              ? html`<span class="mu">${tr("every click as a line of Python")}</span>`
               : html`<code>${lines[lines.length - 1] || ""}</code>`
           }</span
         >
         ${copyButton(lines.join("\n"), "btn sm")}${
           c.get("can_insert")
             ? html`<span class="hide-xs"
-                >${button("insert", "Insert as cells", { kind: "sm" })}</span
+                >${button("insert", tr("Insert as cells"), { kind: "sm" })}</span
               >`
             : nothing
-        }<span class="hide-xs">${button("export", "Export notebook", { kind: "sm" })}</span>
+        }<span class="hide-xs">${button("export", tr("Export notebook"), { kind: "sm" })}</span>
       </div>
       ${
         open

@@ -2,9 +2,10 @@
 import { html, nothing } from "#template";
 import { widget } from "#view";
 import { BACKENDS, backendName } from "../_shared/colour.js";
-import { bytes, fixed, ms, percent, plural, THIN } from "../_shared/format.js";
+import { bytes, fixed, ms, percent, THIN } from "../_shared/format.js";
 import { dot, empty, keyed, link } from "../_shared/parts.js";
 import { isCopy } from "../_shared/encode.js";
+import { tr, trn } from "../_shared/words.js";
 
 const side = (name, dark) =>
   BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name || "–";
@@ -14,14 +15,14 @@ function advice(info) {
   const gain = info.gain_ms > 0 ? `: saves about ${info.gain_ms.toFixed(2)}${THIN}ms` : "";
   return /[(=]/.test(info.fix)
     ? html`<br /><span class="mu"
-          >${link("apply", "Apply", { code: info.fix }, info.fix)}${gain}</span
+          >${link("apply", tr("Apply"), { code: info.fix }, info.fix)}${gain}</span
         >`
     : html`<br /><span class="mu">${info.fix}${gain}</span>`;
 }
 
 export default widget({
   name: "copies",
-  empty: { title: "Nothing measured yet" },
+  empty: { title: tr("Nothing measured yet") },
   ready: (c) => Boolean(c.get("profile")),
   view(c) {
     const profile = c.get("profile"),
@@ -30,31 +31,44 @@ export default widget({
     if (!rows.length)
       return html`<div class="card pad">
         ${empty({
-          title: `No copies, casts or fallbacks on ${backendName(profile.backend)}`,
-          text: `All ${layers} layers run on ${backendName(profile.backend)}.`,
+          title: tr("No copies, casts or fallbacks on {backend}", { backend: backendName(profile.backend) }),
+          text: tr("All {layers} layers run on {backend}.", {
+            layers,
+            backend: backendName(profile.backend),
+          }),
         })}
       </div>`;
     const total = rows.reduce((a, r) => a + r.median_ms, 0),
       all = profile.layers.reduce((a, r) => a + (r.median_ms || 0), 0);
     const away = profile.layers.filter((r) => !isCopy(r) && r.backend !== profile.backend).length;
-    const verb = away > 1 ? "run" : "runs";
-    const because = away ? `, because ${plural(away, "layer")} of ${layers} ${verb} on another backend` : "";
+    const copies = trn("{n} copy", "{n} copies", rows.length);
+    const because = away
+      ? trn(
+          ", because {n} layer of {layers} runs on another backend",
+          ", because {n} layers of {layers} run on another backend",
+          away,
+          { layers },
+        )
+      : "";
     return html`<div class="card pad">
       <p>
         <b
-          >${ms(total)}${THIN}ms (${percent((100 * total) / all)}) are spent on
-          ${plural(rows.length, "copy").replace("copys", "copies")}</b
+          >${tr("{time} ({share}) are spent on {copies}", {
+            time: `${ms(total)}${THIN}ms`,
+            share: percent((100 * total) / all),
+            copies,
+          })}</b
         >${because}.
       </p>
-      <div class="tw" ${keyed("Copies. Arrow keys select.")}>
+      <div class="tw" ${keyed(tr("Copies. Arrow keys select."))}>
         <table>
           <thead>
             <tr>
-              <th>Where</th>
-              <th>From → to</th>
-              <th class="num">Size</th>
+              <th>${tr("Where")}</th>
+              <th>${tr("From → to")}</th>
+              <th class="num">${tr("Size")}</th>
               <th class="num">ms</th>
-              <th>Reason and alternative</th>
+              <th>${tr("Reason and alternative")}</th>
             </tr>
           </thead>
           <tbody>

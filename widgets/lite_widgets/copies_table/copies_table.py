@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from .._base import LiteWidget, Plain
 from .._svg import table
 from ..formats import bytes_text, number
@@ -28,5 +30,5 @@ class CopiesTable(LiteWidget):
             way = f"{info.get('source', '–')} → {info.get('target', '–')}"
             size, ms = bytes_text(info.get("bytes")), number(row.get("median_ms"))
             cells.append([row["name"], way, size, ms, info.get("why", row.get("why", ""))])
-        head = ["Where", "From → to", "Size", "ms", "Why"]
+        head = [tr("Where"), "From → to", tr("Size"), "ms", tr("Why")]
         return table(head, cells) + self._static_caption()

@@ -3,6 +3,7 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { percent } from "../_shared/format.js";
 import { bar, chip, dot, link, prose } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const KINDS = {
   number: (v) => html`<td class="num">${v ?? "–"}</td>`,
@@ -20,14 +21,14 @@ const KINDS = {
         ? html`<td class="mu">–</td>`
         : v
           ? html`<td><span class="yes" role="img" aria-label="supported">✓</span></td>`
-          : html`<td><span class="no" role="img" aria-label="not supported">✗</span></td>`,
+          : html`<td><span class="no" role="img" aria-label=${tr("not supported")}>✗</span></td>`,
   action: (v) => html`<td class="wrap">${v ? (v[0] ? link(...v) : v[1]) : nothing}</td>`,
   text: (v) => html`<td>${v ?? ""}</td>`,
 };
 
 export default widget({
   name: "data",
-  empty: { title: "Nothing here yet" },
+  empty: { title: tr("Nothing here yet") },
   ready: (c) => c.get("columns").length > 0,
   view(c) {
     const columns = c.get("columns"),
@@ -47,7 +48,7 @@ export default widget({
         tabindex="0"
         data-keys
         role="region"
-        aria-label="${c.get("title") || "Table"}"
+        aria-label="${c.get("title") || tr("Table")}"
       >
         <table>
           <thead>

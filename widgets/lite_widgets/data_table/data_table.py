@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
 from .._svg import table
@@ -35,7 +36,10 @@ class DataTable(LiteWidget):
         cells = [[_text(row.get(i)) for i in ids] for row in self.rows[:20]]
         more = len(self.rows) - len(cells)
         head = [column["head"] for column in self.columns]
-        return table(head, cells, f"{more} more rows" if more > 0 else "") + self._static_caption()
+        return (
+            table(head, cells, tr("{more} more rows", more=more) if more > 0 else "")
+            + self._static_caption()
+        )
 
 
 def _text(value: Any) -> Any:

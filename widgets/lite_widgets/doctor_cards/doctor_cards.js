@@ -4,11 +4,12 @@ import { widget } from "#view";
 import { button, chip, dot, notice, prose, tick } from "../_shared/parts.js";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
 import { THIN } from "../_shared/format.js";
+import { tr } from "../_shared/words.js";
 
 const STATES = {
   ready: ["done", "ok", "ready"],
   limited: ["done", "warn", "limited"],
-  broken: ["attention", "bad", "not available"],
+  broken: ["attention", "bad", tr("not available")],
   running: ["running", "", "checking"],
 };
 
@@ -52,7 +53,7 @@ function targetCard(c, card) {
         )}
       </dl>
       ${card.stages ? stageLine(card.stages) : nothing}
-      ${card.notice ? notice({ again: "Check again", ...card.notice }) : nothing}${
+      ${card.notice ? notice({ again: tr("Check again"), ...card.notice }) : nothing}${
         card.actions
           ? html`<div class="row">
               ${card.actions.map(([id, word]) => button(id, word, { kind: "sm" }))}
@@ -66,11 +67,10 @@ function targetCard(c, card) {
 export default widget({
   name: "doctor",
   empty: {
-    title: "Not checked yet",
+    title: tr("Not checked yet"),
     text:
-      "Processors, OpenCL devices, emulators and boards: what is available here, " +
-      "and how to fix what is not.",
-    button: "Check this machine",
+      tr("Processors, OpenCL devices, emulators and boards: what is available here, and how to fix what is not."),
+    button: tr("Check this machine"),
     action: "again",
   },
   ready: (c) => c.get("cards").length > 0,

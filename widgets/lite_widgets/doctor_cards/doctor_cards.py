@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
 from .._svg import table
@@ -28,4 +29,4 @@ class DoctorCards(LiteWidget):
              (c.get("notice") or {}).get("fix", "")]
             for c in self.cards
         ]  # fmt: skip
-        return table(["Target", "State", "Facts", "Fix"], rows) + self._static_caption()
+        return table(["Target", tr("State"), tr("Facts"), tr("Fix")], rows) + self._static_caption()

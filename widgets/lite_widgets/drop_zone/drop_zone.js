@@ -3,6 +3,7 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { bytes } from "../_shared/format.js";
 import { choice } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 export const PIECE = 3 << 20;
 
@@ -92,10 +93,10 @@ export default widget({
         choices.length
           ? html`<label class="lbl"
               >or
-              ${choice("picked", [["", "choose one"], ...choices], c.get("picked"), "Choose a file")}</label
+              ${choice("picked", [["", tr("choose one")], ...choices], c.get("picked"), tr("Choose a file"))}</label
             >`
           : nothing
-      }<span class="mu">${c.local.note || "or drop it here"}</span>${
+      }<span class="mu">${c.local.note || tr("or drop it here")}</span>${
         picture
           ? html`<img src=${picture.url} alt=${picture.name} @error=${() => hide(c)} />`
           : nothing

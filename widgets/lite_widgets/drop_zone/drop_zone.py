@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import Binary, LiteWidget
 
@@ -24,7 +25,7 @@ class DropZone(LiteWidget):
     ({"name", "size", "offset", "seq"}) and `data`, Python answers with `received`.
     """
 
-    label = t.Unicode("Drop or choose a file…")
+    label = t.Unicode(tr("Drop or choose a file…"))
     accept = t.Unicode("")
     choices = t.List(t.List(t.Unicode()))
     picked = t.Unicode("")
@@ -55,7 +56,7 @@ class DropZone(LiteWidget):
             self._parts = []
             self.received = {
                 "seq": piece.get("seq"),
-                "error": "the upload was interrupted; try again",
+                "error": tr("the upload was interrupted; try again"),
             }
             return
         self._parts.append(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 _BINS = 41
 
@@ -22,7 +23,13 @@ def difference_detail(
     """
     a, b = np.asarray(a), np.asarray(b)
     if a.shape != b.shape:
-        raise ValueError(f"the two outputs have different shapes, {a.shape} and {b.shape}")
+        raise ValueError(
+            tr(
+                "the two outputs have different shapes, {one} and {other}",
+                one=a.shape,
+                other=b.shape,
+            )
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         signed = b.astype(np.float64) - a.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))  # NaN and Inf too

@@ -4,6 +4,7 @@ import { backendName, scale } from "../_shared/colour.js";
 import { error, THIN } from "../_shared/format.js";
 import { float32 } from "../_shared/float32.js";
 import { rampLegend } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const LEFT = 48,
   LENS_CELLS = 16,
@@ -37,7 +38,7 @@ export function concentration(profile) {
     sum += v;
     if (v > profile[index]) index = i;
   });
-  const edge = index === 0 ? "the first" : index === profile.length - 1 ? "the last" : "";
+  const edge = index === 0 ? tr("the first") : index === profile.length - 1 ? tr("the last") : "";
   return { index, share: sum > 0 ? profile[index] / sum : 0, edge };
 }
 
@@ -111,7 +112,7 @@ export function mapMarkup(c, width) {
       height="${total}"
       viewBox="0 0 ${width} ${total}"
       role="img"
-      aria-label="Difference by position"
+      aria-label=${tr("Difference by position")}
     >
       <rect
         x="${LEFT}"
@@ -123,7 +124,7 @@ export function mapMarkup(c, width) {
       />
       <path d="${path}" fill="var(--bad)" fill-opacity=".8" />
       <line class="ax" x1="${LEFT}" x2="${LEFT + room}" y1="34" y2="34" />
-      <text x="${LEFT - 6}" y="33" text-anchor="end">by col</text>
+      <text x="${LEFT - 6}" y="33" text-anchor="end">${tr("by col")}</text>
       ${says}
       <text x="${LEFT - 6}" y="49" text-anchor="end">y 0</text>
       ${high > 26 && h > 1 ? lastRow : nothing}

@@ -2,11 +2,12 @@
 import { html, nothing, svg } from "#template";
 import { widget } from "#view";
 import { backendName, scale } from "../_shared/colour.js";
-import { fixed, error, plural, shape, THIN } from "../_shared/format.js";
+import { fixed, error, shape, THIN } from "../_shared/format.js";
 import { logBars } from "../_shared/histogram.js";
 import { isUsual, mark, notNumbers } from "../_shared/line.js";
 import { chip, segments } from "../_shared/parts.js";
 import { mapMarkup, mapped, paint } from "./difference_map.js";
+import { tr, trn } from "../_shared/words.js";
 
 const LEFT = 48,
   MOST_CHANNELS = 512;
@@ -23,7 +24,7 @@ function channelStrip(channels, current, { width, dark, explained }) {
     return svg`<rect
       data-channel="${i}"
       data-tip="channel ${i}
-rms ${v === null ? "not a number" : error(v)}"
+rms ${v === null ? tr("not a number") : error(v)}"
       x="${((i % each) * cw).toFixed(2)}"
       y="${Math.floor(i / each) * 12}"
       width="${Math.max(cw - 1, 0.8).toFixed(2)}"
@@ -38,7 +39,7 @@ rms ${v === null ? "not a number" : error(v)}"
     height="${rows * 12}"
     viewBox="0 0 ${width} ${rows * 12}"
     role="img"
-    aria-label="Error per channel"
+    aria-label=${tr("Error per channel")}
   >
     ${cells}
   </svg>`;
@@ -58,7 +59,7 @@ function histogramSvg({ limit, counts }, { width, height = 136, explained, label
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Histogram of the difference"
+    aria-label=${tr("Histogram of the difference")}
   >
     ${bars}
     <text x="${LEFT}" y="${bottom + 14}">−${error(limit)}</text>
@@ -69,10 +70,10 @@ function histogramSvg({ limit, counts }, { width, height = 136, explained, label
 }
 
 const STATES = {
-  failing: ["fails on its own", "bad"],
-  propagated: ["propagates an error", "warn"],
-  differing: ["exceeds the tolerance", "warn"],
-  within: ["within tolerance", "ok"],
+  failing: [tr("fails on its own"), "bad"],
+  propagated: [tr("propagates an error"), "warn"],
+  differing: [tr("exceeds the tolerance"), "warn"],
+  within: [tr("within tolerance"), "ok"],
 };
 
 function stateChip(c) {
@@ -102,18 +103,18 @@ function figures(c) {
         </tr>`
       : html`<tr>
           <td>${name}</td>
-          <td class="mu" colspan="5">not measured</td>
+          <td class="mu" colspan="5">${tr("not measured")}</td>
         </tr>`;
   return html`<div class="tw">
     <table>
       <thead>
         <tr>
           <th></th>
-          <th class="num">rel. L2</th>
-          <th class="num">max abs</th>
-          <th class="num">1 − cosine</th>
-          <th class="num">SQNR</th>
-          <th class="num">NaN</th>
+          <th class="num">${tr("rel. L2")}</th>
+          <th class="num">${tr("max abs")}</th>
+          <th class="num">${tr("1 − cosine")}</th>
+          <th class="num">${tr("SQNR")}</th>
+          <th class="num">${tr("NaN")}</th>
         </tr>
       </thead>
       <tbody>
@@ -131,28 +132,28 @@ function where(c) {
   const at =
     d && d.worst && d.worst.index.length
       ? html`<span
-          >worst at <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a}
+          >${tr("worst at")} <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a}
           ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span
         >`
       : nothing;
   const dims = (l.output_shapes || [])[0] || (d && d.shape);
   const from = l.sources && l.sources.length ? l.sources.join(", ") : "";
-  return html`${dims ? html`<span>out <span class="ink">${shape(dims)}</span></span>` : ""}${
+  return html`${dims ? html`<span>${tr("out")} <span class="ink">${shape(dims)}</span></span>` : ""}${
     l.kernel ? html`<span>${b} kernel <code class="ink">${l.kernel}</code></span>` : ""
-  }${at}${from ? html`<span>from <span class="ink">${from}</span></span>` : ""}`;
+  }${at}${from ? html`<span>${tr("from {names}", { names: from })}</span>` : ""}`;
 }
 
 const explained = ({ histogram, explained: limit }) =>
-  histogram.limit > limit ? "colored: more than the tolerance explains" : "all within rounding";
+  histogram.limit > limit ? tr("colored: more than the tolerance explains") : tr("all within rounding");
 
 function evidence(c, d) {
   if (!d)
-    return html`<div class="empty"><p class="mu">Loading both outputs of this layer…</p></div>`;
+    return html`<div class="empty"><p class="mu">${tr("Loading both outputs of this layer…")}</p></div>`;
   const { dark } = c;
   const channels = (width) => channelStrip(d.channels, c.get("channel"), { width, dark });
   const label = `${backendName(c.get("b"))} − ${backendName(c.get("a"))}`;
   return html`<div>
-      <h3>Difference by position</h3>
+      <h3>${tr("Difference by position")}</h3>
       <div data-part="map">
         ${c.fitted((width) => (mapped(c) && width >= 200 ? mapMarkup(c, width) : nothing))}
       </div>
@@ -161,14 +162,14 @@ function evidence(c, d) {
       d.channels.length > 1
         ? html`<div>
             <div class="row" style="margin-bottom:6px">
-              <h3>Which channels</h3>
-              <span class="mu">${plural(d.channels.length, "channel")}, click one</span>
+              <h3>${tr("Which channels")}</h3>
+              <span class="mu">${trn("{n} channel, click one", "{n} channels, click one", d.channels.length)}</span>
             </div>
             <div
               data-part="channels"
               tabindex="0"
               role="application"
-              aria-label="Error per channel. Arrow keys choose a channel."
+              aria-label=${tr("Error per channel. Arrow keys choose a channel.")}
             >
               ${c.fitted(channels)}
             </div>
@@ -177,7 +178,7 @@ function evidence(c, d) {
     }
     <div>
       <div class="row">
-        <h3>Distribution of the difference</h3>
+        <h3>${tr("Distribution of the difference")}</h3>
         <span class="mu">${explained(d)}</span>
       </div>
       <div>
@@ -189,14 +190,14 @@ function evidence(c, d) {
 export default widget({
   name: "difference",
   empty: {
-    title: "Pick a layer",
-    text: "Click a point in the strip or a node in the graph to see how the two outputs of the layer differ.",
+    title: tr("Pick a layer"),
+    text: tr("Click a point in the strip or a node in the graph to see how the two outputs of the layer differ."),
   },
   ready: (c) => Boolean(c.get("layer")),
   view(c) {
     const kinds = [
-      ["isolated", "Isolated"],
-      ["accumulated", "Accumulated"],
+      ["isolated", tr("Isolated")],
+      ["accumulated", tr("Accumulated")],
     ];
     return html`<div class="card">
       <div class="ch">
@@ -205,7 +206,7 @@ export default widget({
           "kind",
           kinds,
           c.get("kind"),
-          "Which error",
+          tr("Which error"),
         )}
       </div>
       <div class="cb body">

@@ -6,6 +6,7 @@ import { isUsual, marks, ownTolerances, usualOf } from "../_shared/line.js";
 import { error } from "../_shared/format.js";
 import { button, key, keyed, notice, tick } from "../_shared/parts.js";
 import { extent, logRange, stripSvg } from "./strip.js";
+import { tr } from "../_shared/words.js";
 
 /** {comparison, now}: the layers that the line marks now. */
 function state(c) {
@@ -38,7 +39,7 @@ const usual = (c) => usualOf(c.get("comparison"));
 
 const actions = (c, { layer, actions: own = [] }) =>
   layer && !(c.selected.length === 1 && c.selected[0] === layer)
-    ? [["show", "Show it"], ...own]
+    ? [["show", tr("Show it")], ...own]
     : own;
 
 const legend = (a) =>
@@ -48,21 +49,21 @@ const legend = (a) =>
         <path d="M7 12V5" stroke="var(--ink2)" stroke-width="1.5" />
         <circle cx="7" cy="4" r="2.5" fill="var(--ink2)" />
       </svg>`,
-      `isolated: on the input of ${a}`,
+      tr("isolated: on the input of {a}", { a }),
     )}${key(
       html`<svg width="20" height="12">
         <path d="M0 6h20" stroke="var(--ink2)" />
         <circle cx="10" cy="6" r="2.8" fill="var(--bg)" stroke="var(--ink2)" />
       </svg>`,
-      "accumulated: on its own input",
+      tr("accumulated: on its own input"),
     )}${key(
       html`<svg width="12" height="12"><path d="M6 0l6 6-6 6-6-6z" fill="var(--bad)" /></svg>`,
-      "fails on its own",
+      tr("fails on its own"),
     )}</span
   >`;
 
 const BY_OPERATOR =
-  "A convolution rounds more than an addition, so each operator has its own tolerance.";
+  tr("A convolution rounds more than an addition, so each operator has its own tolerance.");
 
 function controls(c, now) {
   const [low, high] = logRange(now.layers),
@@ -71,11 +72,11 @@ function controls(c, now) {
   return html`${
       own
         ? html`<label class="lbl" data-tip=${BY_OPERATOR}
-            >${tick("data-set", "by_operator", c.get("by_operator"))}per operator</label
+            >${tick("data-set", "by_operator", c.get("by_operator"))}${tr("per operator")}</label
           >`
         : nothing
     }<label class="lbl"
-      >Tolerance
+      >${tr("Tolerance")}
       <input
         type="range"
         step="0.05"
@@ -86,7 +87,7 @@ function controls(c, now) {
         .value=${live(String(Math.log10(tolerance)))}
         aria-valuetext=${error(tolerance)}
       /><b class="ink" style="min-width:48px">${error(tolerance)}</b></label
-    >${button("usual", `Use ${error(usual(c))}`, {
+    >${button("usual", tr("Use {tolerance}", { tolerance: error(usual(c)) }), {
       kind: "sm",
       disabled: isUsual(tolerance, usual(c)),
     })}`;
@@ -95,10 +96,9 @@ function controls(c, now) {
 export default widget({
   name: "errors",
   empty: {
-    title: "Nothing compared yet",
+    title: tr("Nothing compared yet"),
     text:
-      "Every layer of two backends, precisions or files on the same input. " +
-      "The graph is not changed and fusions are kept.",
+      tr("Every layer of two backends, precisions or files on the same input. The graph is not changed and fusions are kept."),
   },
   ready: (c) => Boolean(c.get("comparison") && c.get("comparison").layers.length),
   view(c) {
@@ -109,13 +109,13 @@ export default widget({
       </div>
       <div class="card">
         <div class="ch">
-          <h3>Error per layer</h3>
+          <h3>${tr("Error per layer")}</h3>
           ${legend(comparison.baseline)}<span class="sp"></span>${STILL ? nothing : controls(c, now)}
         </div>
         <div class="cb tight">
           <div
             data-part="strip"
-            ${keyed("Error per layer. Left and right arrow keys select a layer.", "drag")}
+            ${keyed(tr("Error per layer. Left and right arrow keys select a layer."), "drag")}
           >
             ${c.fitted((width) =>
               width < 120
@@ -144,15 +144,20 @@ export default widget({
   order: (c) => c.get("comparison").layers.map((l) => l.name),
   say(c, name) {
     const l = state(c).now.layers.find((x) => x.name === name);
-    return l ? `${name}, isolated ${error(l.iso)}, accumulated ${error(l.acc)}` : name;
+    return l ? tr("{name}, isolated {own}, accumulated {whole}", {
+          name,
+          own: error(l.iso),
+          whole: error(l.acc),
+        }) : name;
   },
   tip(c, name) {
     const l = state(c).now.layers.find((x) => x.name === name);
     return (
       l &&
-      `${name}\nisolated ${error(l.iso)} · accumulated ${error(l.acc)}` +
-        (l.nan ? `\n${l.nan} values are not numbers` : "") +
-        `\ntolerance ${error(l.tol)}`
+      `${name}\n` +
+        tr("isolated {own} · accumulated {whole}", { own: error(l.iso), whole: error(l.acc) }) +
+        (l.nan ? `\n${tr("{count} values are not numbers", { count: l.nan })}` : "") +
+        `\n${tr("tolerance {tolerance}", { tolerance: error(l.tol) })}`
     );
   },
   set(c, name, value) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._svg import ACCENT, BAD, INK, SOFT, Picture
@@ -54,7 +55,7 @@ class ErrorStrip(LiteWidget):
             level = math.log10(max(value or 0.0, 10**low))
             return top + (bottom - top) * (1 - (level - low) / (high - low))
 
-        picture = Picture(width, height, "Error per layer")
+        picture = Picture(width, height, tr("Error per layer"))
         said = (self.comparison.get("notice") or {}).get("what", self.comparison.get("verdict", ""))
         picture.text(8, 20, said.replace("**", ""), fill=INK, size=13, bold=True)
         powers = range(math.ceil(low), high + 1)
@@ -85,7 +86,9 @@ class ErrorStrip(LiteWidget):
         for index in failing[:5]:
             x = min(max(_LEFT + (index + 0.5) * step, _LEFT + 40), right - 40)
             picture.text(x, top - 8, layers[index]["name"], anchor="middle", fill=BAD, bold=True)
-        legend = "stem: isolated · hollow line: accumulated · diamond: fails on its own · rel. L2"
+        legend = tr(
+            "stem: isolated · hollow line: accumulated · diamond: fails on its own · rel. L2"
+        )
         picture.text(8, 38, legend.replace("rel. L2", self.metric))
         blocks = [row["block"] for row in self.comparison["layers"]]
         picture.brackets(blocks, _LEFT, step, bottom + 4)

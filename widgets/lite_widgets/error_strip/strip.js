@@ -1,22 +1,26 @@
 // The chart of errors: stems are isolated errors, the hollow line is accumulated, on a log axis.
 import { html, nothing, svg } from "#template";
 import { brackets, log, power } from "../_shared/scale.js";
-import { error, plural, tail } from "../_shared/format.js";
+import { error, tail } from "../_shared/format.js";
 import { grip, patterns } from "../_shared/parts.js";
+import { tr, trn } from "../_shared/words.js";
 
 const LEFT = 52,
   RIGHT = 12,
   TOP = 26,
   BOTTOM = 28,
   NAN_ROW = 22;
-const METRICS = { rel_l2: "rel. L2", max_abs: "max abs", mean_abs: "mean abs" };
+const METRICS = { rel_l2: tr("rel. L2"), max_abs: tr("max abs"), mean_abs: tr("mean abs") };
 
 /** What the line marks, in a few words. */
 export function overLine({ layers, first }) {
   const count = layers.filter((l) => l.state !== "within").length;
   return count
-    ? `${count} of ${plural(layers.length, "layer")} over it, first ${tail(layers[first].name)}`
-    : "no layer over it";
+    ? trn("{count} of {n} layer over it, first {layer}", "{count} of {n} layers over it, first {layer}", layers.length, {
+        count,
+        layer: tail(layers[first].name),
+      })
+    : tr("no layer over it");
 }
 
 const anyNan = ({ layers }) =>
@@ -164,7 +168,7 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="group"
-    aria-label="Error per layer"
+    aria-label=${tr("Error per layer")}
   >
     ${patterns(paint)}
     <path d="${band}V${bottom}H${LEFT}z" fill="var(--accent)" fill-opacity=".055" />
@@ -183,13 +187,13 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
     <text x="${LEFT - 8}" y="10" text-anchor="end">${METRICS[metric]}</text>
     ${
       top > TOP
-        ? svg`<text x="${LEFT - 8}" y="${nanY + 4}" text-anchor="end" class="tbad">NaN</text>`
+        ? svg`<text x="${LEFT - 8}" y="${nanY + 4}" text-anchor="end" class="tbad">${tr("NaN")}</text>`
         : nothing
     }
     <path d="${line}" fill="none" stroke="var(--ink2)" stroke-width="1.2" />
     ${marks}${names}${after}
     <g
-      ${grip("tolerance", "Tolerance", {
+      ${grip("tolerance", tr("Tolerance"), {
         low,
         high,
         now: Math.log10(tolerance).toFixed(2),

@@ -2,6 +2,7 @@
 import { html, nothing } from "#template";
 import { widget } from "#view";
 import { button, prose } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 /** Fields that must be filled in and are not. */
 export const missing = (fields, values) =>
@@ -32,7 +33,7 @@ export default widget({
     html`<form class="card" @submit=${(event) => submit(c, event)}>
       <div class="ch">
         <h3>${c.get("title")}</h3>
-        <span class="sp"></span>${button("close", "Close", { kind: "sm" })}
+        <span class="sp"></span>${button("close", tr("Close"), { kind: "sm" })}
       </div>
       <div class="cb">
         ${c
@@ -40,7 +41,7 @@ export default widget({
           .map(
             (f) =>
               html`<label class=${c.get("errors")[f.name] ? "wrong" : nothing}
-                ><span>${f.label}${f.optional ? html` <small>optional</small>` : nothing}</span
+                ><span>${f.label}${f.optional ? html` <small>${tr("optional")}</small>` : nothing}</span
                 ><input
                   type="text"
                   spellcheck="false"

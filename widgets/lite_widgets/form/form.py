@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
 
@@ -22,7 +23,7 @@ class Form(LiteWidget):
     fields = PlainList(need=("name", "label"))
     values = t.Dict()
     errors = t.Dict()
-    button = t.Unicode("Add")
+    button = t.Unicode(tr("Add"))
     note = t.Unicode("")
 
     def static_html(self) -> str:

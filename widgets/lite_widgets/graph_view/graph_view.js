@@ -9,6 +9,7 @@ import { afterClick } from "../_shared/selection.js";
 import { graphStyle } from "./graph_style.js";
 import { arrange, find, firstWrong, openBlocks, related, show, toggle } from "./navigate.js";
 import { Pane } from "./pane.js";
+import { tr, trn } from "../_shared/words.js";
 
 const STYLED_BY = [
   ["profile", "comparison", "tolerance", "op_tolerances"],
@@ -33,10 +34,10 @@ function legend(c) {
   const { dark } = c.paint;
   if (c.get("comparison"))
     return html`<span class="lg"
-      >${key(square(colour.scale("within", 0.6, dark)), "within")}${hatchKey(
+      >${key(square(colour.scale("within", 0.6, dark)), tr("within"))}${hatchKey(
         c.paint.carried,
-        "propagated",
-      )}${key(square("#d55e00"), "fails on its own")}</span
+        tr("propagated"),
+      )}${key(square("#d55e00"), tr("fails on its own"))}</span
     >`;
   return nothing;
 }
@@ -44,11 +45,11 @@ function legend(c) {
 function foot(c) {
   const { e } = c.local.style;
   const notes = [];
-  if (c.get("comparison")) notes.push("number: accumulated error");
-  else if (e) notes.push(`number: ${e.unit}`);
-  if (e && (c.get("comparison") || e.by !== "time")) notes.push("border width: share of time");
-  else notes.push("click a block to open or close it");
-  if (!c.get("comparison") && c.get("profile")?.layers.some(isCopy)) notes.push("◆ copy or cast");
+  if (c.get("comparison")) notes.push(tr("number: accumulated error"));
+  else if (e) notes.push(tr("number: {unit}", { unit: e.unit }));
+  if (e && (c.get("comparison") || e.by !== "time")) notes.push(tr("border width: share of time"));
+  else notes.push(tr("click a block to open or close it"));
+  if (!c.get("comparison") && c.get("profile")?.layers.some(isCopy)) notes.push(tr("◆ copy or cast"));
   return html`${notes.map((n) => html`<span>${n}</span>`)}`;
 }
 
@@ -130,7 +131,7 @@ const mostOpen = (c) => (c.local.open || []).length * 2 > c.local.pane.allPaths(
 
 function paneBox(c, name, label, note) {
   const pane = () => (name === "main" ? c.local.pane : c.local.source);
-  const help = `${label}. Arrow keys move the selection, Enter opens or closes its block.`;
+  const help = tr("{label}. Arrow keys move the selection, Enter opens or closes its block.", { label });
   const wheel = { handleEvent: (event) => pane()?.wheel(event), passive: false };
   return html`<div class="half">
     <div
@@ -149,26 +150,26 @@ function paneBox(c, name, label, note) {
 const controls = (c) =>
   html`<input
       type="search"
-      placeholder="Find a layer"
-      aria-label="Find a layer"
+      placeholder=${tr("Find a layer")}
+      aria-label=${tr("Find a layer")}
       data-find="layer"
     />${legend(c)} <span class="sp"></span
     ><span class="row" style="gap:4px"
-      ><button type="button" class="btn sm hide-s" data-all>Open blocks</button>
-      <button type="button" class="btn sm sqb" data-zoom="-1" aria-label="Zoom out">−</button
-      ><button type="button" class="btn sm sqb" data-zoom="1" aria-label="Zoom in">+</button></span
+      ><button type="button" class="btn sm hide-s" data-all>${tr("Open blocks")}</button>
+      <button type="button" class="btn sm sqb" data-zoom="-1" aria-label=${tr("Zoom out")}>−</button
+      ><button type="button" class="btn sm sqb" data-zoom="1" aria-label=${tr("Zoom in")}>+</button></span
     >`;
 
 export default widget({
   name: "graph",
-  empty: { title: "No model yet", text: "The graph shows every layer, grouped by block." },
+  empty: { title: tr("No model yet"), text: tr("The graph shows every layer, grouped by block.") },
   ready: (c) => Boolean(c.get("graph") && c.get("graph").nodes.length),
   view(c) {
     c.local.style = styleOf(c);
     const file = c.get("source_graph"),
       layers = c.get("graph").nodes.length;
-    const read = file ? `${file.nodes.length} nodes as read` : "",
-      made = file ? `${layers} layers after optimization` : "";
+    const read = file ? trn("{n} node as read", "{n} nodes as read", file.nodes.length) : "",
+      made = file ? trn("{n} layer after optimization", "{n} layers after optimization", layers) : "";
     return html`<div
       class="card gcard${c.get("comparison") ? " errors" : ""}"
       style="height:${c.get("height")}px"
@@ -178,8 +179,8 @@ export default widget({
         ${controls(c)}
       </div>
       <div class="gr${file ? " both" : ""}">
-        ${file ? paneBox(c, "source", "Graph of the original file", read) : nothing}
-        ${paneBox(c, "main", "Model graph", made)}
+        ${file ? paneBox(c, "source", tr("Graph of the original file"), read) : nothing}
+        ${paneBox(c, "main", tr("Model graph"), made)}
         <div class="ov"></div>
       </div>
       <div class="lg gf">${foot(c)}</div>
@@ -201,7 +202,7 @@ export default widget({
     else if (c.changed("style", [style])) pane.paint(true);
     if (source && c.changed("lit", [source, c.selected])) source.paint(true);
     if (c.changed("strip", [pane, style, strip(c).clientHeight])) drawStrip(c);
-    c.root.querySelector("[data-all]").textContent = mostOpen(c) ? "Close blocks" : "Open blocks";
+    c.root.querySelector("[data-all]").textContent = mostOpen(c) ? tr("Close blocks") : tr("Open blocks");
     const target = c.current || firstWrong(style);
     if (local.fresh && target) show(c, target);
     local.fresh = false;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 import traitlets as t
+from lite_messages import tr, trn
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
@@ -47,7 +48,7 @@ class GraphView(LiteWidget):
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     open_blocks = t.List(t.Unicode(), default_value=None, allow_none=True)
     hidden_types = t.List(t.Unicode())
-    title = t.Unicode("Graph")
+    title = t.Unicode(tr("Graph"))
     height = t.Int(496)
 
     def static_svg(self) -> str | None:
@@ -62,7 +63,9 @@ class GraphView(LiteWidget):
         most = max([*cost.values(), 1e-12])
         errors = {row["name"]: row for row in (self.comparison or {}).get("layers", [])}
         blocks = [(k, list(v)) for k, v in groupby(self.graph["nodes"], lambda n: n["block"])]
-        picture = Picture(_WIDTH, 34 * len(blocks) + 24, f"Graph of {self.graph.get('name', '')}")
+        picture = Picture(
+            _WIDTH, 34 * len(blocks) + 24, tr("Graph of {model}", model=self.graph.get("name", ""))
+        )
         slowest = sorted(cost, key=lambda name: -cost[name])[:5]
         for i, (name, nodes) in enumerate(blocks):
             y = 8 + 34 * i
@@ -86,17 +89,21 @@ class GraphView(LiteWidget):
                 (errors.get(n["name"], {}).get("rel_l2") or 0.0 for n in nodes), default=0.0
             )
             value = f"max {error_text(worst)}" if errors else number(total) if rows else ""
-            count = f"{len(nodes)} layer{'s' if len(nodes) > 1 else ''}"
+            count = trn("{n} layer", "{n} layers", len(nodes))
             note = " · ".join(part for part in (count, value) if part)
             picture.text(_WIDTH - 14, y + 18, note, anchor="end")
         if errors:
-            words = (
+            words = tr(
                 "grey: within the tolerance · light: propagates an error · dark: fails on its own"
             )
             picture.text(14, picture.height - 4, words)
         elif rows:
-            unit = "M instructions" if emulated else "ms"
+            unit = tr("M instructions") if emulated else "ms"
             memory = self.profile.get("peak_memory_bytes")
-            extra = f", peak memory {bytes_text(memory)}" if memory else ""
-            picture.text(14, picture.height - 4, f"width and color: {unit}{extra}")
+            extra = (
+                tr(", peak memory {bytes_text}", bytes_text=bytes_text(memory)) if memory else ""
+            )
+            picture.text(
+                14, picture.height - 4, tr("width and color: {unit}{extra}", unit=unit, extra=extra)
+            )
         return str(picture)

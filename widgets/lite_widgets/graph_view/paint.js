@@ -2,8 +2,9 @@
 import { attributes, nothing, repeat, svg } from "#template";
 import { inkOn } from "../_shared/colour.js";
 import { fit, lastPart } from "../_shared/scale.js";
-import { plural, shape } from "../_shared/format.js";
+import { shape } from "../_shared/format.js";
 import { patterns } from "../_shared/parts.js";
+import { tr, trn } from "../_shared/words.js";
 
 const visible = (range) => (thing) => {
   const [y0, y1] = "y" in thing ? [thing.y, thing.y + thing.h] : [thing.y0, thing.y1];
@@ -41,7 +42,7 @@ export function paintGraph(plan, range, style, paint) {
 function blockBox(b, style) {
   const { block, x, y, w, h, open } = b;
   const alarm = !open && block.nodes.some((n) => style.first(n));
-  const count = plural(block.nodes.length, "layer");
+  const count = trn("{n} layer", "{n} layers", block.nodes.length);
   const note = style.note(block);
   const right = note ? `${count} · ${note}` : count;
   const room = w - 30 - right.length * 5.6 - 18;
@@ -149,7 +150,7 @@ function node(b, style) {
             fill="var(--bad)"
           />
           <text x="${x + w + 17}" y="${y + 16.5}" class="b" style="fill:var(--bg)"
-            >first to diverge</text
+            >${tr("first to diverge")}</text
           ></g
         >`
       : nothing;

@@ -2,10 +2,11 @@
 import { html, nothing, STILL } from "#template";
 import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
-import { bytes, fixed, ms, percent, plural, shape, signed, THIN } from "../_shared/format.js";
+import { bytes, fixed, ms, percent, shape, signed, THIN } from "../_shared/format.js";
 import { button, choice, dot, link, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 import { roofPart } from "../_shared/encode.js";
+import { tr, trn } from "../_shared/words.js";
 
 const row = (name, value) =>
   value
@@ -17,7 +18,7 @@ function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
   const part = 100 * roofPart(layer, roof);
   const told =
-    part > 110 ? ", above the measured peak" : `, ${Math.round(part)}${THIN}% of the roofline`;
+    part > 110 ? tr(", above the measured peak") : tr(", {share}% of the roofline", { share: Math.round(part) + THIN });
   return html`${fixed(layer.gflops, 1)} GFLOP/s${part ? told : ""}`;
 }
 
@@ -30,12 +31,12 @@ function copyFacts(c, l) {
       <div class="row"><b>${l.name}</b><span class="mu">${bytes(info.bytes)}</span></div>
       <dl class="kv">
         ${row("From → to", `${backendName(info.source)} → ${backendName(info.target)}`)}
-        ${row("Why", info.why || l.why)}
+        ${row(tr("Why"), info.why || l.why)}
       </dl>
     </div>
     <dl class="kv">
-      ${row("Time", html`<b>${ms(l.median_ms)}${THIN}ms</b>, ${percent(share)}`)}
-      ${row("Fix", info.fix && html`<code>${info.fix}</code>`)}
+      ${row(tr("Time"), html`<b>${ms(l.median_ms)}${THIN}ms</b>, ${percent(share)}`)}
+      ${row(tr("Fix"), info.fix && html`<code>${info.fix}</code>`)}
     </dl>`;
 }
 
@@ -46,7 +47,7 @@ function adviceLine({ text, button: word, code }) {
 
 function layerFacts(c, l) {
   const value = c.get("emulated") ? (l.instructions || 0) / 1e6 : l.median_ms,
-    unit = c.get("emulated") ? "M instr." : "ms";
+    unit = c.get("emulated") ? tr("M instr.") : "ms";
   const spread = !c.get("emulated") && l.ci_ms ? ` ± ${Math.round(l.ci_ms * 1e3)}${THIN}µs` : "";
   const others = c
     .get("others")
@@ -68,18 +69,18 @@ function layerFacts(c, l) {
       </div>
       <dl class="kv">
         ${row(
-          "Kernel",
+          tr("Kernel"),
           html`<code>${l.kernel || "–"}</code> <span class="mu">${l.why || ""}</span>`,
-        )}${row("Shapes", `${shapes(l.input_shapes)} → ${shapes(l.output_shapes)}`)}${row(
-          "From",
+        )}${row(tr("Shapes"), `${shapes(l.input_shapes)} → ${shapes(l.output_shapes)}`)}${row(
+          tr("From"),
           l.sources && l.sources.length ? html`<code>${l.sources.join(" + ")}</code>` : "",
         )}
       </dl>
     </div>
     <div>
       <dl class="kv">
-        ${row("Time", html`<b>${ms(value)}${THIN}${unit}</b>${spread}${share}`)}
-        ${row("Rate", rate(l, c.get("roof")))} ${row("Other backends", others.length ? others : "")}
+        ${row(tr("Time"), html`<b>${ms(value)}${THIN}${unit}</b>${spread}${share}`)}
+        ${row(tr("Rate"), rate(l, c.get("roof")))} ${row(tr("Other backends"), others.length ? others : "")}
       </dl>
       ${advice ? adviceLine(advice) : nothing}
     </div>`;
@@ -93,18 +94,20 @@ function overrides(c) {
     options.length
       ? html`<label class="lbl"
           ><span>${label}</span
-          >${choice(name, [["", "as planned"], ...options.map((o) => [o, word(o)])], c.get(name))}</label
+          >${choice(name, [["", tr("as planned")], ...options.map((o) => [o, word(o)])], c.get(name))}</label
         >`
       : nothing;
   const also = c.get("also").length;
   const m = c.get("measured"),
     delta = m ? m.after_ms - m.before_ms : 0;
   return html`<div class="ovr">
-    ${also ? html`<small>For this and ${plural(also, "other selected layer")}:</small>` : nothing}
-    ${labelled("override_backend", "Backend", c.get("backends"), backendName)}
-    ${labelled("override_precision", "Precision", c.get("precisions"))}${button(
+    ${also ? html`<small
+          >${trn("For this and {n} other selected layer:", "For this and {n} other selected layers:", also)}</small
+        >` : nothing}
+    ${labelled("override_backend", tr("Backend"), c.get("backends"), backendName)}
+    ${labelled("override_precision", tr("Precision"), c.get("precisions"))}${button(
       "measure",
-      "Measure the change",
+      tr("Measure the change"),
       {
         kind: "sm",
         disabled: PARTS.every((n) => c.get(`override_${n}`) === (c.get("current")[n] || "")),
@@ -123,8 +126,8 @@ function overrides(c) {
 export default widget({
   name: "inspector",
   empty: {
-    title: "Pick a layer",
-    text: "Click a bar, a row or a node to see its kernel and what could be changed.",
+    title: tr("Pick a layer"),
+    text: tr("Click a bar, a row or a node to see its kernel and what could be changed."),
   },
   ready: (c) => Boolean(c.get("layer")),
   view(c) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain, PlainList
 from .._svg import table
@@ -47,8 +48,8 @@ class Inspector(LiteWidget):
             return ""
         row = self.layer
         facts = [
-            ["Kernel", f"{row.get('kernel', '')} {row.get('why', '')}"],
-            ["Time", f"{number(row.get('median_ms'))} ms"],
-            ["From", " + ".join(row.get("sources") or [])],
+            [tr("Kernel"), f"{row.get('kernel', '')} {row.get('why', '')}"],
+            [tr("Time"), f"{number(row.get('median_ms'))} ms"],
+            [tr("From"), " + ".join(row.get("sources") or [])],
         ]
         return table([row["name"], str(row.get("op", ""))], facts) + self._static_caption()

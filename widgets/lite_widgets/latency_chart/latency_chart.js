@@ -5,6 +5,7 @@ import { brackets, nice, ticks } from "../_shared/scale.js";
 import { colourOptions, encode, isCopy, rowTip, valueOf } from "../_shared/encode.js";
 import { ms, THIN } from "../_shared/format.js";
 import { keyed, patterns, select } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const MOST_BARS = 400;
 const LEFT = 44,
@@ -104,7 +105,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
         x="${x + (flip ? -6 : 6)}"
         y="${TOP + 10}"
         text-anchor=${flip ? "end" : "start"}
-        >80 % is in ${n} of ${rows.length} rows</text
+        >${tr("80 % is in {n} of {rows} rows", { n, rows: rows.length })}</text
       >
       <text x="${LEFT}" y="${height - 6}">${most}</text
       ><text x="${width - RIGHT}" y="${height - 6}" text-anchor="end">${least}</text>`;
@@ -114,7 +115,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Time per layer"
+    aria-label=${tr("Time per layer")}
   >
     ${patterns(paint)}${grid}
     <text x="${LEFT - 6}" y="10" text-anchor="end">${e.unit}</text>
@@ -136,8 +137,8 @@ const encoding = (c) =>
 export default widget({
   name: "latency",
   empty: {
-    title: "Nothing measured yet",
-    text: "One bar per layer shows where the time goes.",
+    title: tr("Nothing measured yet"),
+    text: tr("One bar per layer shows where the time goes."),
   },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   view(c) {
@@ -148,18 +149,18 @@ export default widget({
       e = encoding(c);
     const { rows, more, moreValue } = arrange(profile, sort);
     const colours = colourOptions(profile, c.get("baseline"));
-    const what = profile.emulated ? "Instructions" : "Time";
+    const what = profile.emulated ? tr("Instructions") : tr("Time");
     return html`<div class="card">
       <div class="ch">
-        <h3>${what} per layer</h3>
+        <h3>${tr("{what} per layer", { what })}</h3>
         <span class="lg">${e.legend}</span><span class="sp"></span>
-        ${select("colour_by", "Colour", colours, c.get("colour_by"))}
+        ${select("colour_by", tr("Color"), colours, c.get("colour_by"))}
         ${select(
           "sort",
-          "Sort",
+          tr("Sort"),
           [
-            ["order", "model order"],
-            ["time", profile.emulated ? "most instructions" : "slowest first"],
+            ["order", tr("model order")],
+            ["time", profile.emulated ? tr("most instructions") : tr("slowest first")],
           ],
           sort,
         )}
@@ -167,13 +168,13 @@ export default widget({
       <div class="cb tight">
         <div
           data-part="chart"
-          ${keyed(`${what} per layer. Arrow keys select a layer, drag selects several.`, "drag")}
+          ${keyed(tr("{what} per layer. Arrow keys select a layer, drag selects several.", { what }), "drag")}
         >
           ${c.fitted((width) =>
             width > 80 ? latencySvg(rows, { width, e, sort, paint, height }) : nothing,
           )}
         </div>
-        ${more ? html`<small>+ ${more} more, ${ms(moreValue)}${THIN}${e.unit}</small>` : nothing}
+        ${more ? html`<small>${tr("+ {count} more, {value}", { count: more, value: ms(moreValue) + THIN + e.unit })}</small>` : nothing}
       </div>
     </div>`;
   },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
@@ -41,12 +42,16 @@ class LatencyChart(LiteWidget):
         top = nice(max(values) * 1.15)
         width, height = _STATIC
         bottom, step = height - 30, (width - _LEFT - 10) / len(rows)
-        unit = "M instructions" if emulated else "ms"
+        unit = tr("M instructions") if emulated else "ms"
 
         def y(value: float) -> float:
             return _TOP + (bottom - _TOP) * (1 - value / top)
 
-        picture = Picture(width, height, f"Time per layer on {self.profile.get('backend', '')}")
+        picture = Picture(
+            width,
+            height,
+            tr("Time per layer on {backend}", backend=self.profile.get("backend", "")),
+        )
         marks = [top * i / 4 for i in range(5)]
         picture.grid(marks, y, _LEFT, width - 10, [f"{v:.3g}" for v in marks])
         picture.text(_LEFT - 6, 14, unit, anchor="end")

@@ -6,6 +6,7 @@ import { marks } from "../_shared/line.js";
 import { scale } from "../_shared/colour.js";
 import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const ROW = 26,
   SPARE = 12,
@@ -63,7 +64,7 @@ function profileColumns(c) {
     },
     {
       id: "name",
-      head: "Layer",
+      head: tr("Layer"),
       cls: "cut name",
       cell: (r) =>
         isCopy(r)
@@ -71,7 +72,7 @@ function profileColumns(c) {
           : html`${dot(r.backend, dark)} ${tail(r.name)}`,
     },
     { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => (isCopy(r) ? "copy" : r.op) },
-    { id: "kernel", head: "Kernel", cls: "mono mu cut hide-t kernel", cell: (r) => r.kernel || "" },
+    { id: "kernel", head: tr("Kernel"), cls: "mono mu cut hide-t kernel", cell: (r) => r.kernel || "" },
     {
       id: "value",
       head: e.unit,
@@ -88,7 +89,7 @@ function profileColumns(c) {
       cell: (r) => (r.ci_ms ? `${Math.round(r.ci_ms * 1e3)}${THIN}µs` : ""),
     });
   columns.push({
-    head: "Share",
+    head: tr("Share"),
     cell: (r) =>
       html`${bar(e.value(r) / e.max, isCopy(r) ? stripes : e.fill(r), 44)}
         <span class="mu">${percent((100 * e.value(r)) / e.total)}</span>`,
@@ -140,7 +141,7 @@ function errorColumns(c) {
     tol = c.get("tolerance");
   const at = new Map(marks(comparison, tol).layers.map((l) => [l.name, l]));
   const words = {
-    failing: chip("own error", "bad"),
+    failing: chip(tr("own error"), "bad"),
     propagated: chip("propagated", "warn"),
     differing: chip("differs", "warn"),
     within: chip("within"),
@@ -154,7 +155,7 @@ function errorColumns(c) {
     of: null,
     columns: [
       { id: "index", head: "#", num: true, cell: (r, i) => html`<span class="mu">${i + 1}</span>` },
-      { id: "name", head: "Layer", cls: "cut name", cell: (r) => tail(r.name) },
+      { id: "name", head: tr("Layer"), cls: "cut name", cell: (r) => tail(r.name) },
       { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => r.op },
       {
         id: "iso",
@@ -170,7 +171,7 @@ function errorColumns(c) {
         down: true,
         cell: (r) => html`<span class="${over(r.rel_l2)}">${error(r.rel_l2)}</span>`,
       },
-      { head: "max abs", num: true, cls: "hide-t", cell: (r) => error(r.max_abs) },
+      { head: tr("max abs"), num: true, cls: "hide-t", cell: (r) => error(r.max_abs) },
       { head: "NaN", num: true, cls: "hide-t", cell: (r) => r.nan_candidate || 0 },
       { head: "", cell: (r) => words[at.get(r.name).state] },
     ],
@@ -194,7 +195,9 @@ function prepared(c) {
 
 function count({ rows, value, total, of, shown }) {
   const part = shown.reduce((a, x) => a + value(x.row), 0) / (total || 1);
-  return html`${shown.length} of ${rows.length} rows${of ? `, ${percent(100 * part)} of ${of}` : ""}`;
+  return html`${tr("{shown} of {all} rows", { shown: shown.length, all: rows.length })}${
+    of ? tr(", {share} of {whole}", { share: percent(100 * part), whole: of }) : ""
+  }`;
 }
 
 function head({ columns }, sort) {
@@ -257,8 +260,8 @@ function scrolled(c) {
 export default widget({
   name: "table",
   empty: {
-    title: "No layers yet",
-    text: "Every layer as a row: time, kernel, share. Sort by header, filter by text.",
+    title: tr("No layers yet"),
+    text: tr("Every layer as a row: time, kernel, share. Sort by header, filter by text."),
   },
   ready: (c) => Boolean(c.get("comparison") || c.get("profile")),
   view(c) {
@@ -266,8 +269,8 @@ export default widget({
     c.local.range = range(c, table);
     const filter = html`<input
       type="search"
-      placeholder="Filter: layer, op, kernel"
-      aria-label="Filter layers"
+      placeholder=${tr("Filter: layer, op, kernel")}
+      aria-label=${tr("Filter layers")}
       data-find="filter"
       .value=${live(c.get("filter"))}
     />`;
@@ -275,7 +278,7 @@ export default widget({
       <div class="row bar0">${STILL ? nothing : filter}<span class="mu">${count(table)}</span></div>
       <div
         class="tw"
-        ${keyed("Layers. Arrow keys move the selection.")}
+        ${keyed(tr("Layers. Arrow keys move the selection."))}
         @scroll=${() => scrolled(c)}
       >
         <table aria-rowcount=${table.rows.length}>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
@@ -50,7 +51,7 @@ class LayerTable(LiteWidget):
                 ]
                 for r in layers[:_STATIC_ROWS]
             ]
-            head = ["#", "Layer", "Op", "isolated", "accumulated", "max abs"]
+            head = ["#", tr("Layer"), "Op", "isolated", "accumulated", tr("max abs")]
         elif self.profile:
             layers = self.profile["layers"]
             emulated = bool(self.profile.get("emulated"))
@@ -62,10 +63,10 @@ class LayerTable(LiteWidget):
                  f"{100 * row_value(r, emulated) / total:.1f} %", number(r.get("gflops"), 1)]
                 for r in slowest
             ]  # fmt: skip
-            unit = "M instr." if emulated else "ms"
-            head = ["#", "Layer", "Op", "Kernel", unit, "Share", "GFLOP/s"]
+            unit = tr("M instr.") if emulated else "ms"
+            head = ["#", tr("Layer"), "Op", tr("Kernel"), unit, tr("Share"), "GFLOP/s"]
         else:
             return ""
         more = len(layers) - len(rows)
-        note = f"{more} more rows" if more > 0 else ""
+        note = tr("{more} more rows", more=more) if more > 0 else ""
         return table(head, rows, note) + self._static_caption()

@@ -5,6 +5,7 @@ import { keyed } from "../_shared/parts.js";
 import { linear, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { bytes } from "../_shared/format.js";
+import { tr } from "../_shared/words.js";
 
 const LEFT = 52,
   RIGHT = 12,
@@ -80,7 +81,7 @@ export function memorySvg(memory, { width, height, dark }) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Arena map"
+    aria-label=${tr("Arena map")}
   >
     ${grid}
     <text x="${LEFT - 6}" y="10" text-anchor="end">${unit}</text>
@@ -94,34 +95,39 @@ export function memorySvg(memory, { width, height, dark }) {
       stroke-dasharray="3 3"
     />
     <text class="t1 b halo" x="${right}" y="${Y(peak) - 6}" text-anchor="end">
-      peak ${bytes(peak)}, at ${top.name}
+      ${tr("peak {size}, at {layer}", { size: bytes(peak), layer: top.name })}
     </text>
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
-    <text x="${LEFT}" y="${bottom + 16}">step 1</text>
+    <text x="${LEFT}" y="${bottom + 16}">${tr("step 1")}</text>
     <text x="${right}" y="${bottom + 16}" text-anchor="end">${n}</text>
-    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">execution step</text>
+    <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">${tr("execution step")}</text>
   </svg>`;
 }
 
 const tensor = (c, name) => c.get("memory").tensors.find((t) => t.name === name);
 const life = (t) =>
-  `${bytes(t.bytes)} at offset ${bytes(t.offset)}, alive in steps ${t.first + 1} to ${t.last + 1}`;
+  tr("{size} at offset {offset}, alive in steps {first} to {last}", {
+    size: bytes(t.bytes),
+    offset: bytes(t.offset),
+    first: t.first + 1,
+    last: t.last + 1,
+  });
 
 export default widget({
   name: "memory",
   empty: {
-    title: "No plan yet",
-    text: "Each tensor of the arena: its offset and its lifetime.",
+    title: tr("No plan yet"),
+    text: tr("Each tensor of the arena: its offset and its lifetime."),
   },
   ready: (c) => Boolean(c.get("memory") && c.get("memory").tensors.length),
   view(c) {
     const weights = c.get("memory").weight_bytes;
     return html`<div class="card pad">
       <div class="lg">
-        <span>each block is a tensor: its offset in the arena and its lifetime</span
+        <span>${tr("each block is a tensor: its offset in the arena and its lifetime")}</span
         >${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : nothing}
       </div>
-      <div data-part="chart" ${keyed("Arena map. Arrow keys go through the tensors.", "drag")}>
+      <div data-part="chart" ${keyed(tr("Arena map. Arrow keys go through the tensors."), "drag")}>
         ${c.fitted((width) =>
           width < 160
             ? nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._svg import INK, SOFT, Picture, ramp
@@ -33,7 +34,7 @@ class MemoryMap(LiteWidget):
         def y(offset: float) -> float:
             return _TOP + (bottom - _TOP) * (1 - float(offset / (peak * 1.08)))
 
-        picture = Picture(width, height, "Arena map")
+        picture = Picture(width, height, tr("Arena map"))
         marks = [peak * i / 4 for i in range(5)]
         picture.grid(marks, y, _LEFT, width - 12, [bytes_text(m) for m in marks])
         for tensor in tensors:
@@ -48,5 +49,5 @@ class MemoryMap(LiteWidget):
         picture.line(_LEFT, y(peak), width - 12, y(peak), INK, stroke_dasharray="3 3")
         note = f"peak {bytes_text(peak)}, at {top['name']}"
         picture.text(width - 12, y(peak) - 5, note, anchor="end", fill=INK, bold=True)
-        picture.text((_LEFT + width) / 2, height - 6, "execution step", anchor="middle")
+        picture.text((_LEFT + width) / 2, height - 6, tr("execution step"), anchor="middle")
         return str(picture)

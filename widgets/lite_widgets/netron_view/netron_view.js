@@ -2,6 +2,7 @@
 import { html, nothing, repeat } from "#template";
 import { widget } from "#view";
 import { notice } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const ENABLE = "jupyter server extension enable lite_widgets.netron_view.extension";
 const WAIT_MS = 20000;
@@ -62,10 +63,10 @@ async function load(c) {
   if (loads !== c.local.loads) return;
   if (!answer || !answer.ok) {
     fail(c, {
-      what: "**Netron is not available here.**",
+      what: tr("**Netron is not available here.**"),
       where: answer
         ? `${url} answers ${answer.status}.`
-        : "This page has no Jupyter server.",
+        : tr("This page has no Jupyter server."),
       fix: answer ? ENABLE : "",
     });
     return;
@@ -82,8 +83,8 @@ async function load(c) {
     } else if (Date.now() - began > WAIT_MS) {
       clearInterval(c.local.timer);
       fail(c, {
-        what: "**Netron did not start.**",
-        where: "Its page has changed or is blocked.",
+        what: tr("**Netron did not start.**"),
+        where: tr("Its page has changed or is blocked."),
         fix: "pip install netron==9.3.3",
       });
     }
@@ -108,7 +109,7 @@ function heard(c, event) {
 
 export default widget({
   name: "netron",
-  empty: { title: "No file yet", text: "The file as it was read, before any optimization." },
+  empty: { title: tr("No file yet"), text: tr("The file as it was read, before any optimization.") },
   ready: (c) => Boolean(c.get("model") && c.get("model").byteLength),
   view(c) {
     const { problem, url, loads } = c.local;
@@ -116,7 +117,7 @@ export default widget({
     return html`<div class="card">
       <div class="ch">
         <h3>${c.get("name")}</h3>
-        <span class="mu">as read, drawn by netron</span>
+        <span class="mu">${tr("as read, drawn by netron")}</span>
       </div>
       <div data-part="netron" style="height:${c.get("height")}px">
         ${problem ? notice(problem) : url ? repeat([loads], (turn) => turn, frame) : nothing}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import Binary, LiteWidget
 from .._svg import table
@@ -30,5 +31,5 @@ class NetronView(LiteWidget):
 
     def static_html(self) -> str:
         """Return the file's name and size: netron cannot run without a server."""
-        facts = [["Nodes", self.nodes]] if self.nodes else []
+        facts = [[tr("Nodes"), self.nodes]] if self.nodes else []
         return table([self.name, f"{len(self.model)} bytes"], facts) + self._static_caption()

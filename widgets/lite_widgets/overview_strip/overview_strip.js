@@ -4,6 +4,7 @@ import { widget } from "#view";
 import { keyed } from "../_shared/parts.js";
 import { overview } from "../_shared/overview.js";
 import { graphStyle } from "../graph_view/graph_style.js";
+import { tr } from "../_shared/words.js";
 
 const rows = (c) => (c.get("comparison") || c.get("profile")).layers;
 
@@ -19,11 +20,11 @@ const style = (c) =>
 
 export default widget({
   name: "overview",
-  empty: { title: "No layers yet" },
+  empty: { title: tr("No layers yet") },
   ready: (c) => Boolean(c.get("comparison") || c.get("profile")),
   view(c) {
     const s = style(c);
-    return html`<div ${keyed("Every layer. Arrow keys select.")}>
+    return html`<div ${keyed(tr("Every layer. Arrow keys select."))}>
       ${overview(rows(c), {
         height: c.get("height"),
         weight: s.marked ? (r) => s.at.get(r.name)?.acc ?? 0 : s.share,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
@@ -35,7 +36,7 @@ class OverviewStrip(LiteWidget):
             for row in rows
         ]
         most, step = max([*weights, 1e-12]), 744 / len(rows)
-        picture = Picture(760, 32, "Every layer once")
+        picture = Picture(760, 32, tr("Every layer once"))
         scale = "time" if self.profile else "over"
         for i, weight in enumerate(weights):
             picture.rect(

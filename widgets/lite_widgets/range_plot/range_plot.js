@@ -5,6 +5,7 @@ import { logBars } from "../_shared/histogram.js";
 import { linear } from "../_shared/scale.js";
 import { fixed, percent } from "../_shared/format.js";
 import { chip } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const LEFT = 44,
   RIGHT = 10;
@@ -62,13 +63,13 @@ function rangeSvg(layer, { width, height = 156 }) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Histogram of values"
+    aria-label=${tr("Histogram of values")}
   >
     ${bars}${line(a, "")}${line(b, `${method || "clip"} clips at ${round(b)}`)}
     <text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>
     ${zero}
     <text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text>
-    <text x="${(LEFT + right) / 2}" y="${height - 2}" text-anchor="middle">input activation</text>
+    <text x="${(LEFT + right) / 2}" y="${height - 2}" text-anchor="middle">${tr("input activation")}</text>
   </svg>`;
 }
 
@@ -85,7 +86,7 @@ function weightSvg(weights, { width, height = 96 }) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Weight range per channel"
+    aria-label=${tr("Weight range per channel")}
   >
     <text x="${LEFT - 6}" y="${top + 8}" text-anchor="end">+${round(most)}</text>
     <text x="${LEFT - 6}" y="${bottom}" text-anchor="end">${round(-most)}</text>
@@ -109,7 +110,7 @@ function weightSvg(weights, { width, height = 96 }) {
 
 export default widget({
   name: "ranges",
-  empty: { title: "Pick a layer", text: "The distribution of its values, and what is clipped." },
+  empty: { title: tr("Pick a layer"), text: tr("The distribution of its values, and what is clipped.") },
   ready: (c) => Boolean(c.get("layer")),
   view(c) {
     const l = c.get("layer"),
@@ -120,7 +121,7 @@ export default widget({
     return html`<div class="card pad body">
       <div class="row">
         <h3>${l.name}</h3>
-        ${chip(l.kept ? "kept in float" : "int8")}<span class="mu"
+        ${chip(l.kept ? tr("kept in float") : "int8")}<span class="mu"
           >${known ? `alone costs ${l.cost.toFixed(2)} points` : ""}${
             out > 0 ? ` · ${percent(100 * out, out < 0.001 ? 3 : 1)} of values clipped` : ""
           }</span

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from lite_messages import tr
+
 from .._base import LiteWidget, Plain
 from .._svg import ACCENT, BAD, SOFT, Picture
 
@@ -30,7 +32,7 @@ class RangePlot(LiteWidget):
         top, bottom, right = 24, height - 30, width - 10
         most = math.log10(max([*counts, 1])) + 0.3
         step = (right - _LEFT) / max(len(counts), 1)
-        picture = Picture(width, height, f"Values of {self.layer['name']}")
+        picture = Picture(width, height, tr("Values of {layer}", layer=self.layer["name"]))
         clips = (self.layer.get("clip_low"), self.layer["clip_high"])
         for i, count in enumerate(counts):
             if not count:
@@ -43,7 +45,12 @@ class RangePlot(LiteWidget):
             if clip is not None and low <= clip <= high:
                 x = _LEFT + (right - _LEFT) * (clip - low) / ((high - low) or 1)
                 picture.line(x, top - 6, x, bottom, ACCENT, stroke_width=1.5)
-        note = f"{self.layer['name']}: {self.layer.get('method', '')} clips at {clips[1]:.3g}"
+        note = tr(
+            "{layer}: {method} clips at {clips:.3g}",
+            layer=self.layer["name"],
+            method=self.layer.get("method", ""),
+            clips=clips[1],
+        )
         picture.text(_LEFT, 12, note, fill=ACCENT, bold=True)
         picture.text(_LEFT, bottom + 14, f"{low:.3g}")
         picture.text(right, bottom + 14, f"{high:.3g}", anchor="end")

@@ -13,6 +13,7 @@ import {
 } from "../_shared/encode.js";
 import { fixed, ms, tail, THIN } from "../_shared/format.js";
 import { empty, keyed } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const LEFT = 48,
   RIGHT = 16,
@@ -134,7 +135,7 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Roofline"
+    aria-label=${tr("Roofline")}
   >
     ${grid}
     <path
@@ -167,9 +168,9 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
       ${fixed(roof.gbytes_per_s, 1)} GB/s measured
     </text>
     <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
-      arithmetic intensity, FLOP per byte
+      ${tr("arithmetic intensity, FLOP per byte")}
     </text>
-    <text x="${LEFT - 6}" y="12">GFLOP/s</text>
+    <text x="${LEFT - 6}" y="12">${tr("GFLOP/s")}</text>
     ${dots}${labels}
   </svg>`;
 }
@@ -198,8 +199,8 @@ const usable = (c) => c.get("roof") && !c.get("profile").emulated;
 export default widget({
   name: "roofline",
   empty: {
-    title: "Nothing measured yet",
-    text: "Each layer against the measured roofline of its device.",
+    title: tr("Nothing measured yet"),
+    text: tr("Each layer against the measured roofline of its device."),
   },
   ready: (c) => Boolean(c.get("profile")),
   view: (c) =>
@@ -207,21 +208,21 @@ export default widget({
       ${
         usable(c)
           ? html`<div class="lg">
-                <span>area: share of time</span><span>${encoding(c).legend}</span
-                ><span>the further below the line, the more to gain</span>
+                <span>${tr("area: share of time")}</span><span>${encoding(c).legend}</span
+                ><span>${tr("the further below the line, the more to gain")}</span>
               </div>
               <div
                 data-part="chart"
-                ${keyed("Roofline. Arrow keys move from the slowest layer to the fastest.", "drag")}
+                ${keyed(tr("Roofline. Arrow keys move from the slowest layer to the fastest."), "drag")}
               >
                 ${c.fitted((width) => chart(c, width))}
               </div>`
           : empty({
               title: c.get("profile").emulated
-                ? "No roofline under emulation"
-                : "No roofline measured",
+                ? tr("No roofline under emulation")
+                : tr("No roofline measured"),
               text: c.get("reason"),
-              button: "Add a board",
+              button: tr("Add a board"),
               action: "add_board",
             })
       }

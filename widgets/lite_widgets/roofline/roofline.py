@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._svg import INK, SOFT, Picture, ramp, tail
@@ -31,7 +32,7 @@ class Roofline(LiteWidget):
 
     profile = Plain(rows="layers", need=("layers",))
     roof = Plain(need=("gflops", "gbytes_per_s", "what"))
-    reason = t.Unicode("The roofline is measured on the device that runs the model.")
+    reason = t.Unicode(tr("The roofline is measured on the device that runs the model."))
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     hidden_types = t.List(t.Unicode())
     height = t.Int(380)
@@ -56,7 +57,7 @@ class Roofline(LiteWidget):
             level = (math.log10(max(value, 0.1)) + 1) / (math.log10(top_rate) + 1)
             return _TOP + (bottom - _TOP) * (1 - level)
 
-        picture = Picture(width, height, "Roofline")
+        picture = Picture(width, height, tr("Roofline"))
         powers = [10.0**e for e in range(-1, math.ceil(math.log10(top_rate)))]
         picture.grid(powers, y, _LEFT, right, [f"{p:g}" for p in powers])
         for exponent in range(-1, math.ceil(math.log10(most_x))):
@@ -73,9 +74,13 @@ class Roofline(LiteWidget):
                 f"M{x(knee):.1f} {y(self.roof['gflops']):.1f}L{x(bend):.1f} {y(integers):.1f}"
                 f"H{right}", INK, stroke_dasharray="4 3",
             )  # fmt: skip
-            label = f"{integers:g} GOP/s of integers measured"
+            label = tr("{integers:g} GOP/s of integers measured", integers=integers)
             picture.text(right, y(integers) - 6, label, anchor="end", fill=INK)
-        label = f"{self.roof['gflops']:g} GFLOP/s measured ({self.roof['what']})"
+        label = tr(
+            "{gflops:g} GFLOP/s measured ({what})",
+            gflops=self.roof["gflops"],
+            what=self.roof["what"],
+        )
         picture.text(right, y(self.roof["gflops"]) - 6, label, anchor="end", fill=INK)
         most = max([r["median_ms"] for r in rows], default=1) or 1
         rows.sort(key=lambda r: -r["median_ms"])
@@ -91,6 +96,8 @@ class Roofline(LiteWidget):
             picture.line(*at, left - 4, line - 4, SOFT)
             name = tail(row["name"], 22)
             picture.text(left, line, f"{name} {number(row['median_ms'])} ms", fill=INK)
-        picture.text((_LEFT + right) / 2, height - 4, "FLOP per byte", anchor="middle", fill=SOFT)
-        picture.text(_LEFT, 12, "GFLOP/s; area: time")
+        picture.text(
+            (_LEFT + right) / 2, height - 4, tr("FLOP per byte"), anchor="middle", fill=SOFT
+        )
+        picture.text(_LEFT, 12, tr("GFLOP/s; area: time"))
         return str(picture)

@@ -3,19 +3,20 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { button, counted, progressBar } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
+import { tr } from "../_shared/words.js";
 
 const runs = (j) => j.state !== "waiting";
 
 const stopped = (j) =>
   html`<li class="next">
-    ${ICONS.attention}<span class="what">${j.title}</span><span class="mu">stopped</span>
+    ${ICONS.attention}<span class="what">${j.title}</span><span class="mu">${tr("stopped")}</span>
   </li>`;
 
 const line = (j) =>
   html`<li class=${runs(j) ? "now" : "next"}>
     ${runs(j) ? ICONS.running : ICONS.todo}<span class="what">${j.title}</span
     ><span class="mu">${runs(j) ? counted(j) : "waiting"}</span
-    ><span class="sp"></span>${runs(j) ? progressBar(j) : nothing}${button("cancel", "Cancel", {
+    ><span class="sp"></span>${runs(j) ? progressBar(j) : nothing}${button("cancel", tr("Cancel"), {
       kind: "sm",
       payload: { job: j.id },
     })}

@@ -3,6 +3,7 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { fixed, tail } from "../_shared/format.js";
 import { key, keyed, square } from "../_shared/parts.js";
+import { tr, trn } from "../_shared/words.js";
 
 /** {shown, more, rest}: the worst ones, how many are left and the most that one of those costs. */
 export function worst(layers, most) {
@@ -27,27 +28,32 @@ const layerRow = (l, kept, max) =>
 export default widget({
   name: "sensitivity",
   empty: {
-    title: "Sensitivity is not measured yet",
-    text: "The loss of accuracy when only one layer runs in int8.",
+    title: tr("Sensitivity is not measured yet"),
+    text: tr("The loss of accuracy when only one layer runs in int8."),
   },
   ready: (c) => c.get("layers").length > 0,
   view(c) {
     const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
       kept = new Set(c.get("kept")),
       max = Math.max(shown[0].cost, 1e-9);
-    const others = `${more} more layers cost at most ${fixed(rest, 2)} ${c.get("unit")} each.`;
+    const others = trn(
+      "{n} more layer costs at most {cost}.",
+      "{n} more layers cost at most {cost} each.",
+      more,
+      { cost: `${fixed(rest, 2)} ${c.get("unit")}` },
+    );
     return html`<div class="card">
       <div class="ch">
-        <h3>Which layers lose accuracy?</h3>
+        <h3>${tr("Which layers lose accuracy?")}</h3>
         <span class="mu">${c.get("note")}</span><span class="sp"></span
         ><span class="lg"
-          >${key(square("var(--accent)"), "kept in float")}${key(
+          >${key(square("var(--accent)"), tr("kept in float"))}${key(
             square("var(--ink2)"),
             "int8",
           )}</span
         >
       </div>
-      <div class="cb list" ${keyed("Layers by cost. Arrow keys select.")}>
+      <div class="cb list" ${keyed(tr("Layers by cost. Arrow keys select."))}>
         ${shown.map((l) => layerRow(l, kept.has(l.name), max))}
       </div>
       ${more ? html`<div class="cb mu others">${others}</div>` : nothing}
@@ -59,8 +65,8 @@ export default widget({
   say(c, name) {
     const l = c.get("layers").find((x) => x.name === name);
     return l
-      ? `${name}, costs ${fixed(l.cost, 2)} ${c.get("unit")}` +
-          (c.get("kept").includes(name) ? ", kept in float" : "")
+      ? tr("{name}, costs {cost}", { name, cost: `${fixed(l.cost, 2)} ${c.get("unit")}` }) +
+          (c.get("kept").includes(name) ? tr(", kept in float") : "")
       : name;
   },
 });

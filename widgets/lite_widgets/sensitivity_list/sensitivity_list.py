@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
 from .._svg import ACCENT, INK, SOFT, Picture, tail
@@ -19,7 +20,7 @@ class SensitivityList(LiteWidget):
     layers = PlainList(need=("name", "cost"))
     kept = t.List(t.Unicode())
     most = t.Int(16)
-    note = t.Unicode("accuracy lost when only this layer is int8")
+    note = t.Unicode(tr("accuracy lost when only this layer is int8"))
     unit = t.Unicode("points")
 
     def static_svg(self) -> str | None:
@@ -27,7 +28,7 @@ class SensitivityList(LiteWidget):
         shown = sorted(self.layers, key=lambda row: -(row["cost"] or 0))[: self.most]
         if not shown:
             return None
-        picture = Picture(560, 22 * len(shown) + 24, "Which layers lose accuracy")
+        picture = Picture(560, 22 * len(shown) + 24, tr("Which layers lose accuracy"))
         top = max(shown[0]["cost"], 1e-9)
         for i, row in enumerate(shown):
             y = 8 + 22 * i

@@ -2,11 +2,12 @@
 import { html } from "#template";
 import { widget } from "#view";
 import { copyButton, segments } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 export default widget({
   name: "source",
   ready: (c) => Object.keys(c.get("sources")).length > 0,
-  empty: { title: "No code yet" },
+  empty: { title: tr("No code yet") },
   view(c) {
     const names = Object.keys(c.get("sources")),
       text = c.get("sources")[c.get("language")] || "";
@@ -17,7 +18,7 @@ export default widget({
           "language",
           names.map((n) => [n, n]),
           c.get("language"),
-          "Language",
+          tr("Language"),
         )}<span class="sp"></span>${copyButton(text, "btn sm")}
       </div>
       <pre tabindex="0">${text}</pre>

@@ -6,6 +6,7 @@ import html
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget
 
@@ -17,7 +18,7 @@ class SourceCode(LiteWidget):
     language  the shown one; set by the choice.
     """
 
-    title = t.Unicode("Code")
+    title = t.Unicode(tr("Code"))
     sources = t.Dict()
     language = t.Unicode("")
 

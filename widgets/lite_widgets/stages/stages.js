@@ -4,10 +4,11 @@ import { widget } from "#view";
 import { THIN } from "../_shared/format.js";
 import { button, prose } from "../_shared/parts.js";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
+import { tr } from "../_shared/words.js";
 
 export default widget({
   name: "stages",
-  empty: { title: "Nothing started yet" },
+  empty: { title: tr("Nothing started yet") },
   ready: (c) => c.get("stages").length > 0,
   view(c) {
     const runs = c.get("stages").some((s) => s.state === "running");
@@ -15,7 +16,7 @@ export default widget({
       <div class="ch">
         <h3>${c.get("title")}</h3>
         <span class="sp"></span
-        >${runs && c.get("cancellable") ? button("cancel", "Cancel", { kind: "sm" }) : nothing}
+        >${runs && c.get("cancellable") ? button("cancel", tr("Cancel"), { kind: "sm" }) : nothing}
       </div>
       <div class="cb">
         <ol>

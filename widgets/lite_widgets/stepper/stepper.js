@@ -3,6 +3,20 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { ICONS, STATE_WORDS } from "../_shared/icons.js";
 import { afterKey } from "../_shared/selection.js";
+import { tr } from "../_shared/words.js";
+
+const NAMES = {
+  Model: tr("Model"),
+  Check: tr("Check"),
+  Target: tr("Target"),
+  Convert: tr("Convert"),
+  Quantize: tr("Quantize"),
+  Run: tr("Run"),
+  Profile: tr("Profile"),
+  Compare: tr("Compare"),
+  Deploy: tr("Deploy"),
+};
+const named = (step) => NAMES[step.name] ?? step.name;
 
 /** Show the body of a step at once, without waiting for the kernel: bodies carry its class. */
 function show(c) {
@@ -24,10 +38,10 @@ export default widget({
               class="${s.state}"
               data-step="${s.name}"
               aria-current=${s.name === c.get("current") ? "step" : nothing}
-              aria-label="${s.name}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
+              aria-label="${named(s)}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
             >
-              ${ICONS[c.lost && s.state === "running" ? "attention" : s.state]}<span class="nm">${s.name}</span
-              ><span class="rs" title="${s.result || ""}">${c.lost && s.state === "running" ? "stopped" : s.result || ""}</span>
+              ${ICONS[c.lost && s.state === "running" ? "attention" : s.state]}<span class="nm">${named(s)}</span
+              ><span class="rs" title="${s.result || ""}">${c.lost && s.state === "running" ? tr("stopped") : s.result || ""}</span>
             </button>
           </li>`,
       )}

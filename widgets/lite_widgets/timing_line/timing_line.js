@@ -3,6 +3,7 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { ms, percent, THIN } from "../_shared/format.js";
 import { totals } from "../_shared/encode.js";
+import { tr, trn } from "../_shared/words.js";
 
 /** A difference of times: in µs below a millisecond. */
 const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
@@ -22,26 +23,39 @@ const ran = (profile) =>
 export function sentence(profile) {
   if (profile.emulated)
     return (
-      "**Emulated**: results and instruction counts are exact, times are not. " +
-      `To measure times, add a board in Target.${ran(profile)}`
+      tr("**Emulated**: results and instruction counts are exact, times are not. To measure times, add a board in Target.") +
+      ran(profile)
     );
   const a = account(profile),
     t = profile.total_ms;
   const rest = a.total - a.layers;
   const gap =
     rest >= 0
-      ? `${short(rest)} are spent between layers`
-      : `${short(-rest)} more than the whole run, because timing each layer takes time`;
+      ? tr("{time} are spent between layers", { time: short(rest) })
+      : tr("{time} more than the whole run, because timing each layer takes time", {
+          time: short(-rest),
+        });
   const said = [
-    `${profile.runs ? `Median of ${profile.runs} runs` : "Median"} without the profiler, ` +
-      `min ${ms(t.min)}, p90 ${ms(t.p90)}.`,
-    `Layers add up to ${ms(a.layers)}${THIN}ms (${percent((100 * a.layers) / a.total)}), ${gap}.`,
+    tr("{median} without the profiler, min {min}, p90 {p90}.", {
+      median: profile.runs
+        ? trn("Median of {n} run", "Median of {n} runs", profile.runs)
+        : tr("Median"),
+      min: ms(t.min),
+      p90: ms(t.p90),
+    }),
+    tr("Layers add up to {time} ({share}), {gap}.", {
+      time: `${ms(a.layers)}${THIN}ms`,
+      share: percent((100 * a.layers) / a.total),
+      gap,
+    }),
   ];
   if (profile.overhead_ms > 0)
-    said.push(`The profiler adds ${percent((100 * profile.overhead_ms) / a.total)}.`);
+    said.push(tr("The profiler adds {share}.", { share: percent((100 * profile.overhead_ms) / a.total) }));
   if (profile.rankable_us > 0)
     said.push(
-      `Layers closer than ${+profile.rankable_us.toPrecision(2)}${THIN}µs cannot be ranked.`,
+      tr("Layers closer than {time} cannot be ranked.", {
+        time: `${+profile.rankable_us.toPrecision(2)}${THIN}µs`,
+      }),
     );
   return said.join(" ") + ran(profile);
 }
@@ -51,20 +65,20 @@ const grey = (i) => `color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,va
 
 export default widget({
   name: "timing",
-  empty: { title: "Nothing measured yet" },
+  empty: { title: tr("Nothing measured yet") },
   ready: (c) => Boolean(c.get("profile") && c.get("profile").layers.length),
   view(c) {
     const profile = c.get("profile"),
       a = account(profile),
       whole = Math.max(a.total, a.layers) || 1;
-    const unit = profile.emulated ? "M instructions" : "ms";
+    const unit = profile.emulated ? tr("M instructions") : "ms";
     const [first, bold, last] = sentence(profile).split("**");
     return html`<div class="honest">
       <div>
         <span class="big">${ms(a.total)}<small>${THIN}${unit}</small></span>
       </div>
       <div class="right">
-        <div class="tot" role="img" aria-label="Share of each layer type">
+        <div class="tot" role="img" aria-label=${tr("Share of each layer type")}>
           ${a.parts.map((p, i) => {
             const share = (100 * p.value) / whole;
             return html`<i

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from .._base import LiteWidget, Plain
 from .._rows import row_value
 from .._svg import INK, SOFT, Picture
@@ -33,8 +35,8 @@ class TimingLine(LiteWidget):
         if not self.profile:
             return None
         sums = self.sums()
-        picture = Picture(760, 80 if self.profile.get("ran") else 64, "Total time")
-        unit = "M instructions" if self.profile.get("emulated") else "ms"
+        picture = Picture(760, 80 if self.profile.get("ran") else 64, tr("Total time"))
+        unit = tr("M instructions") if self.profile.get("emulated") else "ms"
         picture.text(8, 30, f"{number(sums['total'], 2)} {unit}", fill=INK, size=22, bold=True)
         x, left, width = 190.0, 190, 560
         for i, (name, value) in enumerate(sorted(sums["types"].items(), key=lambda p: -p[1])):
@@ -44,8 +46,17 @@ class TimingLine(LiteWidget):
             if share > 8 * len(name):
                 picture.text(x + 6, 26, f"{name} {100 * value / sums['layers']:.0f} %", fill=INK)
             x += share
-        runs = f"median of {self.profile['runs']} runs, " if self.profile.get("runs") else ""
-        note = f"{runs}layers add up to {number(sums['layers'], 2)} {unit}"
+        runs = (
+            tr("median of {profile} runs, ", profile=self.profile["runs"])
+            if self.profile.get("runs")
+            else ""
+        )
+        note = tr(
+            "{runs}layers add up to {sum} {unit}",
+            runs=runs,
+            sum=number(sums["layers"], 2),
+            unit=unit,
+        )
         picture.text(left, 50, note, fill=SOFT)
         if self.profile.get("ran"):
             picture.text(left, 66, self.profile["ran"], fill=SOFT)

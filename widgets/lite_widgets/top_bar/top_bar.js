@@ -3,12 +3,13 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { button, choice, counted, lostLine, progressBar } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
+import { tr } from "../_shared/words.js";
 
 const running = ([j, ...next]) =>
   html`<span class="job"
     ><span class="cut">${j.title}</span
     ><span class="mu hide-n">${counted(j)}</span
-    >${progressBar(j)}${button("cancel", "Cancel", { kind: "sm", payload: { job: j.id } })}${
+    >${progressBar(j)}${button("cancel", tr("Cancel"), { kind: "sm", payload: { job: j.id } })}${
       next.length
         ? html`<span class="chip" data-tip=${next.map((x) => x.title).join("\n")}
             >${next.length} waiting</span
@@ -29,7 +30,7 @@ export default widget({
               "version",
               versions.map((v) => [v, v]),
               c.get("version"),
-              "Version",
+              tr("Version"),
             )
           : versions.length
             ? html`<span class="mu">${versions[0]}</span>`

@@ -4,6 +4,7 @@ import { widget } from "#view";
 import { linear, ticks } from "../_shared/scale.js";
 import { bytes, fixed, signed, THIN } from "../_shared/format.js";
 import { grip, key } from "../_shared/parts.js";
+import { tr, trn } from "../_shared/words.js";
 
 const LEFT = 56,
   RIGHT = 22,
@@ -65,7 +66,7 @@ function scales(c, width) {
 }
 
 const pointTip = (p) =>
-  `int8, ${p.kept.length} layers in float\n` +
+  `${trn("int8, {n} layer in float", "int8, {n} layers in float", p.kept.length)}\n` +
   `${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`;
 
 /** "int8 in all layers except 6 layers: a, b, c, d and 2 more." */
@@ -76,7 +77,7 @@ function exceptFor(kept) {
       (name, i) =>
         html`${i ? ", " : ""}<button type="button" class="lnk" data-k="${name}">${name}</button>`,
     );
-  const more = kept.length > 4 ? ` and ${kept.length - 4} more` : "";
+  const more = kept.length > 4 ? tr(" and {count} more", { count: kept.length - 4 }) : "";
   const word = kept.length > 1 ? "layers" : "layer";
   return html`int8 in all layers except <b>${kept.length} ${word}</b>: ${links}${more}.`;
 }
@@ -154,7 +155,7 @@ function chart(c, width) {
         /></g>`,
   );
   const beyond = svg`<text x="${right - 10}" y="${bottom - 10}" text-anchor="end"
-    >loss exceeds the budget</text
+    >${tr("loss exceeds the budget")}</text
   >`;
   const chosen = points[best]
     ? svg`<text
@@ -162,7 +163,7 @@ function chart(c, width) {
         x="${X(points[best].latency_ms) - 10}"
         y="${Y(points[best].accuracy) - 11}"
         text-anchor="middle"
-        >${points[best].kept.length ? `${points[best].kept.length} in float` : "all int8"}</text
+        >${points[best].kept.length ? `${points[best].kept.length} in float` : tr("all int8")}</text
       >`
     : nothing;
   return html`<svg
@@ -170,7 +171,7 @@ function chart(c, width) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="group"
-    aria-label="Accuracy against latency"
+    aria-label=${tr("Accuracy against latency")}
   >
     ${grid}
     <text x="4" y="10">${c.get("metric")}</text>
@@ -198,7 +199,7 @@ function chart(c, width) {
       fp32
     </text>
     <g
-      ${grip("budget", "Accuracy budget", {
+      ${grip("budget", tr("Accuracy budget"), {
         low: limits(c)[0],
         high: limits(c)[1],
         now: budget,
@@ -240,7 +241,7 @@ function summary(c) {
   const loss = fp.accuracy - p.accuracy,
     less = (a, b) => `${signed((100 * a) / b - 100, 0)}${THIN}%`;
   return html`<div class="three">
-      <small>${c.get("metric")}</small><small>latency</small><small>file</small>
+      <small>${c.get("metric")}</small><small>${tr("latency")}</small><small>${tr("file")}</small>
       <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span
       ><span class="big">${p.latency_ms.toFixed(2)}<small>${THIN}ms</small></span
       ><span class="big"
@@ -253,7 +254,7 @@ function summary(c) {
         points</small
       ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
     </div>
-    <p>${p.kept.length ? exceptFor(p.kept) : "int8 in all layers."}</p>`;
+    <p>${p.kept.length ? exceptFor(p.kept) : tr("int8 in all layers.")}</p>`;
 }
 
 function slider(c) {
@@ -261,7 +262,7 @@ function slider(c) {
     said = `${c.get("budget").toFixed(1)} points`;
   return html`<div class="row" style="margin-top:8px">
     <label class="lbl"
-      >Accuracy budget
+      >${tr("Accuracy budget")}
       <input
         type="range"
         step="0.1"
@@ -278,8 +279,8 @@ function slider(c) {
 export default widget({
   name: "tradeoff",
   empty: {
-    title: "No quantized version yet",
-    text: "64 to 200 typical inputs are enough. They stay on this machine.",
+    title: tr("No quantized version yet"),
+    text: tr("64 to 200 typical inputs are enough. They stay on this machine."),
   },
   ready: (c) => Boolean(c.get("float_") && c.get("points").length),
   view(c) {
@@ -292,10 +293,10 @@ export default widget({
     </svg>`;
     return html`<div class="card">
       <div class="ch">
-        <h3>Accuracy against latency</h3>
+        <h3>${tr("Accuracy against latency")}</h3>
         <span class="lg"
           >${key(circles, `file size ${bytes(small)} … ${bytes(large)}`)}<span
-            >drag the line to set the budget</span
+            >${tr("drag the line to set the budget")}</span
           ></span
         >
       </div>

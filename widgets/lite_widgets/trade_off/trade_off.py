@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain, PlainList
 from .._svg import ACCENT, INK, SOFT, Picture
@@ -74,7 +75,7 @@ class TradeOff(LiteWidget):
         def y(accuracy: float) -> float:
             return bottom - (bottom - top) * float((accuracy - low) / (high - low))
 
-        picture = Picture(width, height, "Accuracy against latency")
+        picture = Picture(width, height, tr("Accuracy against latency"))
         marks = [low + (high - low) * i / 4 for i in range(5)]
         picture.grid(marks, y, _LEFT, right, [f"{m:.1f} %" for m in marks])
         limit = y(self.float_["accuracy"] - self.budget)
@@ -96,7 +97,10 @@ class TradeOff(LiteWidget):
             note = f"{p['accuracy']:.1f} %, {p['latency_ms']:.2f} ms, {bytes_text(p['bytes'])}"
             picture.text(x(p) + 10, y(p["accuracy"]) - 10, note, fill=INK, bold=True)
         picture.text(
-            (_LEFT + right) / 2, height - 6, f"latency on {self.backend}, ms", anchor="middle"
+            (_LEFT + right) / 2,
+            height - 6,
+            tr("latency on {backend}, ms", backend=self.backend),
+            anchor="middle",
         )
         picture.text(8, 14, self.metric)
         return str(picture)

@@ -2,8 +2,9 @@
 import { html } from "#template";
 import { widget } from "#view";
 import { BACKENDS, backendName, inkOn, scale } from "../_shared/colour.js";
-import { fixed, plural, THIN } from "../_shared/format.js";
+import { fixed, THIN } from "../_shared/format.js";
 import { dot, select } from "../_shared/parts.js";
+import { tr, trn } from "../_shared/words.js";
 
 /** Names on both sides, in order of first use, and the cell between two. */
 export function matrix(cells) {
@@ -16,11 +17,11 @@ const label = (name, dark) =>
   BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name;
 
 const cellTip = ({ names, ms }) =>
-  `${plural(names.length, "transfer")}, ${fixed(ms)}${THIN}ms\n${names.join("\n")}`;
+  `${trn("{n} transfer", "{n} transfers", names.length)}, ${fixed(ms)}${THIN}ms\n${names.join("\n")}`;
 
 export default widget({
   name: "transitions",
-  empty: { title: "Nothing measured yet" },
+  empty: { title: tr("Nothing measured yet") },
   ready: (c) => Boolean(c.get("profile")),
   view(c) {
     const { names, at, max } = matrix(c.get("cells"));
@@ -28,7 +29,7 @@ export default widget({
       ? html`<table>
           <thead>
             <tr>
-              <th>from \\ to</th>
+              <th>${tr("from \\\\ to")}</th>
               ${names.map((n) => html`<th class="num">${label(n, c.dark)}</th>`)}
             </tr>
           </thead>
@@ -62,7 +63,7 @@ export default widget({
       : html`<p class="mu">No transfers by ${c.get("by")}.</p>`;
     return html`<div class="card pad">
       <div class="row">
-        <h3>Transfers, ms</h3>
+        <h3>${tr("Transfers, ms")}</h3>
         <span class="sp"></span>${select(
           "by",
           "between",

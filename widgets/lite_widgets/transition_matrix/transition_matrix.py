@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._svg import table
@@ -47,4 +48,4 @@ class TransitionMatrix(LiteWidget):
     def static_html(self) -> str:
         """Return the list of cells."""
         rows = [[c["source"], c["target"], number(c["ms"]), len(c["names"])] for c in self.cells]
-        return table(["From", "To", "ms", "Copies"], rows) + self._static_caption()
+        return table([tr("From"), "To", "ms", tr("Copies")], rows) + self._static_caption()

@@ -5,6 +5,7 @@ import { type as typeColour } from "../_shared/colour.js";
 import { fixed } from "../_shared/format.js";
 import { shareBar, square, tick } from "../_shared/parts.js";
 import { totals, unitOf } from "../_shared/encode.js";
+import { tr } from "../_shared/words.js";
 
 const sum = (rows, of) => rows.reduce((a, r) => a + of(r), 0) || 1;
 
@@ -19,10 +20,10 @@ function timeTable(c, rows) {
       <thead>
         <tr>
           <th></th>
-          <th>Layer type</th>
-          <th class="num">Layers</th>
+          <th>${tr("Layer type")}</th>
+          <th class="num">${tr("Layers")}</th>
           <th class="num">${unit}</th>
-          <th>Share of the selected types</th>
+          <th>${tr("Share of the selected types")}</th>
         </tr>
       </thead>
       <tbody>
@@ -42,7 +43,7 @@ function timeTable(c, rows) {
         )}
       </tbody>
     </table>
-    <p class="mu hint">Clear a type to hide it here, in the chart and in the graph.</p>`;
+    <p class="mu hint">${tr("Clear a type to hide it here, in the chart and in the graph.")}</p>`;
 }
 
 function costTable(c, rows) {
@@ -51,10 +52,10 @@ function costTable(c, rows) {
   return html`<table class="cost">
     <thead>
       <tr>
-        <th>Layer type</th>
-        <th class="num">Layers</th>
-        <th>Share of MACs</th>
-        <th>Share of weights</th>
+        <th>${tr("Layer type")}</th>
+        <th class="num">${tr("Layers")}</th>
+        <th>${tr("Share of MACs")}</th>
+        <th>${tr("Share of weights")}</th>
       </tr>
     </thead>
     <tbody>
@@ -75,7 +76,7 @@ function costTable(c, rows) {
 
 export default widget({
   name: "types",
-  empty: { title: "No layers yet", text: "Layer types and their share of the time." },
+  empty: { title: tr("No layers yet"), text: tr("Layer types and their share of the time.") },
   ready: (c) => Boolean(c.get("profile")),
   view: (c) =>
     html`<div class="card">

@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
@@ -46,9 +47,12 @@ class TypeSummary(LiteWidget):
         if not totals:
             return ""
         whole = sum(entry["value"] for entry in totals.values()) or 1.0
-        unit = "M instr." if self.profile.get("emulated") else "ms"
+        unit = tr("M instr.") if self.profile.get("emulated") else "ms"
         rows = [
             [name, e["layers"], round(e["value"], 3), f"{100 * e['value'] / whole:.1f} %"]
             for name, e in totals.items()
         ]
-        return table(["Layer type", "Layers", unit, "Share"], rows) + self._static_caption()
+        return (
+            table([tr("Layer type"), tr("Layers"), unit, tr("Share")], rows)
+            + self._static_caption()
+        )

@@ -5,6 +5,7 @@ import { fit, linear, nice, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
 import { keyed, select } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const ROW = 24,
   TOP = 20;
@@ -101,8 +102,8 @@ function chart(c, width) {
 export default widget({
   name: "waterfall",
   empty: {
-    title: "Nothing to compare",
-    text: "The layers that explain the difference between two profiles.",
+    title: tr("Nothing to compare"),
+    text: tr("The layers that explain the difference between two profiles."),
   },
   ready: (c) => Boolean(c.get("change")),
   view(c) {
@@ -114,12 +115,12 @@ export default widget({
         <span class="mu">${ms(start)} → ${ms(end)}${THIN}ms (${signed(part, 0)}${THIN}%)</span
         ><span class="sp"></span>${
           c.get("runs").length
-            ? select("against", "Against", c.get("runs"), c.get("against"))
+            ? select("against", tr("Against"), c.get("runs"), c.get("against"))
             : nothing
-        }<span class="lg"><span>blue: faster</span><span>brown: slower</span></span>
+        }<span class="lg"><span>${tr("blue: faster")}</span><span>${tr("brown: slower")}</span></span>
       </div>
       <div class="cb tight">
-        <div data-part="chart" ${keyed("Changes, largest first. Arrow keys select.")}>
+        <div data-part="chart" ${keyed(tr("Changes, largest first. Arrow keys select."))}>
           ${c.fitted((width) => chart(c, width))}
         </div>
         ${c.get("change").warnings.map((text) => html`<p class="mu">${text}</p>`)}

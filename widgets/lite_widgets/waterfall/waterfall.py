@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._svg import INK, SOFT, Picture, nice, ramp
@@ -24,7 +25,7 @@ class Waterfall(LiteWidget):
     most = t.Int(12)
     runs = t.List(t.List(t.Unicode()))
     against = t.Unicode("")
-    title = t.Unicode("What changed")
+    title = t.Unicode(tr("What changed"))
 
     def static_svg(self) -> str | None:
         """Return the bars of the largest changes between the two totals."""
@@ -36,7 +37,7 @@ class Waterfall(LiteWidget):
         steps = [(x["name"], x["delta_ns"] * _NS) for x in bars]
         if others:
             steps.append((f"{len(others)} more", sum(x["delta_ns"] for x in others) * _NS))
-        picture = Picture(640, _ROW * (len(steps) + 2) + 16, "What changed")
+        picture = Picture(640, _ROW * (len(steps) + 2) + 16, tr("What changed"))
         scale = 400 / nice(max(start, end) * 1.05)
         at = start
         picture.text(_LEFT - 6, 20, self.change["baseline"][:24], anchor="end", fill=INK)

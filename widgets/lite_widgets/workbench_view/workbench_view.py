@@ -12,6 +12,7 @@ from typing import Any
 
 import ipywidgets
 import traitlets as t
+from lite_messages import tr
 
 from .._base import VIEW_MIME
 from ..code_drawer import CodeDrawer
@@ -29,7 +30,9 @@ def columns(*children: ipywidgets.Widget, kind: str = "half") -> ipywidgets.Box:
     kind: "half" (1:1), "graph" (388 px and the rest), "wide" (1.35:1), "third" (1:1.7).
     """
     if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
+        raise ValueError(
+            tr("kind must be one of {kinds}, not {kind!r}", kinds=", ".join(_KINDS), kind=kind)
+        )
     box = ipywidgets.Box(list(children))
     box.add_class("lite-cols")
     box.add_class(f"lite-cols-{kind}")
