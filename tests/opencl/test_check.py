@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 
 import lite_engine.backends.opencl as opencl
@@ -12,7 +12,7 @@ import pytest
 from lite_engine import settings
 from lite_engine.backends import LayersRefused
 from lite_engine.backends.opencl import check, check_process
-from lite_engine.backends.opencl.cases import cases
+from lite_engine.backends.opencl.cases import cases, large
 from lite_engine.backends.opencl.check import KernelVerdict, check_device
 from lite_engine.backends.opencl.check_process import check_apart
 from lite_engine.backends.opencl.device import Device
@@ -20,13 +20,15 @@ from lite_engine.backends.opencl.faults import Fault, planted
 from lite_engine.backends.opencl.roofs import Roofs
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.verdicts import Failure, Verdicts
-from lite_engine.backends.opencl.ways import program_key
+from lite_engine.backends.opencl.ways import family_of, program_key
 from lite_engine.errors import LiteError
+from lite_engine.ir import Graph
 from lite_engine.ops import all_kernels
 from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
 
 from tests.opencl.tiny import device
+from tests.opencl.ways import every_way
 
 pytestmark = pytest.mark.opencl
 
@@ -48,8 +50,9 @@ def rows(own: Device, *kernels: str, roofs: Roofs = SLOW) -> dict[str, KernelVer
 
 def test_right_kernels_pass(own: Device) -> None:
     found = rows(own, "softmax", "gemm")
-    wanted = {(kernel, dtype) for kernel in ("softmax", "gemm") for dtype in ("f32", "f16")}
-    assert wanted <= {(k.kernel, k.dtype) for k in found.values()}
+    # Casts bring a model's float32 inputs and outputs to fp16 and back.
+    wanted = {(kernel, t) for kernel in ("softmax", "gemm", "cast") for t in ("f32", "f16")}
+    assert {(k.kernel, k.dtype) for k in found.values()} == wanted
     assert {k.verdict for k in found.values()} == {"ok"}
     assert found["softmax f32"].cases == 3 and found["softmax f32"].seconds > 0
     again = Verdicts.load(own.verdicts.path, own.report.name, own.report.driver)
@@ -70,16 +73,26 @@ def test_a_fault_is_found_and_kept(own: Device, kind: str, verdict: str, reason:
     assert {(f["kernel"], f["kind"]) for f in kept} == {("softmax", kind)}
 
 
+def offered(own: Device, graph: Graph) -> set[Hashable]:
+    """The ways that the builders have for a graph's convolution on a device."""
+    plan = make_plan(graph, "opencl")
+    steps = [s for s in plan.steps if s.kernel == "conv2d"]
+    return {way for step in steps for way in every_way(step, plan, own.profile, family_of)}
+
+
 @pytest.mark.slow
 def test_a_way_that_fails_leaves_the_others(own: Device) -> None:
     with planted(Fault("build", "conv2d", "Winograd")):
         found = rows(own, "conv2d")
     verdicts = {way: k.verdict for way, k in found.items() if k.kernel == "conv2d"}
-    failed = {"conv2d f16 Winograd", "conv2d f32 Winograd"}
-    assert {"conv2d f16 direct", "conv2d f32 direct"} | failed <= set(verdicts)
-    assert all(
-        verdict == ("failed" if way in failed else "ok") for way, verdict in verdicts.items()
-    )
+    ways = {
+        way for graph in (*cases()["conv2d"], *large()["conv2d"]) for way in offered(own, graph)
+    }
+    assert own.profile.local_tiles or ways == {"Winograd", "direct", "simple"}
+    assert verdicts == {
+        f"conv2d {dtype} {way}": "failed" if way == "Winograd" else "ok"
+        for dtype in ("f16", "f32") for way in ways
+    }  # fmt: skip
 
 
 def test_what_is_right_again_is_used_again(own: Device) -> None:

@@ -285,7 +285,11 @@ def test_budget_moves_the_choice(mount):
         page.keyboard.press("ArrowDown")
     state = saved(page)
     assert state["budget"] == 0.9 and state["best"] >= 0
-    assert "int8 in all layers" in page.locator("[data-part=summary]").inner_text()
+    summary = page.locator("[data-part=summary]").inner_text()
+    assert "−0.8 points" in summary and summary.endswith(
+        "int8 in all layers except 8 layers: "
+        "b8/se/fc1, b4/project, stem/conv, b5/expand and 4 more."
+    )
 
 
 def test_states_stand_in_place_of_the_plot(mount):

@@ -1,8 +1,8 @@
 """A runner and library with only the kernels that one model uses.
 
-`kernel_list.inc` names every file of kernels; a build with a shorter list leaves the others out,
-and the linker drops what nothing refers to. It needs the runtime's sources (a source checkout or
-the sdist) and a compiler; wheels carry neither.
+A list names every file of kernels; a build with a shorter one leaves the others out, and the linker
+drops what nothing refers to. It needs the runtime's sources (a source checkout or the sdist) and a
+compiler; wheels carry neither.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ SOURCES = Path(__file__).parents[2] / "native"
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
 BUILD_TIMEOUT_S = 1800
 _ROW = re.compile(r"LITE_(?:BASE|ISA|ONE_ISA)_KERNELS\((?:(\w+), )?(\w+)\)")
+_TABLE = re.compile(r"^LITE_(BASE_)?KERNEL_TABLE\((\w+),", re.MULTILINE)
 #: Of the shared sources these instruction sets have the kernels of one type only.
 _HALVES = {"neonfp16": "f16_", "avx512bf16": "bf16_"}
 
@@ -47,7 +48,7 @@ def trim(model: Model, target: str) -> Trimmed:
     _check_tools(arch)
     plans = cpu_plans(model, target).values()
     wanted = sorted({step.kernel for plan in plans for step in plan.steps})
-    rows = short_list((SOURCES / "src" / "kernel_list.inc").read_text(), wanted)
+    rows = short_list(kernel_list(), wanted)
     sources = zlib.crc32(str(SOURCES).encode())  # CMake keeps one folder to one source tree
     build = settings.cache_dir() / "trimmed" / f"{arch}-{sources:08x}"
     build.mkdir(parents=True, exist_ok=True)
@@ -58,8 +59,18 @@ def trim(model: Model, target: str) -> Trimmed:
     return Trimmed(build / "lite_run", build / "liblite_runtime.so", wanted)
 
 
+def kernel_list() -> str:
+    """kernel_list.inc, then the files that it leaves to the table they end with, like CMake's."""
+    rows = (SOURCES / "src" / "kernel_list.inc").read_text()
+    for source in (p for f in ("ops", "isa") for p in sorted((SOURCES / "src" / f).glob("*.cc"))):
+        for base, name in _TABLE.findall(source.read_text()):
+            row = f"LITE_{base or 'ISA_'}KERNELS({name})\n"
+            rows += row if row.strip() not in rows else ""
+    return rows
+
+
 def short_list(full: str, kernels: list[str]) -> str:
-    """The lines of kernel_list.inc that these kernels need, with the conditions around them.
+    """The lines of the list that these kernels need, with the conditions around them.
 
     Raises LiteError for a kernel that no listed file registers."""
     files = {row: _registers(*row) for row in _ROW.findall(full)}
@@ -70,7 +81,7 @@ def short_list(full: str, kernels: list[str]) -> str:
         having = [row for row, known in files.items() if kernel in known]
         if not having and kernel in kernels:
             raise LiteError(
-                tr("kernel {kernel} is in no file of kernel_list.inc", kernel=kernel),
+                tr("kernel {kernel} is in no file of the runtime", kernel=kernel),
                 fix=tr("run without --trim"),
             )
         needed.update(having)

@@ -14,6 +14,7 @@ from .._native import host_arch, runner_path
 from ..backends import get_backend
 from ..backends.cpu import CpuBackend, native
 from ..backends.cpu.executable import CpuExecutable
+from ..cases import Case
 from ..devices.backend import DeviceBackend
 from ..devices.emulated import EmulatedDevice, emulator, emulator_usability
 from ..errors import LiteError
@@ -22,7 +23,6 @@ from ..ops import differs, get_op
 from ..ops._bf16 import bf16_to_f32
 from ..plan import Segment, make_plan
 from ..runtime.execute import Execution
-from .cases import Case
 
 #: Relative L2 error of a kernel by what it computes in. Sums of a few hundred products, each
 #: rounded to 8 (bf16) or 11 (fp16) bits of which some cancel.

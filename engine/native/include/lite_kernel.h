@@ -282,12 +282,12 @@ bool parse_activation(const Step&, Env&, Activation*);
 
 }  // namespace lite
 
-// Registration: src/kernel_list.inc names every file that has kernels. A file `src/isa/gemm.cc`
-// ends with
+// Registration: a file `src/isa/gemm.cc` ends with
 //     LITE_KERNEL_TABLE(gemm, kGemm)      // kGemm: static const Kernel kGemm[] = {...};
-// inside no namespace, and kernel_list.inc has LITE_ISA_KERNELS(gemm); one in src/ops/*.cc uses
-// LITE_BASE_KERNEL_TABLE and LITE_BASE_KERNELS. A file built for one ISA only is listed with
-// LITE_ONE_ISA_KERNELS(isa, file). The highest ISA the machine (and the limit) allows wins.
+// on a line of its own inside no namespace, by which CMake finds it; one in src/ops/*.cc uses
+// LITE_BASE_KERNEL_TABLE. src/kernel_list.inc names those that must come before others, and with
+// LITE_ONE_ISA_KERNELS(isa, file) those built for one ISA only. The highest ISA the machine (and the
+// limit) allows wins.
 #define LITE_KERNEL_TABLE(file, array)                                                 \
   namespace lite {                                                                     \
   namespace LITE_ISA {                                                                 \

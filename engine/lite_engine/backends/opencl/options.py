@@ -59,11 +59,12 @@ def function_options(name: str, params: Sequence[float | None]) -> str:
         low, high = (*params, None, None)[:2]
         params = [-math.inf if low is None else low, math.inf if high is None else high]
     lines = [f"#define ACT(x) {code_of(name, 'unary')}"]
-    lines += [f"#define ACT_{letter} {_literal(float(v or 0))}" for letter, v in zip("AB", params)]
+    lines += [f"#define ACT_{letter} {literal(float(v or 0))}" for letter, v in zip("AB", params)]
     return "\n".join(lines)
 
 
-def _literal(value: float) -> str:
+def literal(value: float) -> str:
+    """A float as OpenCL C writes it."""
     if abs(value) > np.finfo(np.float32).max:
         return "INFINITY" if value > 0 else "(-INFINITY)"
     return f"{value!r}f"

@@ -51,7 +51,7 @@ def builds(kernel: str, *ops: str) -> Callable[[Builder], Builder]:
     return register
 
 
-def kernels() -> frozenset[tuple[str, str]]:
+def kernels_of_builders() -> frozenset[tuple[str, str]]:
     """(operator, kernel) pairs that the builders can make launches of."""
     own = {(op, kernel) for kernel, ops in _OPERATORS.items() for op in ops}
     shared = {kernel for kernel, ops in _OPERATORS.items() if not ops}

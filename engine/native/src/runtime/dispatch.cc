@@ -1,11 +1,7 @@
-// Finds kernels by name in the tables of kernel_list.inc, highest instruction set first.
+// Finds kernels by name in the tables of all files, highest instruction set first.
 #include "dispatch.h"
 
 #include <stdio.h>
-
-#ifndef LITE_KERNEL_LIST  // a trimmed build names a shorter list
-#define LITE_KERNEL_LIST "kernel_list.inc"
-#endif
 
 // Declarations: lite::<isa>::<file>_kernels.
 #define LITE_BASE_KERNELS(file)            \

@@ -2,24 +2,26 @@
 registry has for OpenCL. The tests run them, compile what they become on any device, and
 `lite doctor --check opencl` runs them on the device that is there.
 
-Layers that need attributes or constants are written down (`examples.py`); an operator that needs
-none, like a function of one number, is in the registry, and its case is made from its entry.
+They come from the operators' own samples (`lite_engine.cases`); `examples.py` adds sizes around the
+tiles of kernels that several operators share or that have many ways.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from ....ir import DType, Graph
-from ....ops import all_kernels, get_op
+from ....cases import Case
+from ....cases import cases as samples_of
+from ....ir import Graph
+from ....ops import all_kernels
 from ....ops._core import KernelRef
 from .examples import examples, of_every_size
 from .examples import large as large_floats
-from .graphs import LAYER, cast, pair, single
+from .graphs import LAYER
 from .integers import integers, large_integers
 
-#: Where nothing asks for another: rows of whole vectors.
-_SHAPE = (5, 32)
+#: Of an operator without examples.
+_MOST = 8
 
 
 @lru_cache(maxsize=1)
@@ -40,15 +42,24 @@ def large() -> dict[str, list[Graph]]:
     return large_floats() | large_integers()
 
 
-def _cases_of(ref: KernelRef) -> list[Graph]:
-    """An operator on nothing but its required inputs, two at most; Cast to every type it knows."""
-    op = get_op(ref.op)
-    if ref.op == "Cast":
-        return [cast(dtype) for dtype in DType if dtype in ref.dtypes]
-    needed = [name for name in op.inputs if not name.endswith("?")]
-    if len(needed) > 1 or op.is_variadic:
-        return [pair(ref.op, _SHAPE, _SHAPE)]
-    return [single(ref.op, _SHAPE)]
+def _cases_of(kernel: KernelRef) -> list[Graph]:
+    """Samples that the planner gives this kernel, of every element type."""
+    made = [case for case in samples_of(kernel) if _suits(case)]
+    step = -(-len(made) // (1 if kernel.code else _MOST))  # others test what operators share
+    first: dict[object, Case] = {}
+    for case in made:
+        node = case.node
+        first.setdefault(("read", case.graph.inputs[0].dtype), case)
+        first.setdefault(("written", node.outputs[0].dtype), case)
+    kept = {id(case) for case in (*first.values(), *made[:: step or 1])}
+    return [case.graph for case in made if id(case) in kept]
+
+
+def _suits(case: Case) -> bool:
+    """Whether the planner takes its kernel before others, and there is something to compute."""
+    values = [v for v in (*case.node.inputs, *case.node.outputs) if v is not None]
+    filled = all(v.type.size for v in values)
+    return case.is_first and case.precision == "fp32" and filled and bool(case.graph.inputs)
 
 
 __all__ = ["LAYER", "cases", "large"]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..ir import DType, Graph, Node, Value, format_shape
-from ..ops import KernelRef, Sample, get_op, infer_outputs, run_node, samples
-from ..ops._samples import Bf16
-from ..plan import PRECISION, kernels_for
+from .errors import ShapeError
+from .ir import DType, Graph, Node, Value, format_shape
+from .ops import KernelRef, Sample, get_op, infer_outputs, run_node, samples
+from .ops._samples import Bf16
+from .plan import PRECISION, kernels_for
 
 #: So many element types of a kernel get every sample, of the others one in so many.
 _WHOLE, _PART = 3, 4
@@ -28,6 +28,8 @@ class Case:
     graph: Graph
     inputs: list[np.ndarray]
     wanted: list[np.ndarray]
+    #: whether the planner takes this kernel when nothing else is asked for
+    is_first: bool = True
 
     @property
     def node(self) -> Node:
@@ -127,7 +129,7 @@ def _case(
     usable, _ = kernels_for(node, types, kernel.backend, storage, PRECISION[precision])
     if kernel not in usable or not all(v.type.is_static for v in node.outputs):
         return None
-    return Case(kernel, precision, graph, inputs, wanted)
+    return Case(kernel, precision, graph, inputs, wanted, kernel is usable[0])
 
 
 def _arrays(node: Node, graph: Graph, inputs: Sequence[np.ndarray]) -> Iterator[np.ndarray | None]:
