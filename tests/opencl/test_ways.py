@@ -27,7 +27,9 @@ ON_THE_CPU = {
         "reduce", "arg", "softmax", "layer_norm", "lp_norm", "instance_norm",
     ],
     "8-bit integers: the CPU has a kernel for each of them, with the same bits": [
-        "i8_binary", "i8_concat", "i8_conv2d", "i8_conv2d_depthwise", "i8_conv2d_grouped", "i8_deconv2d", "i8_gemm", "i8_pool", "i8_resize", "i8_softmax", "i8_table", "quantize",
+        "i8_binary", "i8_concat", "i8_conv2d", "i8_conv2d_depthwise", "i8_conv2d_grouped",
+        "i8_deconv2d", "i8_gemm", "i8_pool", "i8_resize", "i8_softmax",
+        "i8_table", "quantize",
     ],
     "its product has two ways, but what walks the sequence has one": ["lstm", "gru", "rnn"],
 }  # fmt: skip
