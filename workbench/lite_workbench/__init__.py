@@ -11,6 +11,7 @@ first used: the import is light.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,5 +43,18 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(module, __name__), attribute)
 
 
+def _display_in_ipython() -> None:
+    """Where IPython runs already, answers display as widgets from here on."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        from .rich import install
+
+        install(shell)
+
+
 def __dir__() -> list[str]:
     return sorted({*__all__, *_LAZY})
+
+
+_display_in_ipython()

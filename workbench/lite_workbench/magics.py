@@ -23,6 +23,7 @@ from lite_engine.terminal import error_line
 from lite_messages import tr
 
 from .commands import available, get_command, parser_for
+from .rich import bundle
 
 _LINE = re.compile(r"^\s*(?:[\w, ]+=\s*)?%{1,2}lite\b\s*(.*)$")
 
@@ -47,9 +48,18 @@ class Shown:
     def __repr__(self) -> str:
         return self.text
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any] | None:
+        made = bundle(_answer(self.value))
+        return made and {**made, "text/plain": self.text}
+
     def _repr_html_(self) -> str:
         own = getattr(self.value, "_repr_html_", None)
         return own() if own else f"<pre>{html.escape(self.text)}</pre>"
+
+
+def _answer(value: Any) -> Any:
+    """What a verb's result is about: a profile with advice is shown as the profile."""
+    return getattr(value, "profile", value)
 
 
 @magics_class

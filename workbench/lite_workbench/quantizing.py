@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.arrays import array_shapes, read_arrays
+from lite_engine.display import Displayed
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import TRAVELLING, Model, optimize
@@ -57,8 +58,8 @@ class FastRun:
         return made
 
 
-@dataclass
-class Quantization:
+@dataclass(repr=False)
+class Quantization(Displayed):
     """A calibrated model: `layers` worst first (relative error of the outputs when only this
     layer is int8, in %), and the measured `points` of `trade_off`."""
 
@@ -78,9 +79,27 @@ class Quantization:
         rest = {"layers": self.layers, "points": self.points, "float": self.float_point}
         return {**self.made.to_dict(), "kept": self.kept, **rest}
 
-    def __repr__(self) -> str:
+    @property
+    def headline(self) -> str:
         quality = tr("{sqnr_db:.1f} dB against the float model", sqnr_db=self.verdict.sqnr_db)
-        return f"<Quantization {self.method}, {len(self.kept)} layers in float: {quality}>"
+        return f"{self.method}, {len(self.kept)} layers in float: {quality}"
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """The measured versions; before `explore` there are none."""
+        heads = ["layers in float", "same result as float, %", "ms", "bytes"]
+        points = [{**self.float_point, "kept": "all"}] if self.points else []
+        return heads, [
+            [p["kept"] if p["kept"] == "all" else len(p["kept"]), p["accuracy"], p["latency_ms"],
+             p["bytes"]]
+            for p in [*points, *self.points]
+        ]  # fmt: skip
+
+    def figure(self, kind: str = "trade_off", layer: str | None = None) -> Any:
+        """A plotly Figure: "trade_off" or "sensitivity" (after `explore`), or "ranges" of a layer
+        (default: the first that was calibrated). Raises UsageError, LiteError without plotly."""
+        from .figures import quantization_figure
+
+        return quantization_figure(self, kind, layer)
 
 
 def quantize(

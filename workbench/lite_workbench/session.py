@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from lite_engine.display import answer_html
 from lite_engine.errors import LiteError
 
 from ._old_names import OldNames
@@ -24,6 +25,7 @@ from .names import INT8, MIXED, with_ending
 from .state import comparisons, lite_file, overrides, versions
 from .state.boards import Boards
 from .state.predictors import predictor
+from .words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +69,13 @@ class Session(OldNames):
         self.boards = Boards(self)
         given = f", shapes={fixed!r}" if fixed else ""
         self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r}{given})"]
+
+    def _repr_html_(self) -> str:
+        made = [*self.versions.values()]
+        return answer_html(
+            f"{self.info.headline}; {plural(len(made), 'version')}: {', '.join(self.versions)}",
+            *self.info.table(),
+        )
 
     def __repr__(self) -> str:
         return f"<Session {self.path.name}: {', '.join(self.versions) or 'not converted'}>"

@@ -162,6 +162,20 @@ def _copy(rows: list[dict[str, Any]], index: int, own: str) -> dict[str, Any]:
     return {"source": sides[0], "target": sides[1], "bytes": row["bytes"], "why": row["why"]}
 
 
+def facts_data(info: ModelInfo) -> dict[str, Any]:
+    """What is in a file, as FactsCard's title, figures and facts."""
+    ports = [[tr("Input {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.inputs]
+    ports += [
+        [tr("Output {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
+    ]
+    big = [
+        ["layers", str(len(info.layers)), "", tr("as in the file")],
+        ["parameters", *number(info.params).partition(" ")[::2], ""],
+        ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
+    ]
+    return {"title": info.name, "big": big, "facts": [[tr("Format"), info.format], *ports]}
+
+
 def support_data(info: ModelInfo) -> dict[str, Any]:
     """`model_info`'s operators as DataTable's note, columns and rows: which target runs each, and
     where one does not, why and what then."""

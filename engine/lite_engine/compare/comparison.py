@@ -55,7 +55,7 @@ class LayerDifference(Difference, _Compared):
     detail: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Answer):
     """The result of `lite compare`; `to_dict` is its JSON.
 
@@ -96,8 +96,33 @@ class Comparison(Answer):
     shares: dict[str, dict[str, Share]] = field(default_factory=dict)
     ran: str = ""
 
+    @property
+    def headline(self) -> str:
+        return self.verdict
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """Failing layers first, then those with the largest error of their own."""
+        heads = ["layer", "operator", "isolated", "accumulated", "", "kernel"]
+        rows = sorted(self.layers, key=lambda x: (x.state != "failing", -_own_error(x)))
+        return heads, [
+            [x.name, x.op, f"{x.isolated['rel_l2']:.1e}" if x.isolated else "–",
+             f"{x.rel_l2:.1e}", "" if x.state == "within" else x.state, x.kernel_candidate]
+            for x in rows
+        ]  # fmt: skip
+
+    def figure(self, kind: str = "error", layer: str | None = None) -> Any:
+        """A plotly Figure: "error", or of one layer that was compared with `detail` "histogram" or
+        "channels". Raises UsageError for another kind or layer; LiteError without plotly."""
+        from ..figures import comparisons
+
+        return comparisons.figure(self.to_dict(), kind, layer)
+
     a = deprecated_name("a", "baseline")
     b = deprecated_name("b", "candidate")
     magnified = deprecated_name("magnified", "ill_conditioned")
     outputs_apart = deprecated_name("outputs_apart", "differing_outputs")
     outputs_alone = deprecated_name("outputs_alone", "unmatched_outputs")
+
+
+def _own_error(row: LayerDifference) -> float:
+    return float((row.isolated or {"rel_l2": row.rel_l2})["rel_l2"])

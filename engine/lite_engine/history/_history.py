@@ -103,6 +103,12 @@ class History:
 
         return self._try(work, [])
 
+    def figure(self, model: str | None = None, limit: int = 50) -> Any:
+        """A plotly Figure: medians of the newest runs over time. LiteError without plotly."""
+        from ..figures import histories
+
+        return histories.runs([run.to_dict() for run in self.list(model, limit)])
+
     def _good(self, row: Sequence[Any]) -> Run | None:
         """None for a damaged row, with a warning."""
         try:

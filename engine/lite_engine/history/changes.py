@@ -16,6 +16,7 @@ from lite_messages import tr
 
 from .._deprecated import deprecated_name
 from ..compare.alignment import plain_node
+from ..display import Displayed
 from ..errors import UsageError
 from ..profile import LayerTime, Profile
 
@@ -41,8 +42,8 @@ class Change:
         return self.after_ns - self.before_ns
 
 
-@dataclass
-class ProfileChange:
+@dataclass(repr=False)
+class ProfileChange(Displayed):
     """From one total to the other. The `changes` are sorted by contribution and their `delta_ns`
     add up to `after_ns` − `before_ns` exactly. Where both sides were emulated, times mean nothing
     and `instructions`, executed in one run before and after, are there and decide the order.
@@ -75,6 +76,30 @@ class ProfileChange:
             )
         before, after = self.instructions or (self.before_ns, self.after_ns)
         return 100 * (after / max(before, 1) - 1)
+
+    @property
+    def headline(self) -> str:
+        said = f"{self.baseline} → {self.candidate}"
+        if self.instructions is None and not self.times_meaningful:
+            return f"{said}: times are not meaningful"
+        before, after = f"{self.before_ns / 1e6:.3g} ms", f"{self.after_ns / 1e6:.3g} ms"
+        if self.instructions is not None:
+            before, after = (f"{count:,} instructions" for count in self.instructions)
+        return f"{said}: {before} → {after} ({self.growth_percent:+.1f} %)"
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        heads = ["layers", "", "before, ms", "after, ms", "difference, ms"]
+        return heads, [
+            [c.name, c.kind, c.before_ns / 1e6, c.after_ns / 1e6, c.delta_ns / 1e6]
+            for c in self.changes
+        ]
+
+    def figure(self) -> Any:
+        """A plotly Figure: the waterfall from one total to the other. Raises LiteError without
+        plotly."""
+        from ..figures import histories
+
+        return histories.waterfall(self.to_dict())
 
     def waterfall(self, most: int = 12) -> list[tuple[str, int]]:
         """(name, delta in ns) of the largest changes and one bar of the others."""

@@ -61,7 +61,7 @@ class LayerTime:
     roof_fraction = deprecated_name("roof_fraction", "roofline_fraction")
 
 
-@dataclass
+@dataclass(repr=False)
 class Profile(Answer):
     """Per-layer times of a model on a backend; `to_dict` is the JSON of `lite profile`.
 
@@ -120,6 +120,35 @@ class Profile(Answer):
         part["total_ms"]["median"].number()  # what every reader asks for
         made: Profile = part.into(Profile)
         return made
+
+    @property
+    def headline(self) -> str:
+        where = f"{self.model} on {self.backend} ({self.precision})"
+        if self.times_meaningful:
+            total = f"{self.total_ms['median']:.3g} ms"
+        elif self.instructions:
+            total = f"{self.instructions['run']:,} instructions"
+        else:
+            total = "times are not meaningful"
+        slowest = "".join(
+            f"; the slowest is {x.name} with {100 * x.share:.0f} %" for x in self.slowest(1)
+        )
+        return f"{where}: {total} in {len(self.layers)} layers{slowest}"
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """The slowest layers first."""
+        heads = ["layer", "operator", "ms", "share", "backend", "kernel"]
+        rows = self.slowest(len(self.layers))
+        return heads, [
+            [x.name, x.op, x.median_ms, f"{100 * x.share:.1f} %", x.backend, x.kernel] for x in rows
+        ]
+
+    def figure(self, kind: str = "latency") -> Any:
+        """A plotly Figure: "latency", "roofline", "types", "memory" or "timeline". Raises
+        UsageError for another kind, or one without data; LiteError without plotly."""
+        from ..figures import profiles
+
+        return profiles.figure(self.to_dict(), kind)
 
     def slowest(self, count: int = 10) -> list[LayerTime]:
         """By time, under emulation by executed instructions."""

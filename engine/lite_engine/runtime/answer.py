@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from ..display import Displayed
 from . import strict_json
 
 
-class Answer:
+class Answer(Displayed):
     """A dataclass with `layers`, one dataclass each."""
 
     layers: list[Any]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
+from ..display import Displayed
 from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, get_op, specialise
@@ -58,8 +59,8 @@ class Support:
     fix: str = ""
 
 
-@dataclass
-class ModelInfo:
+@dataclass(repr=False)
+class ModelInfo(Displayed):
     """Answer of `lite info`."""
 
     name: str
@@ -85,6 +86,22 @@ class ModelInfo:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def headline(self) -> str:
+        lacking = {s.op for s in self.support if not s.supported}
+        runs = f"{len(lacking)} operators run on another backend" if lacking else "all supported"
+        inputs = ", ".join(f"{p['name']} {p['text']}" for p in self.inputs)
+        return f"{self.name} ({self.format}): {len(self.layers)} layers, input {inputs}; {runs}"
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        targets = list(dict.fromkeys(s.target for s in self.support))
+        found = {(s.op, s.target): s for s in self.support}
+        rows = [
+            [op, uses, *("✓" if found[op, t].supported else found[op, t].reason for t in targets)]
+            for op, uses in self.operators.items()
+        ]
+        return ["operator", "uses", *targets], rows
 
 
 def model_info(

@@ -13,7 +13,6 @@ from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, col
 from .. import views
 from ..inputs import save_upload
 from ..session import Session
-from ..words import number
 from ._base import Step, button
 
 #: Larger files are not sent to the page for netron.
@@ -43,25 +42,9 @@ class ModelStep(Step):
         info = self.session.info
         self.header.buttons = [button("next", tr("Check"), primary=True)]
         self.on(self.header, "next", lambda _: self.go("Check"))
-        ports = [
-            [tr("Input {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.inputs
-        ]
-        ports += [
-            [tr("Output {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
-        ]
-        self.facts = FactsCard(
-            title=info.name,
-            big=[
-                ["layers", str(len(info.layers)), "", tr("as in the file")],
-                ["parameters", *number(info.params).partition(" ")[::2], ""],
-                ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
-            ],
-            facts=[
-                [tr("Format"), info.format],
-                *ports,
-                [tr("Folder"), str(self.session.path.parent)],
-            ],
-        )
+        facts = views.facts_data(info)
+        facts["facts"].append([tr("Folder"), str(self.session.path.parent)])
+        self.facts = FactsCard(**facts)
         self.drop = DropZone(label=tr("Drop or choose another model…"), accept=SUFFIXES)
         self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))
         self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)

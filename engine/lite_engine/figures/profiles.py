@@ -1,0 +1,151 @@
+"""Figures of a profile: latency, roofline, types, memory, timeline.
+
+`profile` is `Profile.to_dict()`; times are in ms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import UsageError
+from ._template import BACKENDS, COLOURS, choose, new_figure, plotly
+
+Data = dict[str, Any]
+
+
+def figure(profile: Data, kind: str) -> Any:
+    """A plotly Figure. Raises UsageError for an unknown kind, and for one that the profile has no
+    data for."""
+    return choose(kind, KINDS)(profile)
+
+
+def _latency(profile: Data) -> Any:
+    """A bar per layer in the order of the model, with the 95 % interval of its median."""
+    emulated = not profile["times_meaningful"]
+    bars = []
+    for backend, rows in _by_backend(profile["layers"]).items():
+        bars.append(
+            plotly().Bar(
+                x=[r["index"] for r in rows], y=[_cost(r, emulated) for r in rows], name=backend,
+                marker_color=BACKENDS.get(backend), customdata=[r["name"] for r in rows],
+                error_y=None if emulated else
+                {"array": [r["ci_ms"] or 0 for r in rows], "thickness": 1, "width": 0},
+                hovertext=[_hover(r) for r in rows], hovertemplate="%{hovertext}<extra></extra>",
+            )
+        )  # fmt: skip
+    unit = "executed instructions" if emulated else "ms"
+    return new_figure(bars, _title(profile), "layer", unit, barmode="overlay")
+
+
+def _roofline(profile: Data) -> Any:
+    """Performance against arithmetic intensity, both logarithmic; area is the share of the time.
+    S. Williams, A. Waterman, D. Patterson: Roofline. CACM 52(4), 2009."""
+    _needs_times(profile)
+    go, rows = plotly(), [r for r in profile["layers"] if r["flops"] and r["bytes"] and r["gflops"]]
+    intensity = [r["flops"] / r["bytes"] for r in rows]
+    most = max((r["share"] for r in rows), default=1) or 1
+    dots = go.Scatter(
+        x=intensity, y=[r["gflops"] for r in rows], mode="markers", name="layers",
+        marker={"size": [60 * r["share"] / most for r in rows], "sizemode": "area", "sizemin": 3,
+                "sizeref": 0.1, "color": COLOURS[0], "opacity": 0.7},
+        customdata=[r["name"] for r in rows], hovertext=[_hover(r) for r in rows],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    roof, lines = profile["roofline"], []
+    if roof and rows:
+        ridge = roof["gflops"] / roof["gbytes_per_s"]
+        ends = [min(*intensity, ridge) / 2, ridge, max(*intensity, ridge) * 2]
+        lines = [
+            go.Scatter(
+                x=ends, y=[min(roof["gflops"], x * roof["gbytes_per_s"]) for x in ends],
+                mode="lines", name=f"roofline, {roof.get('what', 'measured')}",
+                line_color=COLOURS[-1], hoverinfo="skip",
+            )
+        ]  # fmt: skip
+    return new_figure(
+        [*lines, dots], _title(profile), "flop per byte", "GFLOP/s", xaxis_type="log",
+        yaxis_type="log",
+    )  # fmt: skip
+
+
+def _types(profile: Data) -> Any:
+    """Time by operator, the largest on top."""
+    emulated = not profile["times_meaningful"]
+    sums: dict[str, float] = {}
+    for row in profile["layers"]:
+        sums[row["op"]] = sums.get(row["op"], 0) + _cost(row, emulated)
+    order = sorted(sums, key=lambda op: sums[op])
+    bar = plotly().Bar(
+        x=[sums[op] for op in order], y=order, orientation="h",
+        text=[f"{100 * sums[op] / (sum(sums.values()) or 1):.1f} %" for op in order],
+        hovertemplate="%{y}: %{x:.4g}<extra></extra>",
+    )  # fmt: skip
+    return new_figure([bar], _title(profile), "executed instructions" if emulated else "ms", "")
+
+
+def _memory(profile: Data) -> Any:
+    """Which bytes of the arena hold which tensor, from the step that writes it to the last that
+    reads it."""
+    tensors = profile["memory_map"].get("tensors") or []
+    if not tensors:
+        raise UsageError("the profile has no memory map")
+    bars = plotly().Bar(
+        x=[(t["first"] + t["last"]) / 2 for t in tensors], y=[t["bytes"] for t in tensors],
+        base=[t["offset"] for t in tensors],
+        width=[t["last"] - t["first"] + 0.9 for t in tensors],
+        customdata=[t["name"] for t in tensors],
+        hovertemplate="%{customdata}: %{y} bytes at %{base}<extra></extra>",
+        marker={"color": [COLOURS[i % 6] for i in range(len(tensors))], "line_width": 0},
+    )  # fmt: skip
+    return new_figure([bars], _title(profile), "step", "bytes of the arena", barmode="overlay")
+
+
+def _timeline(profile: Data) -> Any:
+    """A typical run: when each layer began and ended, a track per backend."""
+    _needs_times(profile)
+    bars = [
+        plotly().Bar(
+            x=[r["span_ms"][1] - r["span_ms"][0] for r in rows],
+            base=[r["span_ms"][0] for r in rows], y=[backend] * len(rows), orientation="h",
+            name=backend, marker={"color": BACKENDS.get(backend), "line_width": 1},
+            customdata=[r["name"] for r in rows], hovertext=[_hover(r) for r in rows],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+        for backend, rows in _by_backend(profile["layers"]).items()
+    ]  # fmt: skip
+    return new_figure(bars, _title(profile), "ms", "", barmode="overlay")
+
+
+KINDS = {"latency": _latency, "roofline": _roofline, "types": _types, "memory": _memory,
+         "timeline": _timeline}  # fmt: skip
+
+
+def _needs_times(profile: Data) -> None:
+    if not profile["times_meaningful"]:
+        raise UsageError(
+            "emulated runs have no meaningful times", fix='use figure("latency") or ("types")'
+        )
+
+
+def _by_backend(layers: list[Data]) -> dict[str, list[Data]]:
+    out: dict[str, list[Data]] = {}
+    for row in layers:
+        out.setdefault(row["backend"], []).append(row)
+    return out
+
+
+def _cost(row: Data, emulated: bool) -> float:
+    return float((row["instructions"] or 0) if emulated else row["median_ms"])
+
+
+def _hover(row: Data) -> str:
+    interval = f" ± {row['ci_ms']:.4f}" if row["ci_ms"] else ""
+    return (
+        f"<b>{row['name']}</b> {row['op']}<br>{row['median_ms']:.4f}{interval} ms, "
+        f"{100 * row['share']:.1f} %<br>{row['kernel']}<br>{row['why']}"
+    )
+
+
+def _title(profile: Data) -> str:
+    total = f", {profile['total_ms']['median']:.3g} ms" if profile["times_meaningful"] else ""
+    return f"{profile['model']} on {profile['backend']} ({profile['precision']}){total}"

@@ -1,0 +1,70 @@
+"""Figures of a `Quantization`: versions, layers that lose accuracy, and the range of a layer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lite_engine.errors import UsageError
+from lite_engine.figures import choose, new_figure, plotly
+
+
+def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Any:
+    """A plotly Figure. Raises UsageError for an unknown kind or layer, or before `explore`."""
+    draw = choose(kind, KINDS)
+    if draw is _ranges:
+        return _ranges(made, layer)
+    if not made.points:
+        raise UsageError("the versions are not measured yet", fix="call session.explore() first")
+    return draw(made)
+
+
+def _trade_off(made: Any) -> Any:
+    """Accuracy against latency with its interval; the area is the size of the file."""
+    most = max(p["bytes"] for p in [made.float_point, *made.points])
+    traces = [
+        plotly().Scatter(
+            x=[p["latency_ms"] for p in points], y=[p["accuracy"] for p in points], name=name,
+            mode="markers", error_x={"array": [p.get("latency_ci_ms") or 0 for p in points]},
+            marker={"size": [40 * p["bytes"] / most for p in points], "sizemode": "area",
+                    "sizeref": 0.1, "sizemin": 4},
+            customdata=[[p.get("kept", "all"), p["bytes"]] for p in points],
+            hovertemplate="%{y:.1f} %, %{x:.3g} ms, %{customdata[1]} bytes"
+                          "<br>in float: %{customdata[0]}<extra></extra>",
+        )
+        for name, points in ((made.method, made.points), ("float", [made.float_point]))
+    ]  # fmt: skip
+    return new_figure(traces, made.headline, "ms", "same result as float, %")
+
+
+def _sensitivity(made: Any) -> Any:
+    """Error of the outputs when only this layer is int8, the largest on top."""
+    rows = made.layers[::-1]
+    bars = plotly().Bar(
+        x=[r["cost"] for r in rows], y=[r["name"] for r in rows], orientation="h",
+        hovertemplate="%{y}: %{x:.3g} %<extra></extra>",
+    )  # fmt: skip
+    return new_figure([bars], made.headline, "relative error of the outputs, %", "")
+
+
+def _ranges(made: Any, layer: str | None = None) -> Any:
+    """How often a layer gave which value, and the range that int8 keeps."""
+    found = made.made.calibration.statistics
+    node = next(
+        (n for n in made.made.parent.nodes
+         if layer in (None, n.name) and found.get(n.output.name)), None,
+    )  # fmt: skip
+    if node is None:
+        raise UsageError(f"layer {layer!r} was not calibrated")
+    statistics, kept = found[node.output.name], made.made.finished().ranges.values
+    bars = plotly().Bar(
+        x=list(map(float, statistics.centres)), y=list(map(int, statistics.counts)),
+        hovertemplate="%{y} values near %{x:.3g}<extra></extra>",
+    )  # fmt: skip
+    figure = new_figure([bars], f"{node.name} ({made.method})", "value", "elements",
+                        yaxis_type="log")  # fmt: skip
+    for limit in kept.get(node.output.name, ()):
+        figure.add_vline(x=float(limit), line_dash="dot", line_color="#d55e00")
+    return figure
+
+
+KINDS = {"trade_off": _trade_off, "sensitivity": _sensitivity, "ranges": _ranges}

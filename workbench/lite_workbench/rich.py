@@ -1,0 +1,143 @@
+"""How answers are displayed in a notebook: as the widget; as HTML where there are no widgets.
+
+`import lite_workbench` in IPython calls `install`. Terminals show the short text of each object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lite_engine import settings
+from lite_engine.errors import LiteError
+from lite_engine.terminal import error_line
+
+if TYPE_CHECKING:
+    from lite_engine.compare.comparison import Comparison
+    from lite_engine.history.changes import ProfileChange
+    from lite_engine.profile import Profile
+    from lite_engine.runtime.support import ModelInfo
+
+    from .quantizing import Quantization
+    from .session import Session
+
+Bundle = dict[str, Any]
+
+
+def install(shell: Any) -> None:
+    """Sessions and answers become widgets in this IPython, and our errors one line."""
+    formatter = shell.display_formatter.mimebundle_formatter
+    for home, name in _SHOWN:
+        formatter.for_type_by_name(home, name, lambda value, **_: bundle(value))
+    shell.set_custom_exc((LiteError,), _one_line)
+
+
+def _one_line(shell: Any, kind: type, error: LiteError, trace: Any, tb_offset: Any = None) -> None:
+    """What, where and the fix; a traceback only with LITE_DEBUG=1."""
+    if settings.get("LITE_DEBUG"):
+        shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    else:
+        shell._showtraceback(kind, error, [error_line(error)])
+
+
+def in_notebook() -> bool:
+    """Does a Jupyter kernel run this, and are the widgets installed?"""
+    from importlib.util import find_spec
+
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    shell = get_ipython()
+    return hasattr(shell, "kernel") and find_spec("anywidget") is not None
+
+
+def bundle(value: Any) -> Bundle | None:
+    """MIME type → content of an answer as a widget; None where another display has to do."""
+    make = _VIEWS.get(type(value).__name__)
+    widget = make(value) if make is not None and in_notebook() else None
+    if widget is None:
+        return None
+    made = widget._repr_mimebundle_()
+    data: Bundle = dict(made[0] if isinstance(made, tuple) else made)
+    return {**data, "text/plain": repr(value)}
+
+
+def _profile(value: Profile) -> Any:
+    from lite_widgets import LatencyChart, LayerTable, TimingLine
+
+    data, link = _views().profile_data(value), f"lite-{id(value)}"
+    roof = _views().roof_of(value)
+    return _stack(
+        TimingLine(profile=data), LatencyChart(profile=data, link=link, roof=roof),
+        LayerTable(profile=data, link=link, height=320),
+    )  # fmt: skip
+
+
+def _comparison(value: Comparison) -> Any:
+    from lite_widgets import ErrorStrip, LayerTable
+
+    data, link = _views().comparison_data(value), f"lite-{id(value)}"
+    shared = {"comparison": data, "link": link, "tolerance": value.usual_tolerance}
+    return _stack(ErrorStrip(**shared), LayerTable(**shared, height=320))
+
+
+def _change(value: ProfileChange) -> Any:
+    from lite_widgets import Waterfall
+
+    return _stack(Waterfall(change=value.to_dict()))
+
+
+def _info(value: ModelInfo) -> Any:
+    from lite_widgets import DataTable, FactsCard
+
+    return _stack(
+        FactsCard(**_views().facts_data(value)),
+        DataTable(title="Operators", **_views().support_data(value)),
+    )
+
+
+def _session(value: Session) -> Any:
+    from .workbench import Workbench
+
+    return Workbench(value)
+
+
+def _quantization(value: Quantization) -> Any:
+    from lite_widgets import SensitivityList, TradeOff
+
+    if not value.points:
+        return None
+    return _stack(
+        TradeOff(metric="same result as float", method=value.method, float_=value.float_point,
+                 points=value.points),
+        SensitivityList(layers=value.layers, unit="%"),
+    )  # fmt: skip
+
+
+def _stack(*widgets: Any) -> Any:
+    from lite_widgets import PicturedBox
+
+    box = PicturedBox(list(widgets))
+    box.add_class("lite-step-body")
+    return box
+
+
+def _views() -> Any:
+    from . import views
+
+    return views
+
+
+_SHOWN = (
+    ("lite_engine.profile.record", "Profile"),
+    ("lite_engine.compare.comparison", "Comparison"),
+    ("lite_engine.history.changes", "ProfileChange"),
+    ("lite_engine.runtime.support", "ModelInfo"),
+    ("lite_workbench.session", "Session"),
+    ("lite_workbench.quantizing", "Quantization"),
+)
+_VIEWS: dict[str, Callable[[Any], Any]] = {
+    "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
+    "Session": _session, "Quantization": _quantization,
+}  # fmt: skip
