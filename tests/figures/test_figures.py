@@ -52,6 +52,9 @@ def test_roofline_is_logarithmic_and_below_it_is_time(made: Profile) -> None:
     np.testing.assert_allclose(line.y, np.minimum(100.0, 10.0 * np.array(line.x)))
     assert 10.0 in line.x, "the ridge: 100 GFLOP/s over 10 GB/s"
     assert len(replace(made, roofline=None).figure("roofline").data) == 1
+    cached = replace(made, roofline={**roof, "cache_gbytes_per_s": 50.0}).figure("roofline")
+    assert [line.line.dash for line in cached.data[:2]] == ["solid", "dot"]
+    np.testing.assert_allclose(cached.data[1].y, np.minimum(100.0, 50.0 * np.array(line_x(cached))))
 
 
 def test_types_add_up(made: Profile) -> None:
@@ -90,7 +93,7 @@ def test_errors_of_a_comparison() -> None:
     assert list(accumulated.y) == [x.rel_l2 for x in made.layers]
     assert list(isolated.y) == [x.isolated["rel_l2"] for x in made.layers if x.isolated]
     assert list(tolerance.y) == [x.tolerance for x in made.layers]
-    assert made.figure().layout.title.text == made.verdict
+    assert made.figure().layout.title.text.replace("<br>", " ") == made.verdict
     detail = next(x.detail for x in made.layers if x.name == "wide")
     (bars,) = made.figure("histogram").data
     assert list(bars.y) == detail["histogram"]["counts"]
@@ -134,6 +137,10 @@ def test_one_look_for_light_and_dark(made: Profile) -> None:
     assert look.paper_bgcolor == look.plot_bgcolor == "rgba(0,0,0,0)"
     for page in (0xFF, 0x11):
         assert contrast(look.font.color, page) >= 4.0
+
+
+def line_x(figure: Any) -> list[float]:
+    return list(figure.data[1].x)
 
 
 def contrast(colour: str, grey: int) -> float:

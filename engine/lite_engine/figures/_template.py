@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,7 +36,9 @@ def template() -> Any:
             "colorway": list(COLOURS), "font": {"color": _INK, "size": 12},
             "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
             "xaxis": axis, "yaxis": axis, "hovermode": "closest", "dragmode": "select",
-            "margin": {"l": 60, "r": 20, "t": 50, "b": 50},
+            "margin": {"l": 60, "r": 20, "b": 50},
+            "title": {"x": 0, "xanchor": "left", "xref": "container", "pad": {"l": 12, "t": 12},
+                      "y": 1, "yanchor": "top", "font": {"size": 14}},
             "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
         }
     )  # fmt: skip
@@ -43,8 +46,11 @@ def template() -> Any:
 
 def new_figure(traces: list[Any], title: str, x: str, y: str, **layout: Any) -> Any:
     """A Figure in the common look; `x` and `y` are the axes' titles, with their units."""
-    figure = plotly().Figure(traces)
-    figure.update_layout(template=template(), title=title, xaxis_title=x, yaxis_title=y, **layout)
+    figure, lines = plotly().Figure(traces), textwrap.wrap(title, 90)
+    figure.update_layout(
+        template=template(), title_text="<br>".join(lines), xaxis_title=x, yaxis_title=y,
+        margin_t=60 + 18 * len(lines), **layout,
+    )  # fmt: skip
     return figure
 
 

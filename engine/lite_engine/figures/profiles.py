@@ -53,15 +53,19 @@ def _roofline(profile: Data) -> Any:
     )  # fmt: skip
     roof, lines = profile["roofline"], []
     if roof and rows:
-        ridge = roof["gflops"] / roof["gbytes_per_s"]
-        ends = [min(*intensity, ridge) / 2, ridge, max(*intensity, ridge) * 2]
-        lines = [
-            go.Scatter(
-                x=ends, y=[min(roof["gflops"], x * roof["gbytes_per_s"]) for x in ends],
-                mode="lines", name=f"roofline, {roof.get('what', 'measured')}",
-                line_color=COLOURS[-1], hoverinfo="skip",
-            )
-        ]  # fmt: skip
+        rates = [("memory", roof["gbytes_per_s"], "solid"),
+                 ("cache", roof.get("cache_gbytes_per_s"), "dot")]  # fmt: skip
+        for what, rate, dash in rates:
+            if rate:
+                ridge = roof["gflops"] / rate
+                ends = [min(*intensity, ridge) / 2, ridge, max(*intensity, ridge) * 2]
+                lines.append(
+                    go.Scatter(
+                        x=ends, y=[min(roof["gflops"], x * rate) for x in ends], mode="lines",
+                        name=f"{what}, {rate:.3g} GB/s", hoverinfo="skip",
+                        line={"color": COLOURS[-1], "dash": dash},
+                    )
+                )  # fmt: skip
     return new_figure(
         [*lines, dots], _title(profile), "flop per byte", "GFLOP/s", xaxis_type="log",
         yaxis_type="log",
