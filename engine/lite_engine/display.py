@@ -6,6 +6,8 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
+from lite_messages import tr
+
 #: Rows of a table in a notebook; a DataFrame has all of them.
 MOST_ROWS = 20
 
@@ -38,7 +40,8 @@ def answer_html(
         body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:MOST_ROWS])
         out.append(f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>")
     if len(rows) > MOST_ROWS:
-        out.append(f"<p>and {len(rows) - MOST_ROWS} more</p>")
+        more = html.escape(tr("and {count} more", count=len(rows) - MOST_ROWS))
+        out.append(f"<p>{more}</p>")
     return "".join(out)
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from lite_engine.display import answer_html
 from lite_engine.errors import LiteError
+from lite_messages import trn
 
 from ._old_names import OldNames
 from .answers import Answer, Run, answer_of
@@ -25,7 +26,6 @@ from .names import INT8, MIXED, with_ending
 from .state import comparisons, lite_file, overrides, versions
 from .state.boards import Boards
 from .state.predictors import predictor
-from .words import plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,11 +71,10 @@ class Session(OldNames):
         self.code = ["import lite_workbench as lw", f"session = lw.open({str(path)!r}{given})"]
 
     def _repr_html_(self) -> str:
-        made = [*self.versions.values()]
-        return answer_html(
-            f"{self.info.headline}; {plural(len(made), 'version')}: {', '.join(self.versions)}",
-            *self.info.table(),
-        )
+        made = ", ".join(self.versions)
+        versions = trn("{n} version: {names}", "{n} versions: {names}", len(self.versions),
+                       names=made)  # fmt: skip
+        return answer_html(f"{self.info.headline}; {versions}", *self.info.table())
 
     def __repr__(self) -> str:
         return f"<Session {self.path.name}: {', '.join(self.versions) or 'not converted'}>"

@@ -81,10 +81,12 @@ class ProfileChange(Displayed):
     def headline(self) -> str:
         said = f"{self.baseline} → {self.candidate}"
         if self.instructions is None and not self.times_meaningful:
-            return f"{said}: times are not meaningful"
+            return f"{said}: " + tr("times are not meaningful")
         before, after = f"{self.before_ns / 1e6:.3g} ms", f"{self.after_ns / 1e6:.3g} ms"
         if self.instructions is not None:
-            before, after = (f"{count:,} instructions" for count in self.instructions)
+            before, after = (
+                tr("{count:,} instructions", count=count) for count in self.instructions
+            )
         return f"{said}: {before} → {after} ({self.growth_percent:+.1f} %)"
 
     def table(self) -> tuple[list[str], list[list[Any]]]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from lite_messages import tr, trn
+
 from .._deprecated import deprecated_name
 from ..documents import Part, renamed
 from ..runtime.answer import Answer
@@ -123,17 +125,24 @@ class Profile(Answer):
 
     @property
     def headline(self) -> str:
-        where = f"{self.model} on {self.backend} ({self.precision})"
+        where = tr(
+            "{model} on {backend} ({precision})",
+            model=self.model, backend=self.backend, precision=self.precision,
+        )  # fmt: skip
         if self.times_meaningful:
             total = f"{self.total_ms['median']:.3g} ms"
         elif self.instructions:
-            total = f"{self.instructions['run']:,} instructions"
+            total = tr("{count:,} instructions", count=self.instructions["run"])
         else:
-            total = "times are not meaningful"
-        slowest = "".join(
-            f"; the slowest is {x.name} with {100 * x.share:.0f} %" for x in self.slowest(1)
-        )
-        return f"{where}: {total} in {len(self.layers)} layers{slowest}"
+            total = tr("times are not meaningful")
+        said = trn(
+            "{where}: {total} in {n} layer", "{where}: {total} in {n} layers", len(self.layers),
+            where=where, total=total,
+        )  # fmt: skip
+        for slowest in self.slowest(1):
+            share = f"{100 * slowest.share:.0f}"
+            said += tr("; the slowest is {layer} with {share} %", layer=slowest.name, share=share)
+        return said
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """The slowest layers first."""

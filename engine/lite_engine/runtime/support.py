@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..display import Displayed
 from ..errors import LiteError, UsageError
@@ -90,9 +90,15 @@ class ModelInfo(Displayed):
     @property
     def headline(self) -> str:
         lacking = {s.op for s in self.support if not s.supported}
-        runs = f"{len(lacking)} operators run on another backend" if lacking else "all supported"
+        runs = tr("all supported")
+        if lacking:
+            runs = trn("{n} operator on another backend", "{n} operators on another backend",
+                       len(lacking))  # fmt: skip
         inputs = ", ".join(f"{p['name']} {p['text']}" for p in self.inputs)
-        return f"{self.name} ({self.format}): {len(self.layers)} layers, input {inputs}; {runs}"
+        layers = trn("{n} layer", "{n} layers", len(self.layers))
+        return f"{self.name} ({self.format}): {layers}, " + tr(
+            "input {inputs}; {runs}", inputs=inputs, runs=runs
+        )
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         targets = list(dict.fromkeys(s.target for s in self.support))
