@@ -15,7 +15,10 @@ from lite_engine.ir import DType
 from tests.opencl import tiny
 from tests.opencl.tiny import check
 
-pytestmark = pytest.mark.opencl
+pytestmark = [
+    pytest.mark.opencl,
+    pytest.mark.filterwarnings("error::lite_engine.errors.LiteWarning"),  # no other way instead
+]
 
 #: Cheap to run; sizes below, at and above it stand for those around every tile.
 SMALL = Tile(16, 16, 4, 4, 4)

@@ -7,16 +7,17 @@ import numpy as np
 from ...ir import DType, TypeInfo
 from ...ops.conv import conv_window
 from ...ops.conv_transpose import transposed_window
-from ...plan import Plan, Step
+from ...plan import Plan, PlanTensor, Step
 from . import integer_gpu_convolutions as gpu
-from .constants import Constant
 from .cpu_convolutions import block_of
 from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_of
 from .launch import Launch, Scratch
+from .movement import strided_copy
 from .options import join, vector
 from .problem import POINTWISE
 from .profile import DeviceProfile
 from .registry import Target, builds
+from .strides import strides_of
 
 #: Neighbouring pixels that a depthwise work-item makes.
 _DEPTHWISE_PIXELS = 4
@@ -174,23 +175,64 @@ def deconv(step: Step, plan: Plan, target: Target) -> list[Launch]:
     xd, yd = [x.dims[0], *one, *x.dims[1:]], [y.dims[0], *one, *y.dims[1:]]
     logical = (x.dims[0], x.dims[-1], *x.dims[1:-1])
     found = transposed_window(logical, list(w.shape[2:]), step.attrs)
-    begin = [*[0] * len(one), *found["pads"][: len(w.shape) - 2]]
+    begin = [*[0] * len(one), *found["pads"][: w.ndim - 2]]
     window = [*one, *w.shape[2:], *one, *found["strides"], *begin, *one, *found["dilations"]]
-    cin, per = w.shape[0] // group, w.shape[1]
-    count = group * per
+    count = group * w.shape[1]
     zeros = zeros_of(step.attrs["w_zero_point"], count)
-    grouped_weight = w.reshape(group, cin, per, -1)
-    if (zeros == zeros[0]).all():
-        packed = Constant.of(w).widened(int(zeros[0])).reshape(*grouped_weight.shape)
-    else:
-        shifted = grouped_weight - zeros.reshape(group, 1, per, 1)
-        packed = Constant.of(shifted.astype(np.int16))
-    weights = packed.transpose(3, 1, 0, 2).reshape(-1, count)
     of_x = Quantization.of(x, step.attrs["x_scale"], step.attrs["x_zero_point"])
     ending = Ending.of(step, plan, count, 8)
+    if group == 1:
+        filters = w.reshape(*w.shape[:2], *window[:2])
+        problem = (x, y, of_x, filters, zeros, ending)
+        return _between_strides(problem, xd, yd, window, target)
+    packed = widened(w.reshape(group, -1, w.shape[1], window[0] * window[1]), zeros, group)
+    weights = packed.transpose(3, 1, 0, 2).reshape(-1, count)
     m = yd[0] * yd[1] * yd[2]
     args = [
         x, weights, ending.biases(count), ending.scales(count), y, m, *xd[1:], *yd[1:], *window,
         group, of_x.flip, of_x.zero, *ending.arguments,
     ]  # fmt: skip
     return [Launch("i8_direct", "transposed", args, (count, m))]
+
+
+def _between_strides(
+    given: tuple[PlanTensor, PlanTensor, Quantization, np.ndarray, np.ndarray, Ending],
+    xd: list[int],
+    yd: list[int],
+    window: list[int],
+    target: Target,
+) -> list[Launch]:
+    """As the convolution that it is between remainders of the stride (deconvolutions.py): they are
+    output channels, of which each pixel then takes its own. Taps that are not there hold the zero
+    point of their channel."""
+    x, y, of_x, w, zeros, ending = given
+    kh, kw, sh, sw, top, left, dh, dw = window
+    (n, height, width, channels), (_, out_h, out_w, outputs) = xd, yd
+    th, tw = -(-kh * dh // sh), -(-kw * dw // sw)  # taps of a remainder
+    tall, wide = -(-(out_h + top) // sh), -(-(out_w + left) // sw)
+    taps = np.empty((channels, outputs, th * sh, tw * sw), w.dtype)
+    taps[:] = zeros.reshape(1, -1, 1, 1).astype(w.dtype)
+    taps[:, :, : kh * dh : dh, : kw * dw : dw] = w
+    split = taps.reshape(channels, outputs, th, sh, tw, sw)[:, :, ::-1, :, ::-1]
+    filters = split.transpose(3, 5, 1, 0, 2, 4).reshape(sh * sw * outputs, channels, th * tw)
+    made = Scratch(n * tall * wide * sh * sw * outputs, y.dtype)
+    every = Ending(np.tile(ending.scale, sh * sw), np.tile(ending.bias, sh * sw), ending.arguments)
+    problem = IntegerConvolution(
+        x, made, of_x, [n * tall * wide, height, width, channels, tall, wide, len(filters)],
+        [th, tw, 1, 1, th - 1, tw - 1, 1, 1], filters, np.tile(zeros, sh * sw), every,
+    )  # fmt: skip
+    # (n·q, rh, q, rw, o) of the whole, and in what was made
+    shape, pixel = (n * tall, sh, wide, sw, outputs), sh * sw * outputs
+    steps = [wide * pixel, sw * outputs, pixel, outputs, 1]
+    fits = (top, left, tall * sh, wide * sw) == (0, 0, out_h, out_w)
+    whole = y if fits else Scratch(n * tall * sh * wide * sw * outputs, y.dtype)
+    profile = target.profile
+    launches = [
+        *_tiled(problem, target),
+        strided_copy(profile, made, whole, shape, steps, strides_of(shape)),
+    ]
+    if not fits:
+        cut, row = (n, out_h, out_w * outputs), wide * sw * outputs
+        steps, first = [tall * sh * row, row, 1], top * row + left * outputs
+        launches.append(strided_copy(profile, whole, y, cut, steps, strides_of(cut), first))
+    return launches

@@ -16,7 +16,7 @@ from .constants import Constant
 from .integers import Quantization, flip_of, number
 from .launch import Launch
 from .movement import taps
-from .options import CPU_RUN, join, storage_option, vector
+from .options import CPU_RUN, join, storage_option, vector, vectors
 from .profile import DeviceProfile
 from .reductions import blocks
 from .registry import Target, builds
@@ -55,17 +55,19 @@ def quantize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     if scale.size > 1:
         inner = math.prod(x.dims[int(step.attrs["axis"]) % len(x.dims) + 1 :])
     constants = [Constant.of(scale), Constant.of(zero)]
+    v = vector(target.profile, DType.F32, math.gcd(x.size, inner if scale.size > 1 else x.size))
+    wide, grid = vectors(target.profile, v, aligned=False), (y.size // v,)
     if step.op == "DequantizeLinear":
-        options = join(f"#define TI {_C_TYPES[x.dtype]}", "#define TO float")
+        options = join(f"#define TI {_C_TYPES[x.dtype]}", "#define TO float", wide)
         args = [x, *constants, y, y.size, scale.size, inner]
-        return [Launch("i8_quantize", "dequantize", args, (y.size,), options)]
+        return [Launch("i8_quantize", "dequantize", args, grid, options)]
     with np.errstate(divide="ignore", over="ignore"):
         constants.insert(1, Constant.of((np.float32(1) / scale).astype(np.float32)))
     limits = np.iinfo(y.dtype.np)
     kinds = join(f"#define TI {_C_TYPES[y.dtype]}", f"#define TO {_C_TYPES[y.dtype]}")
-    options = join(storage_option(x.dtype), kinds)
+    options = join(storage_option(x.dtype), kinds, wide)
     args = [x, *constants, y, y.size, scale.size, inner, float(limits.min), float(limits.max)]
-    return [Launch("i8_quantize", "quantize", args, (y.size,), options)]
+    return [Launch("i8_quantize", "quantize", args, grid, options)]
 
 
 def mapped(

@@ -19,9 +19,10 @@ TILES = (
     Tile(64, 64, 8, 8, 8), Tile(128, 64, 8, 4, 8), Tile(128, 32, 8, 4, 8), Tile(64, 64, 4, 4, 8),
     Tile(64, 32, 4, 4, 8), Tile(32, 64, 4, 4, 8),
 )  # fmt: skip
-#: Most rows and columns of a window on matrix units: each has a bit in half a word, and so have up
-#: to 8 rows beyond, into which the last step may reach.
+#: Most rows and columns of a window on matrix units: each has a bit in half a word, and so has each
+#: row beyond, into which the last steps reach.
 _MATRIX_WINDOW = 8
+_MOST_ROWS = 16
 #: Bytes of a step of theirs, and words.
 _STEP = 64
 
@@ -42,7 +43,11 @@ def ways(problem: IntegerConvolution, profile: DeviceProfile) -> tuple[Variant, 
 def _matrix(problem: IntegerConvolution, profile: DeviceProfile) -> bool:
     x_step, x_at, y_step, y_at = problem.places
     even = problem.sizes[3] % 8 == x_step % 8 == x_at % 8 == y_step % 2 == y_at % 2 == 0
-    return profile.matrix_units and even and max(problem.window[:2]) <= _MATRIX_WINDOW
+    if not (profile.matrix_units and even and max(problem.window[:2]) <= _MATRIX_WINDOW):
+        return False
+    deep = -(-problem.weight[0].size // _STEP) * _STEP
+    rows = (deep + _STEP) // (problem.sizes[3] * problem.window[1])
+    return problem.pointwise or rows < _MOST_ROWS
 
 
 def convolved(

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
-from .launch import place
+from .launch import Scratch, place
 from .problem import POINTWISE
 
 
@@ -115,7 +115,7 @@ class IntegerConvolution:
     product of M rows is a convolution of M pixels, H = M and W = 1."""
 
     x: PlanTensor
-    y: PlanTensor
+    y: PlanTensor | Scratch
     of_x: Quantization
     sizes: list[int]  # M, H, W, C, OH, OW, O; M = N·OH·OW
     window: list[int]  # KH, KW, SH, SW, PT, PL, DH, DW
@@ -145,7 +145,7 @@ class IntegerConvolution:
         return list(self.ending.arguments)
 
     @property
-    def residual(self) -> PlanTensor:
+    def residual(self) -> PlanTensor | Scratch:
         """What kernels get in its place without one is not read."""
         return self.ending.residual or self.y
 
@@ -159,9 +159,10 @@ def zeros_of(zero: Any, count: int) -> np.ndarray:
     return np.broadcast_to(np.asarray(zero, np.int64).reshape(-1), count)
 
 
-def widened(weight: np.ndarray, zeros: np.ndarray, axis: int = 0) -> Constant:
-    """Bytes less their zero points along an axis, as int16."""
+def widened(weight: np.ndarray, zeros: np.ndarray, group: int = 1) -> Constant:
+    """Bytes (O, …), or (group, C, O/group, …), less the zero points (O,), as int16."""
     if (zeros == zeros[0]).all():
         return Constant.of(weight).widened(int(zeros[0]))
-    shape = [-1 if i == axis else 1 for i in range(weight.ndim)]
-    return Constant.of((weight - zeros.reshape(shape)).astype(np.int16))
+    shape = (group, 1, -1) if group > 1 else (-1, 1)
+    own = zeros.reshape(*shape, *[1] * (weight.ndim - len(shape)))
+    return Constant.of((weight - own).astype(np.int16))

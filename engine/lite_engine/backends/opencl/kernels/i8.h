@@ -16,7 +16,7 @@
 #define UV PASTE(uchar, V)
 #define TO_INT(v) PASTE(convert_int, V)(v)
 #define TO_FLOAT(v) PASTE(convert_float, V)(v)
-#define TO_BYTE(v) PASTE(convert_uchar, V)(v)
+#define TO_BYTE(v) PASTE(convert_uchar, V)(PASTE(convert_int, V)(v))
 #ifdef ALIGNED
 #define LDB(p, i) (*(global const UV *)((p) + (i)))
 #define STB(p, i, v) *(global UV *)((p) + (i)) = (v)

@@ -7,6 +7,8 @@
 // A step is 64 deep: 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes (-DSIXTEENS) from
 // global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that depends on the
 // row, so that eight rows of one quarter, which ldmatrix reads at once, are in different banks.
+//@ options SIXTEENS POINTWISE SPLIT W_ZERO X_SIGNED
+//@ options BM=32,64,128 BN=32,64,128 TM=8,16 TN=4 BK=16
 #ifdef SIXTEENS
 #define U uint4
 #define UNIT 16
@@ -68,6 +70,32 @@ inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
                  : "r"(a[i][0]), "r"(a[i][1]), "r"(a[i][2]), "r"(a[i][3]), "r"(b[j][0]), "r"(b[j][1]));
 #endif
 
+//@ kernel mma
+//@ let unit = 8 + 8 * SIXTEENS
+//@ let units = 64 / unit
+//@ let items = BM * BN / (TM * 4)
+//@ let taps = (K + 64) / (C * KW)
+//@ group items, 1, 1
+//@ items up(O, BN) * items, up(M, BM), g2
+//@ local (4 - (BM + BN > 192)) * (BM + BN) * 64
+//@ need BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
+//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0
+//@ need C % unit + XP % unit + x_at % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % 64 == 0, KP % unit == 0
+//@ need part % 64 == 0, part * g2 >= K, part * (g2 - 1) < K
+//@ need g2 == 1 when SPLIT == 0
+//@ need max(KH, KW) <= 15
+//@ need taps < 16 when POINTWISE == 0
+//@ need (taps * DH * W + KW * DW) * XP + C <= INT_MAX, O + BN <= INT_MAX, M + BM <= INT_MAX, K + 64 <= INT_MAX
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
+//@ reads x[x_at, M, XP, C] when POINTWISE
+//@ reads x[x_at, up(M, OH * OW) * H * W, XP, C] when POINTWISE == 0
+//@ reads w[(up(O, BN) * BN - 1) * KP + K], fill[unit]
+//@ reads bias[O], scale[O] when SPLIT == 0
+//@ reads w_zero[O], totals[M] when W_ZERO
+//@ reads residual[M * O] when adding * (SPLIT == 0)
+//@ writes partial[g2 * M * O] when SPLIT
+//@ writes y[y_at, M, YP, O] when SPLIT == 0
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void mma(global const uchar *x, global const uchar *w, global const uchar *fill, global const int *bias,
          global const float *scale, global const int *w_zero, global const int *totals, global const uchar *residual,
@@ -176,6 +204,12 @@ void mma(global const uchar *x, global const uchar *w, global const uchar *fill,
 }
 
 // The sums of x under each window.
+//@ kernel window_sums
+//@ need min(M, OH, OW) > 0, min(H, W, C, KH, KW, SH, SW, DH, DW) >= 0
+//@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ items M
+//@ reads x[x_at, up(M, OH * OW) * H * W, XP, C], fill[1]
+//@ writes totals[M]
 kernel void window_sums(global const uchar *x, global const uchar *fill, global int *totals, int M, int H, int W,
                         int C, int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW, int XP,
                         int x_at) {

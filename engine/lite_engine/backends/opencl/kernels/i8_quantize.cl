@@ -1,31 +1,46 @@
 // Between real numbers and integers: real = (q - zero)·scale, q = clamp(rint(real / scale) + zero), from `low`
-// to `high`. Element i has parameters i / inner % entries.
-//@ options HALF TI:type TO:type
+// to `high`. V numbers an item have the same parameters: element i has number i / inner % entries.
+//@ options HALF TI:type TO:type V=1,4,8,16
+#if V == 1
+#define OF(type, v) PASTE(convert_, type)(v)
+#define LOAD(p, i) (p)[i]
+#define STORE(p, i, v) (p)[i] = (v)
+#else
+#define OF(type, v) PASTE(convert_, PASTE(type, V))(v)
+#define LOAD(p, i) PASTE(vload, V)(0, (p) + (i))
+#define STORE(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
+#endif
+
 //@ kernel quantize
 //@ need min(entries, inner) > 0
-//@ items total
+//@ need total % V == 0
+//@ items total / V
 //@ reads x[total], scale[entries], inverse[entries], zero[entries]
 //@ writes y[total]
 kernel void quantize(global const T *x, global const float *scale, global const float *inverse,
                      global const int *zero, global TO *y, int total, int entries, int inner, float low,
                      float high) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= total) return;
-  const int at = i / inner % entries;
-  const float s = scale[at], most = s * 1048576.0f, v = clamp(LD(x, i), -most, most);
-  const float q = rint(QUOTIENT(v, s, inverse[at])) + (float)zero[at];
-  y[i] = PASTE(convert_, TO)(clamp(q, low, high));
+  const int at = entries == 1 ? 0 : i / inner % entries;
+  const float s = scale[at], most = s * 1048576.0f;
+  const FV v = LDV(x, i), near = AT_MOST(AT_LEAST(v, -most), most);
+  const FV q = rint(QUOTIENT(near, s, inverse[at])) + (float)zero[at];
+  const FV inside = AT_MOST(AT_LEAST(q, low), high);
+  STORE(y, i, OF(TO, OF(int, inside)));
 }
 
 //@ kernel dequantize
 //@ need min(entries, inner) > 0
-//@ items total
+//@ need total % V == 0
+//@ items total / V
 //@ reads x[total], scale[entries], zero[entries]
 //@ writes y[total]
 kernel void dequantize(global const TI *x, global const float *scale, global const int *zero,
                        global float *y, int total, int entries, int inner) {
-  const int i = get_global_id(0);
+  const int i = get_global_id(0) * V;
   if (i >= total) return;
-  const int at = i / inner % entries;
-  y[i] = (float)((int)x[i] - zero[at]) * scale[at];
+  const int at = entries == 1 ? 0 : i / inner % entries;
+  const IV q = OF(int, LOAD(x, i)) - zero[at];
+  STORE(y, i, TO_FLOAT(q) * scale[at]);
 }

@@ -5,6 +5,8 @@
 // writes its own plane of `partial`, and `sum` adds them up. -DW_ZERO: weights have zero points.
 //
 // Pixels of x and y lie XP and YP elements apart, the first x_at and y_at from the start; the residual is dense.
+//@ options QUADS SPLIT W_ZERO DOT_KHR DOT_ARM DOT_ARM_ADD DOT_QCOM DOT_PTX
+//@ options BM=4..256 BN=4..256 TM=4,8 TN=4,8 BK=1..64
 #define ONES 0x01010101u
 #define WX (BN / TN)
 #define WY (BM / TM)
@@ -16,6 +18,28 @@
 #define ROW(i) ((i) / 4 * (WY * 4) + ty * 4 + (i) % 4)
 #define COLUMN(j) ((j) / 4 * (WX * 4) + tx * 4 + (j) % 4)
 
+//@ kernel tile
+//@ let items = BN / TN * (BM / TM)
+//@ let taps = (K + BK) * 4 / (C * KW)
+//@ group items, 1, 1
+//@ items up(O, BN) * items, up(M, BM), g2
+//@ local BK * (BM + BN + 4) * 4
+//@ need BM % TM + BN % TN == 0, BM * BK % items == 0, BN * BK % items == 0, items % BK == 0
+//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, K % BK == 0
+//@ need C % 4 + XP % 4 + x_at % 4 == 0 when QUADS
+//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K
+//@ need g2 == 1 when SPLIT == 0
+//@ need (taps * DH * W + KW * DW) * XP + C <= INT_MAX, O + BN <= INT_MAX, M + BM <= INT_MAX
+//@ need (K + BK) * 4 <= INT_MAX
+//@ need OH * SH + (taps + 1) * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
+//@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
+//@ reads x[x_at, up(M, OH * OW) * H * W, XP, C]
+//@ reads w[(K - 1) * OP + up(O, BN) * BN]
+//@ reads bias[O], scale[O] when SPLIT == 0
+//@ reads w_zero[O] when W_ZERO
+//@ reads residual[M * O] when adding * (SPLIT == 0)
+//@ writes partial[g2 * M * O] when SPLIT
+//@ writes y[y_at, M, YP, O] when SPLIT == 0
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void tile(global const uchar *x, global const uint *w, global const int *bias, global const float *scale,
           global const int *w_zero, global const uchar *residual, global uchar *y, global int *partial, int M, int H,
@@ -117,6 +141,12 @@ void tile(global const uchar *x, global const uint *w, global const int *bias, g
 }
 
 // The parts of K added up.
+//@ kernel sum
+//@ need total > 0, O > 0, total % O == 0, parts >= 0
+//@ items total
+//@ reads partial[parts * total], bias[O], scale[O]
+//@ reads residual[total] when adding
+//@ writes y[y_at, total / O, YP, O]
 kernel void sum(global const int *partial, global const int *bias, global const float *scale,
                 global const uchar *residual, global uchar *y, int total, int O, int parts, int YP, int y_at,
                 REQUANTIZE) {
