@@ -316,10 +316,16 @@ class Session(OldNames):
         task: str | None = None,
         images: str | Path | None = None,
         labels: Sequence[str] | None = None,
+        workers: int | None = None,
+        scheduler: str | None = None,
+        client: Any = None,
     ) -> Evaluation:
         """Task metrics with intervals on labelled data: a path (docs/evaluate.md shows the
         layouts), a `Dataset`, or (images, labels). `sides` are named as in `compare`; the first is
-        the one that others are compared with. Raises UsageError."""
+        the one that others are compared with. With `workers` processes here, the Dask `scheduler`
+        at an address or a `client` the samples run in shards, with the same result. Raises
+        UsageError."""
+        from .cluster import Cluster
         from .evaluate import Side, evaluate, read_dataset
 
         dataset = read_dataset(data, task=task, images=images)
@@ -329,7 +335,10 @@ class Session(OldNames):
                 Side(name, self.predictor(backend, version), version or self.version)
                 for name, backend, version in named
             ]
-            made = evaluate(used, dataset, labels=labels, limit=limit, progress=self.progress)
+            made = evaluate(
+                used, dataset, labels=labels, limit=limit, progress=self.progress,
+                cluster=Cluster(workers, scheduler, client),
+            )  # fmt: skip
             self.evaluations.append(made)
         source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
         most = f", limit={limit}" if limit else ""

@@ -23,6 +23,7 @@ from ._table import clip, table
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
+    from ..cluster import Cluster
     from ..evaluate import Dataset, Evaluation, Side
 
 #: What --versions takes besides files: how one file may run.
@@ -70,6 +71,22 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
     )
 
 
+def add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--workers", type=at_least(1), metavar="N",
+        help="run in N processes with one thread each, on a local Dask cluster",
+    )  # fmt: skip
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on this Dask cluster, like tls://host:8786"
+    )
+
+
+def cluster_of(args: argparse.Namespace) -> Cluster:
+    from ..cluster import Cluster
+
+    return Cluster(args.workers, args.scheduler)
+
+
 def dataset_of(args: argparse.Namespace) -> Dataset:
     """The data set that the options name. Raises UsageError."""
     from ..evaluate import read_dataset
@@ -102,6 +119,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--threads", type=at_least(1), metavar="N", help=tr("number of CPU threads")
     )
     add_device(parser)
+    add_cluster(parser)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
@@ -129,7 +147,10 @@ def _call(args: argparse.Namespace) -> Evaluation:
     labels = read_labels(args.labels) if args.labels else None
     data = dataset_of(args)
     adapter = Adapter.parse(args.adapter) if args.adapter else None
-    made = evaluate(sides_of(args), data, labels=labels, limit=args.limit, adapter=adapter)
+    made = evaluate(
+        sides_of(args), data, labels=labels, limit=args.limit, adapter=adapter,
+        cluster=cluster_of(args),
+    )  # fmt: skip
     if args.predictions:
         write_file(args.predictions, strict_json.dumps(made.predictions, ensure_ascii=False) + "\n")
     return made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,10 @@ from lite_messages import tr
 
 from ..adapter import Adapter
 from ..answers import answer_of
+from ..cluster import Cluster, Progress
 from ..inputs import GUESSED, is_guessed, is_picture, read_source
 from .evaluation import Evaluation
+from .shards import run_on_cluster
 from .side import Side
 from .summary import summarize
 from .tasks import task_class
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from .dataset import Dataset, Sample
     from .tasks._base import Outcome, Task
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,11 @@ def evaluate(
     limit: int | None = None,
     adapter: Adapter | None = None,
     progress: Progress = lambda done, total: None,
+    cluster: Cluster | None = None,
 ) -> Evaluation:
     """The metrics of each side on the same samples, with intervals; the first side is the one that
-    the others are compared with. `labels` and `adapter` replace the model's own.
+    the others are compared with. `labels` and `adapter` replace the model's own. On a `cluster` the
+    samples run in shards, with the same result.
 
     Samples that cannot be read are left out and listed. Raises UsageError when the data set does
     not fit the model or no sample can be read, LiteError when a side cannot run.
@@ -105,7 +107,10 @@ def evaluate(
     check_packages()
     chosen = dataset.first(limit)
     judge = judge_for(sides[0].model, chosen, labels, adapter)
-    found = run_samples(judge, sides, chosen, progress)
+    if cluster is not None and cluster.used:
+        found = run_on_cluster(cluster, judge, sides, chosen, progress)
+    else:
+        found = run_samples(judge, sides, chosen, progress)
     return collect(judge, sides, chosen, found)
 
 

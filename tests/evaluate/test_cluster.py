@@ -1,0 +1,89 @@
+"""A local Dask cluster gives what one process gives, also when a worker dies in the middle."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import lite_workbench as lw
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import LiteError, UsageError
+from lite_workbench.adapter import Adapter
+from lite_workbench.cli import main
+from lite_workbench.cluster import Cluster, cut
+from lite_workbench.evaluate import Side, evaluate, read_dataset
+
+from tests.evaluate import made
+
+pytestmark = [pytest.mark.cpu]
+distributed = pytest.importorskip("distributed", reason="pip install 'lite-workbench[cluster]'")
+
+
+@pytest.fixture(scope="module")
+def client():
+    with Cluster(workers=2).open() as made_client:
+        yield made_client
+
+
+@pytest.mark.slow
+def test_the_result_is_that_of_one_process_bit_for_bit(client, digit_folders):
+    session = lw.open(lw.shipped("digits.onnx"))
+    session.convert(targets=["x86"])
+    alone = session.evaluate(digit_folders / "list.txt", ["x86", "reference"], limit=40)
+    shared = session.evaluate(
+        digit_folders / "list.txt", ["x86", "reference"], limit=40, client=client
+    )
+    assert shared.to_json() == alone.to_json()
+    assert len(client.scheduler_info()["workers"]) == 2
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_its_shard_only(client, tmp_path):
+    labels = made.detection_set(tmp_path / "boxes", 24)
+    model = optimize(made.colors_network(), targets=["x86"])
+    sides = [Side("x86", Predictor(model, "x86"))]
+    marker = tmp_path / "died"
+
+    def read(outputs, picture):
+        if not marker.exists():
+            marker.write_text(str(os.getpid()))
+            os._exit(1)
+        return made.boxes_of_colors(outputs, picture)
+
+    told = []
+    shared = evaluate(
+        sides, read_dataset(labels), adapter=Adapter(function=read),
+        cluster=Cluster(client=client), progress=lambda done, total: told.append((done, total)),
+    )  # fmt: skip
+    alone = evaluate(sides, read_dataset(labels), adapter=Adapter(function=made.boxes_of_colors))
+    assert marker.read_text() != str(os.getpid())
+    assert shared.to_json() == alone.to_json() and told[-1] == (24, 24)
+
+
+@pytest.mark.slow
+def test_the_command_starts_a_cluster_of_its_own(digit_folders, capsys):
+    bad = digit_folders / "damaged.txt"
+    bad.write_text("nothing.png 1\n" + (digit_folders / "list.txt").read_text())
+    words = ["evaluate", str(lw.shipped("digits.onnx")), "--data", str(bad), "--limit", "30"]
+    assert main(words) == 0
+    alone = capsys.readouterr().out
+    assert main([*words, "--workers", "2"]) == 0
+    assert capsys.readouterr().out == alone and "left out: " in alone
+
+
+def test_shards_are_cut_in_order():
+    shards = cut(list(range(10)), 2)
+    assert [x for shard in shards for x in shard] == list(range(10)) and len(shards) == 5
+    assert cut([], 2) == []
+
+
+def test_what_is_wrong_is_said(digit_folders, capsys):
+    words = ["evaluate", str(lw.shipped("digits.onnx")), "--data", str(digit_folders / "list.txt")]
+    assert main([*words, "--workers", "2", "--scheduler", "tls://127.0.0.1:1"]) == 2
+    assert "leave out --scheduler" in capsys.readouterr().err
+    assert main([*words, "--scheduler", "nonsense://x"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(UsageError):
+        Cluster(2, "tcp://x")
+    assert not Cluster().used and issubclass(UsageError, LiteError) and Path(__file__).is_file()
