@@ -67,6 +67,7 @@ LINES = [
     "compare {M} --backends reference,{HERE} --detail pw",
     "compare {M} --backends reference,{HERE} --no-isolated --layers pw",
     "evaluate {M} --data {DATA} --backend {HERE},reference",
+    "sweep {M} --backends {HERE},reference --batch 1,2 --rounds 1",
     "devices",
     "devices test local",
     "export {M} -o {OUT}/exported --target {HERE} --no-report",

@@ -24,9 +24,11 @@ from lite_engine.quantize import (
 from lite_engine.runtime import Predictor
 from lite_messages import tr
 
+from .cluster import Progress
 from .evaluate import Dataset, Evaluation, Side
+from .evaluate.judge import Judge
 from .evaluate.results import readable
-from .evaluate.run import Judge, Progress, collect, judge_for, run_samples
+from .evaluate.run import collect, judge_for, run_samples
 from .inputs import read_source
 from .quantizing import FastRun, model_from
 
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from lite_engine.model_file import Model
 
-    from .evaluate.run import Unreadable
+    from .evaluate.judge import Unreadable
     from .evaluate.tasks._base import Outcome
 
 #: How many layers, worst first, go back to float; then all.

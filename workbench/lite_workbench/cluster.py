@@ -1,8 +1,9 @@
 """Work in shards on `dask.distributed` (extra `cluster`): a local cluster, a scheduler, a Client.
 
 A shard's result depends on nothing but the shard, and results are joined in the order of the
-shards: they are those of one process, bit for bit. A worker that is lost costs its shards, which run again
-on others; a scheduler that is lost costs the shards that were not finished, once it is back.
+shards: they are those of one process, bit for bit. A worker that is lost costs its shards, which
+run again on others; a scheduler that is lost costs the shards that were not finished, once it is
+back.
 """
 
 from __future__ import annotations

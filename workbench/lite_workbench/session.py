@@ -1,8 +1,8 @@
 """Session: one model and everything that was done with it. Observable, with no UI in it.
 
 Changes are told as ``(what, value)``: "versions", "targets", "prepared", "input", "run", "profile",
-"tuned", "comparison", "evaluation", "quantization", "overrides", "selected", "job", "code",
-"exported", "error".
+"tuned", "comparison", "evaluation", "sweep", "quantization", "overrides", "selected", "job",
+"code", "exported", "error".
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .quantizing import Quantization
     from .recipes import RecipeAnswer
     from .state._state import Pair
+    from .sweep import Sweep
 
 
 class Session(OldNames):
@@ -326,25 +327,32 @@ class Session(OldNames):
         at an address or a `client` the samples run in shards, with the same result. Raises
         UsageError."""
         from .cluster import Cluster
-        from .evaluate import Side, evaluate, read_dataset
+        from .state.evaluations import evaluate
 
-        dataset = read_dataset(data, task=task, images=images)
-        with self.busy:
-            named = [(s, *comparisons.backend_and_version(self, s)) for s in sides]
-            used = [
-                Side(name, self.predictor(backend, version), version or self.version)
-                for name, backend, version in named
-            ]
-            made = evaluate(
-                used, dataset, labels=labels, limit=limit, progress=self.progress,
-                cluster=Cluster(workers, scheduler, client),
-            )  # fmt: skip
-            self.evaluations.append(made)
-        source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
-        most = f", limit={limit}" if limit else ""
-        self.remember(f"evaluation = session.evaluate({source}, {list(sides)!r}{most})")
-        self.notify("evaluation", made)
-        return made
+        cluster = Cluster(workers, scheduler, client)
+        return evaluate(self, data, sides, limit, cluster, task=task, images=images, labels=labels)
+
+    def sweep(
+        self,
+        backends: Sequence[str] = ("auto",),
+        precisions: Sequence[str] = ("auto",),
+        threads: Sequence[int] = (1,),
+        batches: Sequence[int] = (1,),
+        streams: Sequence[int] = (1,),
+        *,
+        data: Any = None,
+        max_ms: float | None = None,
+        rounds: int = 7,
+        resume: str | Path | None = None,
+    ) -> Sweep:
+        """Latency, throughput, memory and (with labelled `data`) accuracy of the chosen version for
+        every combination; `front` of the result are those that no other one beats. Raises
+        UsageError."""
+        from .state.evaluations import sweep
+
+        given = {"backends": backends, "precisions": precisions, "threads": threads,
+                 "batches": batches, "streams": streams}  # fmt: skip
+        return sweep(self, given, data, max_ms=max_ms, rounds=rounds, resume=resume)
 
     def values(
         self,

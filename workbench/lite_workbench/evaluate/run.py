@@ -3,67 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
+from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr
 
 from ..adapter import Adapter
-from ..answers import answer_of
 from ..cluster import Cluster, Progress
-from ..inputs import GUESSED, is_guessed, is_picture, read_source
+from ..inputs import GUESSED, is_guessed, is_picture
 from .evaluation import Evaluation
+from .judge import Judge, Unreadable
 from .shards import run_on_cluster
 from .side import Side
 from .summary import summarize
 from .tasks import task_class
-from .tasks._base import UnreadableLabel
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
-    from .dataset import Dataset, Sample
-    from .tasks._base import Outcome, Task
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """A sample that could not be read, and why."""
-
-    name: str
-    error: str
-
-
-@dataclass
-class Judge:
-    """What is done with each sample: plain data, so that a worker elsewhere can have it."""
-
-    task: Task
-    labels: list[str]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    adapter: Adapter | None = None
-
-    def outcomes(self, sides: Sequence[Side], sample: Sample) -> list[Outcome] | Unreadable:
-        """One outcome for each side. Raises LiteError when a side cannot run."""
-        found = []
-        for side in sides:
-            try:
-                feeds, picture = read_source(side.model, sample.source)
-            except (UsageError, ShapeError, CalibrationError) as error:
-                return Unreadable(sample.name, str(error))
-            outputs = side.predictor.run(feeds)
-            answer = answer_of(
-                side.model, feeds, outputs, self.labels, picture=picture, adapter=self.adapter,
-                **self.options,
-            )  # fmt: skip
-            try:
-                found.append(self.task.outcome(sample, answer, picture))
-            except UnreadableLabel as error:
-                return Unreadable(sample.name, str(error))
-        return found
+    from .dataset import Dataset
+    from .tasks._base import Outcome
 
 
 def judge_for(

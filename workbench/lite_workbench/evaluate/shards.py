@@ -18,7 +18,7 @@ from .side import Side
 
 if TYPE_CHECKING:
     from .dataset import Dataset, Sample
-    from .run import Judge, Unreadable
+    from .judge import Judge, Unreadable
     from .tasks._base import Outcome
 
 

@@ -1,0 +1,128 @@
+"""A sweep: every combination, the Pareto front, batches that are checked, and resuming."""
+
+from __future__ import annotations
+
+import json
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.errors import LiteError, ShapeError, UsageError
+from lite_workbench.cli import main
+from lite_workbench.evaluate import read_dataset
+from lite_workbench.sweep import Cell, Choice, Sweep, sweep
+from lite_workbench.sweep.batch import check_rows, with_batch
+from lite_workbench.sweep.cells import choices, mark_front
+
+from tests.small_models import Builder, attention, classifier
+
+pytestmark = pytest.mark.cpu
+
+
+def cell(latency: float, rate: float, memory: int = 1, value: float | None = None) -> Cell:
+    return Cell(Choice("x86", "fp32", 1), "measured", latency_ms=latency, throughput=rate,
+                memory_bytes=memory, value=value)  # fmt: skip
+
+
+def test_the_front_is_what_no_other_cell_beats():
+    cells = [cell(1, 10), cell(2, 30), cell(3, 20), cell(2, 30, 2), cell(4, 5, 1, 0.9)]
+    mark_front(cells)
+    # by brute force over the definition; a cell without a metric has 0
+    assert [c.front for c in cells] == [True, True, False, False, True]
+    made = Sweep("m", cells, max_ms=1.5)
+    assert made.fastest is cells[0] and made.best is cells[0]
+    assert Sweep("m", cells).best.throughput == 30
+    assert Sweep("m", cells, max_ms=0.5).best is None
+
+
+def test_every_combination_once():
+    made = choices(["x86", "opencl"], ["fp32"], [1, 2], [1, 4], [1])
+    assert len(made) == 6 and len(set(made)) == 6  # opencl has no threads of its own
+
+
+@pytest.mark.parametrize("graph", [classifier, attention], ids=lambda g: g.__name__)
+def test_a_fixed_batch_is_changed_and_gives_each_sample_its_own_result(graph):
+    model = optimize(graph(), targets=["x86"])
+    many = with_batch(model, 3)
+    name = model.graph.inputs[0].name
+    shape = model.graph.inputs[0].shape[1:]
+    x = np.random.default_rng(1).standard_normal((3, *shape)).astype(np.float32)
+    one, all_of_them = Predictor(model, "x86"), Predictor(many, "x86")
+    check_rows(one, all_of_them, {name: x})
+    (got,) = all_of_them.run({name: x}).values()
+    want = np.concatenate([next(iter(one.run({name: row[None]}).values())) for row in x])
+    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    assert with_batch(model, 1) is model
+
+
+def test_a_graph_that_mixes_samples_is_refused():
+    b = Builder((1, 4, 8), "mixing")
+    mean = b.add("ReduceMean", b.x, b.ints(0), name="mean", keepdims=1)
+    model = optimize(b.done(b.add("Sub", b.x, mean, name="centered")), targets=["x86"])
+    x = np.random.default_rng(1).standard_normal((2, 4, 8)).astype(np.float32)
+    many = with_batch(model, 2)
+    with pytest.raises(LiteError, match="samples of a batch are mixed"):
+        check_rows(Predictor(model, "x86"), Predictor(many, "x86"), {"x": x})
+    flat = Builder((1, 4, 8), "flat")
+    whole = optimize(flat.done(flat.add("Reshape", flat.x, flat.ints(32))), targets=["x86"])
+    with pytest.raises(ShapeError):
+        with_batch(whole, 2)
+
+
+def test_a_session_sweeps_and_the_code_repeats_it(digits):
+    session = lw.open(lw.shipped("digits.onnx"))
+    session.convert(targets=["x86"])
+    made = session.sweep(["x86"], threads=[1], batches=[1, 2], streams=[1, 2], rounds=2)
+    assert {c.status for c in made.cells} <= {"measured", "stopped"} and len(made.cells) == 4
+    assert all(c.latency_ms > 0 and c.throughput > 0 and c.memory_bytes > 4e5 for c in made.cells)
+    assert made.front and session.sweeps == [made]
+    assert (
+        session.code[-1]
+        == "sweep = session.sweep(backends=['x86'], batches=[1, 2], streams=[1, 2])"
+    )
+    assert "★" in made._repr_html_() and len(made.to_dataframe()) == 4
+    assert len(made.figure().data) == 2
+
+
+def test_accuracy_is_measured_once_for_each_precision(digits, tmp_path):
+    model = optimize(lw.shipped("digits.onnx"), targets=["x86"])
+    data = read_dataset((digits[0][:60], digits[1][:60]))
+    made = sweep(model, backends=["x86"], precisions=["fp32", "bf16"], batches=[1, 2], data=data,
+                 rounds=1)  # fmt: skip
+    exact = [c for c in made.cells if c.choice.precision == "fp32"]
+    assert len({c.value for c in exact}) == 1 and exact[0].metric == "top-1"
+    assert exact[0].low <= exact[0].value <= exact[0].high
+    with pytest.raises(UsageError, match="label 12"):
+        sweep(model, data=read_dataset((digits[0][:1], np.array([12]))))
+
+
+def test_finished_combinations_are_kept(tmp_path, capsys):
+    path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
+    state = tmp_path / "state.json"
+    words = ["sweep", path, "--backends", "x86", "--batch", "1,2", "--rounds", "1",
+             "--resume", str(state), "--json", "-"]  # fmt: skip
+    assert main(words) == 0
+    first = json.loads(capsys.readouterr().out)["cells"]
+    saved = json.loads(state.read_text())
+    saved["cells"][1]["status"] = "waiting"  # as if it was interrupted before the second
+    state.write_text(json.dumps(saved))
+    assert main(words) == 0
+    again = json.loads(capsys.readouterr().out)["cells"]
+    assert again[0] == first[0] and again[1]["status"] == "measured"
+    assert again[1]["latency_ms"] != first[1]["latency_ms"]
+    assert main([*words, "--threads", "2"]) == 2
+    assert "belongs to another model" in capsys.readouterr().err
+    state.write_text("{}")
+    assert main(words) == 2 and "not a saved sweep" in capsys.readouterr().err
+
+
+def test_a_goal_that_nothing_reaches_and_what_cannot_run(tmp_path, capsys):
+    path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
+    words = ["sweep", path, "--backends", "x86", "--rounds", "1"]
+    assert main([*words, "--max-ms", "0"]) == 1
+    assert "no cell runs within 0 ms" in capsys.readouterr().out
+    assert main([*words, "--precisions", "fp32,int8"]) == 0
+    assert "failed: " in capsys.readouterr().out  # nothing in the file is int8
+    for wrong in ("--batch 0", "--backends cuda", "--precisions int4", "--threads x"):
+        assert main([*words, *wrong.split()]) == 2

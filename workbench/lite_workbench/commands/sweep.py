@@ -1,0 +1,100 @@
+"""`lite sweep`: how many threads, which batch, backend and precision?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ._base import (
+    PREPROCESS_HELP,
+    Command,
+    add_model,
+    at_least,
+    load_model,
+    positive,
+    set_preprocess,
+)
+from ._table import table
+from .evaluate import BACKENDS, add_dataset, dataset_of
+
+if TYPE_CHECKING:
+    from ..sweep import Sweep
+
+PRECISIONS = ("auto", "fp32", "fp16", "bf16", "int8")
+
+
+def _numbers(text: str) -> list[int]:
+    read = at_least(1)
+    return list(dict.fromkeys(read(word) for word in text.split(",")))
+
+
+def _names(known: Sequence[str], what: str) -> type[list[str]]:
+    def read(text: str) -> list[str]:
+        words = list(dict.fromkeys(w.strip() for w in text.split(",") if w.strip()))
+        wrong = [w for w in words if w not in known]
+        if wrong or not words:
+            raise argparse.ArgumentTypeError(
+                f"{wrong[0] if wrong else text!r} is not a {what}: choose from {', '.join(known)}"
+            )
+        return words
+
+    return read  # type: ignore[return-value]
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument(
+        "--backends", default=["auto"], type=_names(BACKENDS, "backend"), metavar="B,…",
+        help="backends to measure (default: the best one available)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--precisions", default=["auto"], type=_names(PRECISIONS, "precision"), metavar="P,…",
+        help="fp32, fp16, bf16, int8 (default: as in the file)",
+    )  # fmt: skip
+    for name, what in (("threads", "numbers of CPU threads"), ("batch", "batch sizes"),
+                       ("streams", "numbers of predictors that run at once")):  # fmt: skip
+        parser.add_argument(
+            f"--{name}", default=[1], type=_numbers, metavar="N,…", help=f"{what} (default: 1)"
+        )
+    parser.add_argument(
+        "--rounds", type=at_least(1), default=7, metavar="N",
+        help="bursts of runs of each combination, in turns (default: 7)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-ms", type=positive, metavar="MS",
+        help="latency goal; exit with 1 if no combination reaches it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--resume", metavar="FILE.json", help="keep finished combinations here, and continue"
+    )
+    add_dataset(parser, required=False)
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+
+
+def _call(args: argparse.Namespace) -> Sweep:
+    from ..answers import read_labels
+    from ..sweep import sweep
+
+    model = load_model(args)
+    set_preprocess(model, args)
+    return sweep(
+        model, backends=args.backends, precisions=args.precisions, threads=args.threads,
+        batches=args.batch, streams=args.streams, rounds=args.rounds, max_ms=args.max_ms,
+        data=dataset_of(args).first(args.limit) if args.data else None,
+        labels=read_labels(args.labels) if args.labels else None, resume=args.resume,
+    )  # fmt: skip
+
+
+def _show(result: Sweep, args: argparse.Namespace) -> str:
+    heads, rows = result.table()
+    right = tuple(range(3, len(heads) - 1))
+    head = f"{result.model}: {len(result.cells)} combinations, ★ no other is better"
+    return "\n".join([head, "", table(heads, rows, right=right), "", *result.sentences])
+
+
+def _code(result: Sweep, args: argparse.Namespace) -> int:
+    return int(result.best is None)
+
+
+COMMAND = Command("sweep", _configure, _call, _show, code=_code, data=lambda r: r.to_dict())

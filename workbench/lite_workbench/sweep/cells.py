@@ -1,0 +1,79 @@
+"""The choices of a sweep and what was measured of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One way to run a model. `streams` predictors run at once, each with `threads` threads."""
+
+    backend: str
+    precision: str
+    threads: int
+    batch: int = 1
+    streams: int = 1
+
+    def __str__(self) -> str:
+        parts = [self.backend, self.precision, f"{self.threads} threads", f"batch {self.batch}"]
+        return " · ".join(parts + ([f"{self.streams} streams"] if self.streams > 1 else []))
+
+
+@dataclass
+class Cell:
+    """`latency_ms` is the median time of one run of a whole batch, `ci_ms` half its 95 % interval,
+    `throughput` samples per second of all streams together. `status` is "measured"; "stopped" (it
+    was hopeless, `why` says beside which one) or "failed". `memory_bytes` are the weights and,
+    of each stream, the values between layers. The metric is that of the labelled data, if any."""
+
+    choice: Choice
+    status: str = "waiting"
+    why: str = ""
+    runs: int = 0
+    latency_ms: float | None = None
+    ci_ms: float | None = None
+    throughput: float | None = None
+    memory_bytes: int | None = None
+    metric: str = ""
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    higher_is_better: bool = True
+    front: bool = False
+
+
+def choices(
+    backends: Sequence[str],
+    precisions: Sequence[str],
+    threads: Sequence[int],
+    batches: Sequence[int],
+    streams: Sequence[int],
+) -> list[Choice]:
+    """Every combination; threads mean nothing on OpenCL, so that it has the first number only."""
+    made = [
+        Choice(b, p, t, n, s)
+        for b, p, t, n, s in product(backends, precisions, threads, batches, streams)
+    ]
+    return [c for c in made if c.backend != "opencl" or c.threads == threads[0]]
+
+
+def mark_front(cells: Iterable[Cell]) -> None:
+    """Sets `front` of the measured cells that no other one beats: none has a latency, throughput,
+    memory and metric that are all as good, and one of them better."""
+    measured = [c for c in cells if c.status == "measured"]
+    for cell in measured:
+        cell.front = not any(_beats(other, cell) for other in measured)
+
+
+def _beats(a: Cell, b: Cell) -> bool:
+    better = [x >= y for x, y in zip(_goals(a), _goals(b), strict=True)]
+    return all(better) and _goals(a) != _goals(b)
+
+
+def _goals(cell: Cell) -> tuple[float, ...]:
+    """Larger is better."""
+    metric = 0.0 if cell.value is None else cell.value * (1 if cell.higher_is_better else -1)
+    return -(cell.latency_ms or 0), cell.throughput or 0, -(cell.memory_bytes or 0), metric

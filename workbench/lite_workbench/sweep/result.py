@@ -1,0 +1,139 @@
+"""Sweep: the cells, the Pareto front, and the cell for a goal."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.runtime import strict_json
+
+from .cells import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEADS = ("", "backend", "precision", "threads", "batch", "streams", "latency ms", "samples/s",
+         "memory MB")  # fmt: skip
+
+
+@dataclass
+class Sweep:
+    """What `lite sweep` measured. `max_ms` is the latency goal, if there is one."""
+
+    model: str
+    cells: list[Cell]
+    environment: dict[str, Any] = field(default_factory=dict)
+    max_ms: float | None = None
+    rounds: int = 0
+
+    @property
+    def front(self) -> list[Cell]:
+        """The cells that no other one beats, fastest first."""
+        return sorted((c for c in self.cells if c.front), key=lambda c: c.latency_ms or 0)
+
+    @property
+    def fastest(self) -> Cell | None:
+        """The least latency."""
+        return min(self._measured(), key=lambda c: c.latency_ms or 0, default=None)
+
+    @property
+    def best(self) -> Cell | None:
+        """The most samples per second among those within `max_ms`; None when there is none."""
+        within = [c for c in self._measured()
+                  if self.max_ms is None or (c.latency_ms or 0) <= self.max_ms]  # fmt: skip
+        return max(within, key=lambda c: c.throughput or 0, default=None)
+
+    def _measured(self) -> list[Cell]:
+        return [c for c in self.cells if c.status == "measured"]
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sweet spots in words."""
+        fastest, best = self.fastest, self.best
+        lines = []
+        if fastest is not None:
+            lines.append(f"least latency: {fastest.choice}, {_ms(fastest)}")
+        limit = "" if self.max_ms is None else f" within {self.max_ms:g} ms"
+        if best is not None:
+            lines.append(
+                f"highest throughput{limit}: {best.choice}, {best.throughput:.4g} samples/s, "
+                f"{_ms(best)}"
+            )
+        elif self.max_ms is not None:
+            lines.append(f"no cell runs within {self.max_ms:g} ms")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_json(self, **options: Any) -> str:
+        return strict_json.dumps(self.to_dict(), **options)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row per cell."""
+        import pandas as pd
+
+        rows = [{**asdict(c.choice), **asdict(c)} for c in self.cells]
+        return pd.DataFrame(rows).drop(columns="choice")
+
+    def figure(self) -> Any:
+        """A plotly figure: latency and throughput of each cell, the front joined by a line."""
+        import plotly.graph_objects as go
+
+        measured, front = self._measured(), self.front
+        made = go.Figure()
+        made.add_scatter(
+            x=[c.latency_ms for c in measured], y=[c.throughput for c in measured], mode="markers",
+            text=[str(c.choice) for c in measured], name="cells",
+        )  # fmt: skip
+        made.add_scatter(
+            x=[c.latency_ms for c in front], y=[c.throughput for c in front], mode="lines",
+            name="Pareto front", hoverinfo="skip",
+        )  # fmt: skip
+        return made.update_layout(
+            title=self.model, xaxis_title="latency of a batch, ms", yaxis_title="samples/s"
+        )
+
+    def _repr_html_(self) -> str:
+        heads, rows = self.table()
+        line = "<tr>" + "".join(f"<th>{html.escape(h)}</th>" for h in heads) + "</tr>"
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
+            for row in rows
+        )
+        said = "".join(f"<p>{html.escape(s)}</p>" for s in self.sentences)
+        return f"<b>{html.escape(self.model)}</b><table>{line}{body}</table>{said}"
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and a row per cell, best throughput first; ★ marks the front."""
+        metric = next((c.metric for c in self.cells if c.metric), "")
+        heads = [*HEADS, *([metric] if metric else []), ""]
+        ordered = sorted(self.cells, key=lambda c: -(c.throughput or 0))
+        return heads, [_row(c, bool(metric)) for c in ordered]
+
+    def __repr__(self) -> str:
+        return f"<Sweep of {self.model}: {len(self.cells)} cells, {len(self.front)} on the front>"
+
+
+def _row(cell: Cell, metric: bool) -> list[str]:
+    c = cell.choice
+    memory = "–" if cell.memory_bytes is None else f"{cell.memory_bytes / 1e6:.1f}"
+    rate = "–" if cell.throughput is None else f"{cell.throughput:.4g}"
+    shown = [f"{100 * cell.value:.1f} %" if cell.value is not None else "–"] if metric else []
+    said = "" if cell.status == "measured" else f"{cell.status}: {cell.why}"
+    return ["★" if cell.front else "", c.backend, c.precision, str(c.threads), str(c.batch),
+            str(c.streams), _ms(cell), rate, memory, *shown, said]  # fmt: skip
+
+
+def _ms(cell: Cell) -> str:
+    if cell.latency_ms is None:
+        return "–"
+    margin = f" ± {cell.ci_ms:.2g}" if cell.ci_ms is not None else ""
+    return f"{cell.latency_ms:.3g}{margin} ms"
+
+
+def waiting(cells: Sequence[Cell]) -> list[Cell]:
+    """The cells that were not measured yet."""
+    return [c for c in cells if c.status == "waiting"]

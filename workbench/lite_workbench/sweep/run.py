@@ -1,0 +1,133 @@
+"""Cells, measured in turns, a group at a time: whatever else the machine does meanwhile slows all
+cells of a group alike, and a group is what an interruption costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lite_engine.errors import LiteError, UsageError
+from lite_engine.profile.environment import environment
+
+from ..evaluate import Dataset, Side, evaluate
+from . import saved
+from .cells import Cell, choices, mark_front
+from .measure import Bench, predictor_of
+from .result import Sweep
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from ..evaluate.results import Metric
+
+#: Bursts of each cell.
+ROUNDS = 7
+#: A cell whose latency and throughput are both worse than another's by this factor is hopeless...
+HOPELESS = 2.0
+#: ...once it had as many bursts.
+FEWEST_ROUNDS = 2
+#: Cells that are measured in turns, and whose predictors are in memory together.
+GROUP = 8
+MOST_CELLS = 500
+
+
+def sweep(
+    model: Model,
+    *,
+    backends: Sequence[str] = ("auto",),
+    precisions: Sequence[str] = ("auto",),
+    threads: Sequence[int] = (1,),
+    batches: Sequence[int] = (1,),
+    streams: Sequence[int] = (1,),
+    data: Dataset | None = None,
+    labels: Sequence[str] | None = None,
+    rounds: int = ROUNDS,
+    max_ms: float | None = None,
+    resume: str | Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Sweep:
+    """Measures every combination. With labelled `data` each backend and precision is evaluated,
+    too. `resume` names a file that keeps what is finished. Raises UsageError."""
+    asked = choices(backends, precisions, threads, batches, streams)
+    if not 0 < len(asked) <= MOST_CELLS:
+        raise UsageError(f"expected 1 to {MOST_CELLS} combinations, found {len(asked)}")
+    path = Path(resume) if resume is not None else None
+    key = saved.key_of(model.path, asked, data.name if data else "")
+    known = saved.load(path, key, asked) if path else {}
+    cells = [known.get(choice, Cell(choice)) for choice in asked]
+
+    known_metrics: dict[tuple[str, str], Metric] = {}
+
+    def keep() -> None:
+        if path:
+            saved.save(path, key, [asdict(c) for c in cells])
+
+    for start in range(0, len(cells), GROUP):
+        group = [c for c in cells[start : start + GROUP] if c.status == "waiting"]
+        _accuracy(group, model, data, labels, known_metrics)
+        _measure(group, [c for c in cells[:start] if c.status == "measured"], model, rounds)
+        keep()
+        progress(min(start + GROUP, len(cells)), len(cells))
+    mark_front(cells)
+    return Sweep(model.name, cells, environment(), max_ms, rounds)
+
+
+def _accuracy(
+    cells: Sequence[Cell],
+    model: Model,
+    data: Dataset | None,
+    labels: Sequence[str] | None,
+    found: dict[tuple[str, str], Metric],
+) -> None:
+    """The metric of each backend and precision, once: it does not depend on threads, batch or
+    streams. Raises UsageError when the data do not fit the model."""
+    for cell in cells if data is not None else ():
+        key = cell.choice.backend, cell.choice.precision
+        if key not in found:
+            try:
+                made = predictor_of(model, cell.choice)
+            except LiteError as error:
+                cell.status, cell.why = "failed", str(error)
+                continue
+            assert data is not None
+            found[key] = evaluate([Side("side", made)], data, labels=labels)["side"].main
+        main = found[key]
+        cell.metric, cell.value, cell.low, cell.high = main.name, main.value, main.low, main.high
+        cell.higher_is_better = main.higher_is_better
+
+
+def _measure(cells: Sequence[Cell], before: Sequence[Cell], model: Model, rounds: int) -> None:
+    """Rounds over these cells, without those that turn out hopeless, also beside cells that were
+    measured `before`."""
+    benches = []
+    for cell in cells:
+        if cell.status != "waiting":
+            continue
+        try:
+            benches.append(Bench(cell, model))
+        except LiteError as error:
+            cell.status, cell.why = "failed", str(error)
+    for number in range(rounds):
+        active = [b for b in benches if b.cell.status == "waiting"]
+        for bench in active:
+            bench.burst()
+        if number + 1 >= FEWEST_ROUNDS:
+            for bench in active:
+                _stop_if_hopeless(bench.cell, [*before, *(b.cell for b in active)])
+    for bench in benches:
+        if bench.cell.status == "waiting":
+            bench.cell.status = "measured"
+
+
+def _stop_if_hopeless(cell: Cell, others: Sequence[Cell]) -> None:
+    for other in others:
+        if (
+            other.status != "stopped"
+            and (other.value or 0) >= (cell.value or 0)
+            and (cell.latency_ms or 0) > HOPELESS * (other.latency_ms or 0)
+            and (other.throughput or 0) > HOPELESS * (cell.throughput or 0)
+        ):
+            cell.status, cell.why = "stopped", f"{other.choice} is better in everything"
+            return
