@@ -18,9 +18,9 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(5)
     chosen = rng.integers(0, len(data["images"]), 1200)
     images = data["images"][chosen].astype(np.float32)
-    for i, (dx, dy) in enumerate(rng.integers(-3, 4, (len(images), 2))):
+    for i, (dx, dy) in enumerate(rng.integers(-2, 3, (len(images), 2))):
         images[i] = np.roll(images[i], (dx, dy), (0, 1))
-    images = images * rng.uniform(0.4, 1, (len(images), 1, 1)) + rng.normal(0, 45, images.shape)
+    images = images * rng.uniform(0.6, 1, (len(images), 1, 1)) + rng.normal(0, 20, images.shape)
     return np.clip(images, 0, 255).astype(np.uint8), data["labels"][chosen].astype(np.int64)
 
 

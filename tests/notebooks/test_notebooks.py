@@ -15,8 +15,8 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SECONDS = 60
 
 
-def test_there_are_seven() -> None:
-    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 8)]
+def test_there_are_eight() -> None:
+    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 9)]
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
