@@ -121,7 +121,7 @@ def test_a_goal_that_nothing_reaches_and_what_cannot_run(tmp_path, capsys):
     path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
     words = ["sweep", path, "--backends", "x86", "--rounds", "1"]
     assert main([*words, "--max-ms", "0"]) == 1
-    assert "no cell runs within 0 ms" in capsys.readouterr().out
+    assert "no combination runs within 0 ms" in capsys.readouterr().out
     assert main([*words, "--precisions", "fp32,int8"]) == 0
     assert "failed: " in capsys.readouterr().out  # nothing in the file is int8
     for wrong in ("--batch 0", "--backends cuda", "--precisions int4", "--threads x"):

@@ -102,7 +102,7 @@ def test_tuned_layers_fit(document):
 
 
 #: Verbs that miss an option before they miss the file.
-USAGE = ("quantize", "evaluate", "export", "devices", "runs")
+USAGE = ("quantize", "evaluate", "recommend", "export", "devices", "runs")
 
 
 @pytest.mark.parametrize("verb", schemas.VERSIONS)

@@ -28,7 +28,7 @@ Schema = dict[str, Any]
 
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
-            "compare": 3, "evaluate": 1, "sweep": 1, "devices": 1, "export": 1,
+            "compare": 3, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
             "runs": 2}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
@@ -263,6 +263,12 @@ def _sweep() -> list[Schema]:
     return [schema_of(Sweep)]
 
 
+def _recommend() -> list[Schema]:
+    from .recommend import Recommendation
+
+    return [schema_of(Recommendation)]
+
+
 def _devices() -> list[Schema]:
     from lite_engine.devices import DeviceCheck, Entry
 
@@ -287,5 +293,6 @@ _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
     "doctor": _doctor, "info": _info, "convert": _convert,
     "quantize": _quantize, "run": _run, "profile": _profile, "tune": _tune, "compare": _compare,
     "evaluate": _evaluate, "sweep": _sweep,
+    "recommend": _recommend,
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
 }  # fmt: skip

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
     from .quantizing import Quantization
     from .recipes import RecipeAnswer
+    from .recommend import Recommendation
     from .state._state import Pair
     from .sweep import Sweep
 
@@ -353,6 +354,14 @@ class Session(OldNames):
         given = {"backends": backends, "precisions": precisions, "threads": threads,
                  "batches": batches, "streams": streams}  # fmt: skip
         return sweep(self, given, data, max_ms=max_ms, rounds=rounds, resume=resume)
+
+    def recommend(self, data: Any, max_drop: float, **options: Any) -> Recommendation:
+        """The fastest version within the budgets, measured: `max_drop` of the metric (0.005 are
+        half a point), and of the `options` of `recommend.recommend` `max_ms`, `max_mb`, `backends`,
+        `threads`, and `output`, the file to write. Raises UsageError, LiteError."""
+        from .state.evaluations import recommend
+
+        return recommend(self, data, max_drop, **options)
 
     def values(
         self,

@@ -20,6 +20,7 @@ VERBS = {
     "evaluate": tr("measure accuracy on labelled data, and what versions or backends change"),
     "profile": tr("measure the time of each layer"),
     "sweep": tr("measure threads, batch sizes, backends and precisions, and show the best ones"),
+    "recommend": tr("measure versions and write the fastest one within the budgets"),
     "tune": tr("choose the fastest OpenCL variant of each layer, measured or from a field report"),
     "compare": tr("compare two backends, precisions or models layer by layer"),
     "devices": tr("list, add, test and remove boards and phones"),

@@ -74,10 +74,12 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
 def add_cluster(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=at_least(1), metavar="N",
-        help="run in N processes with one thread each, on a local Dask cluster",
+        help=tr("run in N processes with one thread each, on a local Dask cluster"),
     )  # fmt: skip
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="run on this Dask cluster, like tls://host:8786"
+        "--scheduler",
+        metavar="ADDRESS",
+        help=tr("run on this Dask cluster, like tls://host:8786"),
     )
 
 

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -24,18 +26,23 @@ if TYPE_CHECKING:
 PRECISIONS = ("auto", "fp32", "fp16", "bf16", "int8")
 
 
-def _numbers(text: str) -> list[int]:
+def numbers_of(text: str) -> list[int]:
     read = at_least(1)
     return list(dict.fromkeys(read(word) for word in text.split(",")))
 
 
-def _names(known: Sequence[str], what: str) -> type[list[str]]:
+def names_of(known: Sequence[str], what: str) -> type[list[str]]:
     def read(text: str) -> list[str]:
         words = list(dict.fromkeys(w.strip() for w in text.split(",") if w.strip()))
         wrong = [w for w in words if w not in known]
         if wrong or not words:
             raise argparse.ArgumentTypeError(
-                f"{wrong[0] if wrong else text!r} is not a {what}: choose from {', '.join(known)}"
+                tr(
+                    "{word} is not a {what}: choose from {known}",
+                    what=what,
+                    word=wrong[0] if wrong else repr(text),
+                    known=", ".join(known),
+                )
             )
         return words
 
@@ -45,29 +52,32 @@ def _names(known: Sequence[str], what: str) -> type[list[str]]:
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument(
-        "--backends", default=["auto"], type=_names(BACKENDS, "backend"), metavar="B,…",
-        help="backends to measure (default: the best one available)",
+        "--backends", default=["auto"], type=names_of(BACKENDS, tr("backend")), metavar="B,…",
+        help=tr("backends to measure (default: the best one available)"),
     )  # fmt: skip
     parser.add_argument(
-        "--precisions", default=["auto"], type=_names(PRECISIONS, "precision"), metavar="P,…",
-        help="fp32, fp16, bf16, int8 (default: as in the file)",
+        "--precisions", default=["auto"], type=names_of(PRECISIONS, tr("precision")),
+        metavar="P,…", help=tr("fp32, fp16, bf16, int8 (default: as in the file)"),
     )  # fmt: skip
-    for name, what in (("threads", "numbers of CPU threads"), ("batch", "batch sizes"),
-                       ("streams", "numbers of predictors that run at once")):  # fmt: skip
-        parser.add_argument(
-            f"--{name}", default=[1], type=_numbers, metavar="N,…", help=f"{what} (default: 1)"
-        )
+    counted = {
+        "threads": tr("numbers of CPU threads (default: 1)"),
+        "batch": tr("batch sizes (default: 1)"),
+        "streams": tr("numbers of predictors that run at once (default: 1)"),
+    }
+    for name, what in counted.items():
+        parser.add_argument(f"--{name}", default=[1], type=numbers_of, metavar="N,…", help=what)
     parser.add_argument(
         "--rounds", type=at_least(1), default=7, metavar="N",
-        help="bursts of runs of each combination, in turns (default: 7)",
+        help=tr("bursts of runs of each combination, in turns (default: 7)"),
     )  # fmt: skip
     parser.add_argument(
         "--max-ms", type=positive, metavar="MS",
-        help="latency goal; exit with 1 if no combination reaches it",
+        help=tr("latency goal; exit with 1 if no combination reaches it"),
     )  # fmt: skip
     parser.add_argument(
-        "--resume", metavar="FILE.json", help="keep finished combinations here, and continue"
-    )
+        "--resume", metavar="FILE.json",
+        help=tr("save finished combinations to this file, and continue from it"),
+    )  # fmt: skip
     add_dataset(parser, required=False)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
 
@@ -89,7 +99,8 @@ def _call(args: argparse.Namespace) -> Sweep:
 def _show(result: Sweep, args: argparse.Namespace) -> str:
     heads, rows = result.table()
     right = tuple(range(3, len(heads) - 1))
-    head = f"{result.model}: {len(result.cells)} combinations, ★ no other is better"
+    head = tr("{model}: {n} combinations, ★ no other is better", model=result.model,
+              n=len(result.cells))  # fmt: skip
     return "\n".join([head, "", table(heads, rows, right=right), "", *result.sentences])
 
 

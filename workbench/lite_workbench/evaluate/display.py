@@ -30,9 +30,11 @@ def page(
     return "".join(
         [
             f"<b>{html.escape(title)}</b>",
-            _table(["", "backend", "precision", *(m.name for m in sides[0].metrics)], metrics),
+            html_table(["", "backend", "precision", *(m.name for m in sides[0].metrics)], metrics),
             *(f"<p>{html.escape(line)}</p>" for line in said),
-            _table(["sample", "label", *(s.name for s in sides)], [_row(r) for r in rows[:ROWS]]),
+            html_table(
+                ["sample", "label", *(s.name for s in sides)], [_row(r) for r in rows[:ROWS]]
+            ),
         ]
     )
 
@@ -46,7 +48,9 @@ def _row(row: SampleRow) -> list[str]:
     return [row.name, row.label, *cells]
 
 
-def _table(heads: list[str], rows: list[list[str]]) -> str:
+def html_table(heads: list[str], rows: list[list[str]]) -> str:
+    """A table of texts."""
+
     def line(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(c)}</{tag}>" for c in cells) + "</tr>"
 

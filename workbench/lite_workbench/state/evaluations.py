@@ -9,12 +9,14 @@ from typing import Any
 from ..cluster import Cluster
 from ..evaluate import Evaluation, Side, read_dataset
 from ..evaluate import evaluate as evaluate_sides
+from ..recommend import Recommendation
+from ..recommend import recommend as recommend_version
 from ..sweep import Sweep
 from ..sweep import sweep as sweep_model
 from ._state import SessionState
 from .comparisons import backend_and_version
 from .predictors import predictor
-from .versions import model_of
+from .versions import base_model, model_of
 
 
 def evaluate(
@@ -62,4 +64,17 @@ def sweep(state: SessionState, given: dict[str, Any], data: Any, **options: Any)
     words += [f"max_ms={options['max_ms']!r}"] if options.get("max_ms") is not None else []
     state.remember(f"sweep = session.sweep({', '.join(words)})")
     state.notify("sweep", made)
+    return made
+
+
+def recommend(state: SessionState, data: Any, max_drop: float, **options: Any) -> Recommendation:
+    """See `Session.recommend`. Raises UsageError, LiteError."""
+    dataset = read_dataset(data)
+    with state.busy:
+        made = recommend_version(
+            base_model(state), dataset, max_drop=max_drop, progress=state.work.progress, **options
+        )
+    source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
+    words = "".join(f", {name}={value!r}" for name, value in options.items())
+    state.remember(f"recommendation = session.recommend({source}, {max_drop!r}{words})")
     return made

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from lite_messages import tr, trn
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -18,8 +20,10 @@ class Choice:
     streams: int = 1
 
     def __str__(self) -> str:
-        parts = [self.backend, self.precision, f"{self.threads} threads", f"batch {self.batch}"]
-        return " · ".join(parts + ([f"{self.streams} streams"] if self.streams > 1 else []))
+        threads = trn("{n} thread", "{n} threads", self.threads)
+        parts = [self.backend, self.precision, threads, tr("batch {n}", n=self.batch)]
+        streams = [tr("{n} streams", n=self.streams)] if self.streams > 1 else []
+        return " · ".join([*parts, *streams])
 
 
 @dataclass

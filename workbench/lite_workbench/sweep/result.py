@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.runtime import strict_json
+from lite_messages import tr
 
+from ..evaluate.display import html_table
 from .cells import Cell
 
 if TYPE_CHECKING:
@@ -54,15 +56,22 @@ class Sweep:
         fastest, best = self.fastest, self.best
         lines = []
         if fastest is not None:
-            lines.append(f"least latency: {fastest.choice}, {_ms(fastest)}")
-        limit = "" if self.max_ms is None else f" within {self.max_ms:g} ms"
+            lines.append(
+                tr("least latency: {choice}, {ms}", choice=fastest.choice, ms=_ms(fastest))
+            )
+        limit = "" if self.max_ms is None else tr(" within {ms:g} ms", ms=self.max_ms)
         if best is not None:
             lines.append(
-                f"highest throughput{limit}: {best.choice}, {best.throughput:.4g} samples/s, "
-                f"{_ms(best)}"
+                tr(
+                    "highest throughput{limit}: {choice}, {rate:.4g} samples/s, {ms}",
+                    limit=limit,
+                    choice=best.choice,
+                    rate=best.throughput or 0.0,
+                    ms=_ms(best),
+                )
             )
         elif self.max_ms is not None:
-            lines.append(f"no cell runs within {self.max_ms:g} ms")
+            lines.append(tr("no combination runs within {ms:g} ms", ms=self.max_ms))
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,13 +107,8 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         heads, rows = self.table()
-        line = "<tr>" + "".join(f"<th>{html.escape(h)}</th>" for h in heads) + "</tr>"
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
-            for row in rows
-        )
         said = "".join(f"<p>{html.escape(s)}</p>" for s in self.sentences)
-        return f"<b>{html.escape(self.model)}</b><table>{line}{body}</table>{said}"
+        return f"<b>{html.escape(self.model)}</b>{html_table(heads, rows)}{said}"
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and a row per cell, best throughput first; ★ marks the front."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.profile.environment import environment
+from lite_messages import tr
 
 from ..evaluate import Dataset, Side, evaluate
 from . import saved
@@ -52,7 +53,9 @@ def sweep(
     too. `resume` names a file that keeps what is finished. Raises UsageError."""
     asked = choices(backends, precisions, threads, batches, streams)
     if not 0 < len(asked) <= MOST_CELLS:
-        raise UsageError(f"expected 1 to {MOST_CELLS} combinations, found {len(asked)}")
+        raise UsageError(
+            tr("expected 1 to {most} combinations, found {n}", most=MOST_CELLS, n=len(asked))
+        )
     path = Path(resume) if resume is not None else None
     key = saved.key_of(model.path, asked, data.name if data else "")
     known = saved.load(path, key, asked) if path else {}
@@ -129,5 +132,6 @@ def _stop_if_hopeless(cell: Cell, others: Sequence[Cell]) -> None:
             and (cell.latency_ms or 0) > HOPELESS * (other.latency_ms or 0)
             and (other.throughput or 0) > HOPELESS * (cell.throughput or 0)
         ):
-            cell.status, cell.why = "stopped", f"{other.choice} is better in everything"
+            cell.status = "stopped"
+            cell.why = tr("{choice} is better in everything", choice=other.choice)
             return

@@ -1,0 +1,76 @@
+"""`lite recommend`: the fastest version within the budgets, measured, with its evidence."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from lite_messages import tr
+
+from ._base import (
+    PREPROCESS_HELP,
+    Command,
+    add_model,
+    drop,
+    load_model,
+    positive,
+    set_preprocess,
+)
+from ._table import table
+from .evaluate import BACKENDS, add_dataset, dataset_of
+from .sweep import names_of, numbers_of
+
+if TYPE_CHECKING:
+    from ..recommend import Recommendation
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_dataset(parser, required=True)
+    parser.add_argument("-o", "--output", metavar="OUT.lite", help=tr("write the version here"))
+    parser.add_argument(
+        "--max-drop", type=drop, required=True, metavar="P%",
+        help=tr("points that the metric may lose against the float model, like 0.5%%"),
+    )  # fmt: skip
+    parser.add_argument("--max-ms", type=positive, metavar="MS", help=tr("latency limit"))
+    parser.add_argument("--max-mb", type=positive, metavar="MB", help=tr("size limit of the file"))
+    parser.add_argument(
+        "--backends", default=[], type=names_of(BACKENDS, tr("backend")), metavar="B,…",
+        help=tr("backends to measure (default: the CPU and OpenCL, where they work)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--threads", default=[1], type=numbers_of, metavar="N,…",
+        help=tr("numbers of CPU threads to measure (default: 1)"),
+    )  # fmt: skip
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+
+
+def _call(args: argparse.Namespace) -> Recommendation:
+    from ..answers import read_labels
+    from ..recommend import recommend
+
+    model = load_model(args)
+    set_preprocess(model, args)
+    return recommend(
+        model, dataset_of(args).first(args.limit), max_drop=args.max_drop, max_ms=args.max_ms,
+        max_mb=args.max_mb, backends=args.backends, threads=args.threads, output=args.output,
+        labels=read_labels(args.labels) if args.labels else None,
+    )  # fmt: skip
+
+
+def _show(result: Recommendation, args: argparse.Namespace) -> str:
+    heads, rows = result.table()
+    head = tr("{model}: {count} candidates on {samples} samples", model=result.model,
+              count=len(rows), samples=result.samples)  # fmt: skip
+    notes = [tr("note: {note}", note=note) for note in result.notes]
+    wrote = [tr("wrote {path}", path=result.file)] if result.file else []
+    right = tuple(range(3, len(heads) - 1))
+    return "\n".join(
+        [head, "", table(heads, rows, right=right), "", *notes, result.sentence, *wrote]
+    )
+
+
+COMMAND = Command(
+    "recommend", _configure, _call, _show, code=lambda r, args: int(r.chosen is None),
+    data=lambda r: r.to_dict(),
+)  # fmt: skip

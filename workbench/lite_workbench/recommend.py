@@ -1,0 +1,208 @@
+"""What goes to the device? Versions, backends and threads are measured, and the fastest that keeps
+the budgets of accuracy, latency and size is written with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.errors import CalibrationError, LiteError
+from lite_engine.model_file import retarget
+from lite_engine.quantize import Options
+from lite_engine.quantize import quantize as calibrate
+from lite_engine.runtime import host_target, strict_json, usability
+from lite_messages import tr, trn
+
+from .budget import WithinBudget, split
+from .evaluate.display import html_table
+from .names import with_ending
+from .quantizing import FastRun, float_graph, model_from
+from .sweep import Cell, sweep
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from .evaluate import Dataset
+
+PRECISIONS = ("fp32", "fp16", "bf16", "int8")
+
+
+@dataclass
+class Candidate:
+    """One measured way to run the model. `why` is empty for one that keeps every budget."""
+
+    cell: Cell
+    version: str
+    file_bytes: int
+    drop: float
+    why: str = ""
+
+
+@dataclass
+class Recommendation:
+    """The candidates, those within the budgets first and fastest first. A candidate's `drop` and
+    `max_drop` are differences of the metric; `file` is what was written, "" for nothing."""
+
+    model: str
+    metric: str
+    baseline: float
+    samples: int
+    max_drop: float
+    max_ms: float | None
+    max_mb: float | None
+    candidates: list[Candidate]
+    file: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The fastest within the budgets."""
+        return next((c for c in self.candidates if not c.why), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _repr_html_(self) -> str:
+        heads, rows = self.table()
+        return f"<p>{escape(self.sentence)}</p>{html_table(heads, rows)}"
+
+    def __repr__(self) -> str:
+        return f"<Recommendation for {self.model}: {self.sentence}>"
+
+    def to_json(self, **options: Any) -> str:
+        return strict_json.dumps(self.to_dict(), **options)
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Headings and a row for each candidate."""
+        heads = ["", tr("version"), tr("backend"), tr("threads"), tr("latency ms"), self.metric,
+                 tr("drop, points"), tr("file MB"), ""]  # fmt: skip
+        return heads, [_row(c, c is self.chosen) for c in self.candidates]
+
+    @property
+    def sentence(self) -> str:
+        """What goes to the device, and why."""
+        chosen = self.chosen
+        if chosen is None:
+            return tr("no version keeps the budgets: see the reason beside each")
+        return tr(
+            "{version} on {backend} with {threads}: {latency:.3g} ms, {metric} "
+            "{value:.1f} % ({drop:+.1f} points), {size:.2f} MB",
+            version=chosen.version, backend=chosen.cell.choice.backend,
+            threads=trn("{n} thread", "{n} threads", chosen.cell.choice.threads),
+            latency=chosen.cell.latency_ms or 0,
+            metric=self.metric, value=100 * (chosen.cell.value or 0), drop=-100 * chosen.drop,
+            size=chosen.file_bytes / 1e6,
+        )  # fmt: skip
+
+
+def _row(made: Candidate, chosen: bool) -> list[str]:
+    cell = made.cell
+    value = "–" if cell.value is None else f"{100 * cell.value:.1f} %"
+    latency = "–" if cell.latency_ms is None else f"{cell.latency_ms:.3g}"
+    lost, size = f"{100 * made.drop:.1f}", f"{made.file_bytes / 1e6:.2f}"
+    return ["→" if chosen else "", made.version, cell.choice.backend, str(cell.choice.threads),
+            latency, value, lost, size, made.why]  # fmt: skip
+
+
+def recommend(
+    model: Model,
+    data: Dataset,
+    *,
+    max_drop: float,
+    max_ms: float | None = None,
+    max_mb: float | None = None,
+    backends: Sequence[str] = (),
+    threads: Sequence[int] = (1,),
+    labels: Sequence[str] | None = None,
+    output: str | Path | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Recommendation:
+    """Measures fp32, fp16, bf16 and int8 (calibrated on a fifth of the data, with layers in float
+    as far as `max_drop` asks for it) on these backends (default: all that work here), and writes
+    the fastest within the budgets to `output`. Every version is judged on the same samples, which
+    did not calibrate. Raises LiteError."""
+    names = list(backends) or [b for b in (host_target(), "opencl") if usability(b).usable]
+    _, judging = split(data, None)
+    versions, notes = _versions(model, data, max_drop, labels, names)
+    found: list[Candidate] = []
+    for number, (version, made, precision) in enumerate(versions):
+        size = _file_bytes(made)
+        measured = sweep(
+            made, backends=names, precisions=[precision], threads=threads, data=judging,
+            labels=labels,
+        )  # fmt: skip
+        found += [Candidate(cell, version, size, 0.0) for cell in measured.cells]
+        progress(number + 1, len(versions))
+    best = [c.cell for c in found if c.version == "fp32" and c.cell.value is not None]
+    if not best:
+        raise LiteError(tr("the float model could not be evaluated"), where=model.name)
+    for made_of in found:
+        _judge(made_of, best[0], max_drop, max_ms, max_mb)
+    found.sort(key=lambda c: (bool(c.why), c.cell.latency_ms or float("inf")))
+    out = Recommendation(
+        model.name, best[0].metric, best[0].value or 0.0, len(judging), max_drop, max_ms, max_mb,
+        found, notes=notes,
+    )  # fmt: skip
+    if output is not None and out.chosen is not None:
+        chosen = next(m for v, m, _ in versions if v == out.chosen.version)
+        evidence = {"sentence": out.sentence, "metric": out.metric, "samples": out.samples}
+        kept = chosen.but(metadata={**chosen.metadata, "evidence": evidence})
+        out.file = str(kept.save(with_ending(output, ".lite")))
+    return out
+
+
+def _versions(
+    model: Model, data: Dataset, max_drop: float, labels: Sequence[str] | None, names: Sequence[str]
+) -> tuple[list[tuple[str, Model, str]], list[str]]:
+    """(name, model, precision) of each version, and notes about those that could not be made."""
+    made: list[tuple[str, Model, str]] = []
+    notes: list[str] = []
+    for precision in ("fp32", "fp16", "bf16"):
+        try:
+            made.append((precision, retarget(model, targets=names, precision=precision), precision))
+        except LiteError as error:
+            notes.append(f"{precision}: {error}")
+    calibrating, judging = split(data, None)
+    search = WithinBudget(
+        model, judging, max_drop, calibrating=calibrating, labels=labels, float_budget=0.5
+    )
+    try:
+        graph = float_graph(model)
+        quantized = calibrate(graph, search.calibrating, Options(), run=FastRun(), force=True)
+        search.search(quantized)
+        made.append(("int8", model_from(quantized.finished().graph, model), "auto"))
+    except CalibrationError as error:
+        notes.append(f"int8: {error}")
+    return made, notes
+
+
+def _judge(
+    made: Candidate, best: Cell, max_drop: float, max_ms: float | None, max_mb: float | None
+) -> None:
+    """Sets what a candidate loses, and which budgets it exceeds."""
+    cell = made.cell
+    if cell.status != "measured" or cell.value is None or best.value is None:
+        made.why = cell.why or cell.status
+    if cell.value is None or best.value is None:
+        return
+    gain = cell.value - best.value
+    made.drop = -gain if cell.higher_is_better else gain
+    if made.why:
+        return
+    wrong = []
+    if made.drop > max_drop:
+        wrong.append(tr("loses more than {limit:g} points", limit=100 * max_drop))
+    if max_ms is not None and (cell.latency_ms or 0) > max_ms:
+        wrong.append(tr("slower than {limit:g} ms", limit=max_ms))
+    if max_mb is not None and made.file_bytes > max_mb * 1e6:
+        wrong.append(tr("larger than {limit:g} MB", limit=max_mb))
+    made.why = ", ".join(wrong)
+
+
+def _file_bytes(model: Model) -> int:
+    with TemporaryDirectory() as folder:
+        return model.save(Path(folder) / "version.lite").stat().st_size
