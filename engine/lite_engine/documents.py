@@ -142,7 +142,9 @@ class Part:
         shown = f"{found:.40}" if type(self.value) in (str, int, float) else ""
         is_a = _KINDS.get(type(self.value), "bytes")  # only a database has any
         shown = f"{is_a} {shown!r}" if shown else is_a
-        return ModelFormatError(f"expected {_KINDS[kind]}, found {shown}", where=self.where)
+        return ModelFormatError(
+            tr("expected {kinds}, found {shown}", kinds=_KINDS[kind], shown=shown), where=self.where
+        )
 
 
 _SCALARS: dict[Any, Any] = {str: Part.text, int: Part.integer, float: Part.number,

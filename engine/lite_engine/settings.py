@@ -181,7 +181,7 @@ def override(**values: str | None) -> Iterator[None]:
     if unknown:
         raise UsageError(
             tr("{unknown} is not a setting", unknown=unknown[0]),
-            fix=f"known: {', '.join(SETTINGS)}",
+            fix=tr("known: {settings}", settings=", ".join(SETTINGS)),
         )
     before = {name: os.environ.get(name) for name in values}
     try:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import lite_messages
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
+from lite_engine import errors
 from lite_workbench.commands import VERBS
 
 from tests.accents import catalogue, english, messages, template
@@ -149,3 +153,62 @@ def test_another_language_says_an_error(pseudo, tmp_path):
     command = [sys.executable, "-c", source]
     done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     assert "ñó šúçh fílé" in done.stderr
+
+
+ERRORS = [n for n, kind in vars(errors).items() if isinstance(kind, type) and n.endswith("Error")]
+#: Calls whose words a person reads: the positional arguments and keywords that hold them.
+SPOKEN = {
+    **dict.fromkeys(ERRORS, (1, ("what", "fix"))),
+    "add_argument": (0, ("help",)),
+    **dict.fromkeys(("skip", "fail", "unsupported", "refuse"), (1, ())),
+}
+
+
+def test_no_error_help_or_refusal_bypasses_the_catalogue(root):
+    found = []
+    for package in ("lite_engine", "lite_widgets", "lite_workbench"):
+        for path in sorted(root.glob(f"*/{package}/**/*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    found += [f"{path.name}:{x.lineno}" for x in unmarked(node)]
+    assert found == []
+
+
+def unmarked(call: ast.Call) -> Iterator[ast.expr]:
+    """The literals with words that a call shows."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    first, keywords = SPOKEN.get(name, (0, ()))
+    shown = [*call.args[:first], *(k.value for k in call.keywords if k.arg in keywords)]
+    for value in shown:
+        for text in (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,):
+            parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+            words = [p.value for p in parts if isinstance(p, ast.Constant)]
+            sentence = r"\b[a-z]{2,}" + ("" if isinstance(text, ast.JoinedStr) else " ")
+            if any(re.search(sentence, w) for w in words if isinstance(w, str)):
+                yield text
+
+
+def test_a_literal_that_bypasses_the_catalogue_is_seen():
+    def seen(source: str) -> int:
+        return len(list(unmarked(ast.parse(source).body[0].value)))
+
+    assert seen('UsageError("no such thing")') == seen('UsageError(f"no {x}", where=y)') == 1
+    assert seen('ShapeError(tr("a b"), fix="give it" if a else tr("take it"))') == 1
+    assert (
+        seen('UsageError(tr("no {x}", x=x))') == seen("UsageError(text)") == seen('f("a b")') == 0
+    )
+
+
+def test_fields_are_those_of_the_text(root):
+    """Every field of a text is given, and nothing else; texts are literals."""
+    found = []
+    for package in ("lite_engine", "lite_widgets", "lite_workbench"):
+        for path in sorted(root.glob(f"*/{package}/**/*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("tr", "trn"):
+                    plural = node.func.id == "trn"
+                    texts = [getattr(t, "value", None) for t in node.args[: 1 + plural]]
+                    given = {k.arg for k in node.keywords} | ({"n"} if plural else set())
+                    if None in texts or messages().fields(texts) - {"n"} != given - {"n"}:
+                        found.append(f"{path.name}:{node.lineno}")
+    assert found == []

@@ -6,6 +6,7 @@ from typing import Any
 
 from lite_engine.errors import UsageError
 from lite_engine.figures import choose, new_figure, plotly
+from lite_messages import tr
 
 
 def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Any:
@@ -14,7 +15,9 @@ def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Any:
     if draw is _ranges:
         return _ranges(made, layer)
     if not made.points:
-        raise UsageError("the versions are not measured yet", fix="call session.explore() first")
+        raise UsageError(
+            tr("the versions are not measured yet"), fix=tr("call session.explore() first")
+        )
     return draw(made)
 
 
@@ -54,7 +57,7 @@ def _ranges(made: Any, layer: str | None = None) -> Any:
          if layer in (None, n.name) and found.get(n.output.name)), None,
     )  # fmt: skip
     if node is None:
-        raise UsageError(f"layer {layer!r} was not calibrated")
+        raise UsageError(tr("layer {layer!r} was not calibrated", layer=layer))
     statistics, kept = found[node.output.name], made.made.finished().ranges.values
     bars = plotly().Bar(
         x=list(map(float, statistics.centres)), y=list(map(int, statistics.counts)),

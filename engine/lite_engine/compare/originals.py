@@ -34,7 +34,7 @@ def open_original(path: str | Path) -> OnnxRuntimeSide | LiteRTSide | PaddleSide
     raise UsageError(
         tr("there is no original framework for this format"),
         where=Path(path).name,
-        fix=f"known: {known}",
+        fix=tr("known: {known}", known=known),
     )
 
 
@@ -147,7 +147,7 @@ class PaddleSide:
             import paddle  # type: ignore[import-not-found,unused-ignore]
         except ImportError:
             raise BackendUnavailableError(
-                "Paddle is not installed", command="pip install paddlepaddle"
+                tr("Paddle is not installed"), command="pip install paddlepaddle"
             ) from None
         self._paddle: Any = paddle
         self._scope = paddle.static.Scope()

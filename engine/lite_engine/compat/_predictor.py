@@ -214,7 +214,7 @@ class CxxPredictor(LightPredictor):
     def save_optimized_pb_model(self, folder: str) -> None:
         """Raises UsageError: Paddle's own form is not written."""
         raise UsageError(
-            "Paddle models are not written",
+            tr("Paddle models are not written"),
             where="save_optimized_pb_model",
             fix=tr("save_optimized_model writes a .nb file"),
         )

@@ -120,7 +120,9 @@ def targets_of(text: str) -> list[str]:
     names = list(dict.fromkeys(text.replace(",", " ").split()))
     ours = [n for n in names if n in _OURS]
     if not ours or any(n not in (*_OURS, *_OTHERS) for n in names):
-        raise UsageError(f"--valid_targets {text!r}: choose from {', '.join(_OURS)}")
+        raise UsageError(
+            tr("--valid_targets {text!r}: choose from {ours}", text=text, ours=", ".join(_OURS))
+        )
     others = [n for n in names if n in _OTHERS and n != "host"]
     if others:
         _note(
@@ -162,10 +164,10 @@ def run(options: argparse.Namespace) -> list[Path]:
         return []
     if options.optimize_out_type == "protobuf":
         raise UsageError(
-            "--optimize_out_type protobuf is not written", fix=tr("use naive_buffer or lite")
+            tr("--optimize_out_type protobuf is not written"), fix=tr("use naive_buffer or lite")
         )
     if not options.optimize_out:
-        raise UsageError("--optimize_out is missing: where should the result go?")
+        raise UsageError(tr("--optimize_out is missing: where should the result go?"))
     written = [_convert(one, targets) for one in _one_by_one(options)]
     if options.sparse_model:
         _note("--sparse_model: weights stay dense, the results are the same")
@@ -182,7 +184,7 @@ def _one_by_one(options: argparse.Namespace) -> list[argparse.Namespace]:
     root = Path(options.model_set_dir)
     folders = sorted(p for p in root.iterdir() if p.is_dir()) if root.is_dir() else []
     if not folders:
-        raise UsageError(f"--model_set_dir {root}: there is no folder in it")
+        raise UsageError(tr("--model_set_dir {root}: there is no folder in it", root=root))
     Path(options.optimize_out).mkdir(parents=True, exist_ok=True)
     return [
         argparse.Namespace(**{
@@ -212,11 +214,11 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
     else:
         if options.insert_print is not None:
             raise UsageError(
-                "--insert-print is for .nb files", fix=tr("`lite run --tap` shows our values")
+                tr("--insert-print is for .nb files"), fix=tr("`lite run --tap` shows our values")
             )
         if options.quant_model:
             raise UsageError(
-                "--quant_model writes .nb files", fix=tr("use `lite quantize` for .lite files")
+                tr("--quant_model writes .nb files"), fix=tr("use `lite quantize` for .lite files")
             )
         precision = "fp16" if options.enable_fp16 else "fp32"
         optimize(graph, targets=targets, precision=precision).save(out)
@@ -234,7 +236,7 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
 def _record(files: Sequence[Path], out: Path) -> None:
     if any(file.suffix != ".nb" for file in files):
         raise UsageError(
-            "--record_tailoring_info lists .nb files", fix=tr("`lite export --trim` is ours")
+            tr("--record_tailoring_info lists .nb files"), fix=tr("`lite export --trim` is ours")
         )
     for path in write_tailoring_lists(files, out.with_suffix("") if out.suffix == ".nb" else out):
         print(f"wrote {path}")
@@ -283,7 +285,13 @@ class Opt:
     def set_quant_type(self, kind: str) -> None:
         """QUANT_INT8 or QUANT_INT16. Raises UsageError."""
         if kind not in QUANT_BITS:
-            raise UsageError(f"quantization {kind!r}: choose {' or '.join(QUANT_BITS)}")
+            raise UsageError(
+                tr(
+                    "quantization {kind!r}: choose {quant_bits}",
+                    kind=kind,
+                    quant_bits=" or ".join(QUANT_BITS),
+                )
+            )
         self._options.quant_type = kind
 
     def enable_fp16(self) -> None:

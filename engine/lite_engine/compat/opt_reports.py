@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from lite_messages import tr
+
 from ..errors import LiteError
 from ..files import write_file
 from ..importers.naive_buffer.container import read_nb
@@ -74,5 +76,7 @@ def _write(path: Path, lines: Iterable[str]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LiteError(f"cannot be made ({error.strerror})", where=path.parent) from None
+        raise LiteError(
+            tr("cannot be made ({reason})", reason=error.strerror), where=path.parent
+        ) from None
     return write_file(path, "\n".join(lines) + "\n")

@@ -181,5 +181,7 @@ def _run(command: list[str], cwd: Path | None = None, more: dict[str, str] | Non
     done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
     if done.returncode:
         said = [x for x in done.stderr.splitlines() if x.startswith("E:")] or [done.stderr.strip()]
-        raise DeviceError(f"{command[0]} failed: {said[0]}", where="emulated")
+        raise DeviceError(
+            tr("{command} failed: {said}", command=command[0], said=said[0]), where="emulated"
+        )
     return done.stdout

@@ -103,7 +103,7 @@ def _registers(isa: str, file: str) -> set[str]:
 def _check_tools(arch: str) -> None:
     if not (SOURCES / "CMakeLists.txt").is_file():
         raise BackendUnavailableError(
-            "--trim builds from the runtime's sources, which a wheel does not carry",
+            tr("--trim builds from the runtime's sources, which a wheel does not carry"),
             fix=tr("use a source checkout, or leave --trim out"),
         )
     compiler = "c++" if arch == host_arch() else f"{arch}-linux-gnu-g++"
@@ -111,7 +111,7 @@ def _check_tools(arch: str) -> None:
     for tool in ("cmake", compiler):
         if not shutil.which(tool):
             raise BackendUnavailableError(
-                f"--trim needs {tool}",
+                tr("--trim needs {tool}", tool=tool),
                 command=f"sudo apt-get install {packages[tool].replace('_', '-')}",
             )
 

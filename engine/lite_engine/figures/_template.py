@@ -6,6 +6,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import LiteError, UsageError
 
 #: Okabe and Ito's colours (Color Universal Design, 2008) without black and yellow.
@@ -23,7 +25,7 @@ def plotly() -> Any:
         import plotly.graph_objects as go
     except ImportError:
         raise LiteError(
-            "figures need plotly", command="pip install 'lite-workbench[lab]'"
+            tr("figures need plotly"), command="pip install 'lite-workbench[lab]'"
         ) from None
     return go
 
@@ -57,5 +59,8 @@ def new_figure(traces: list[Any], title: str, x: str, y: str, **layout: Any) -> 
 def choose(kind: str, kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     """The function that makes this kind of figure. Raises UsageError."""
     if kind not in kinds:
-        raise UsageError(f"there is no figure {kind!r}", fix=f"choose from {', '.join(kinds)}")
+        raise UsageError(
+            tr("there is no figure {kind!r}", kind=kind),
+            fix=tr("choose from {kinds}", kinds=", ".join(kinds)),
+        )
     return kinds[kind]

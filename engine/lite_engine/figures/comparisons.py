@@ -9,6 +9,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from ._template import BAD, COLOURS, FINE, choose, new_figure, plotly
 
@@ -85,7 +87,7 @@ def _detailed(comparison: Data, layer: str | None) -> Data:
     found = next((r for r in rows if r["detail"] and layer in (None, r["name"])), None)
     if found is None:
         raise UsageError(
-            f"{layer or 'no layer'} was compared in detail",
-            fix=f"compare with detail=[{layer or rows[0]['name']!r}]",
+            tr("{layer} was compared in detail", layer=layer or "no layer"),
+            fix=tr("compare with detail=[{layer!r}]", layer=layer or rows[0]["name"]),
         )
     return found

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ..errors import UsageError
 from ._template import BACKENDS, COLOURS, choose, new_figure, plotly
 
@@ -92,7 +94,7 @@ def _memory(profile: Data) -> Any:
     reads it."""
     tensors = profile["memory_map"].get("tensors") or []
     if not tensors:
-        raise UsageError("the profile has no memory map")
+        raise UsageError(tr("the profile has no memory map"))
     bars = plotly().Bar(
         x=[(t["first"] + t["last"]) / 2 for t in tensors], y=[t["bytes"] for t in tensors],
         base=[t["offset"] for t in tensors],
@@ -127,7 +129,8 @@ KINDS = {"latency": _latency, "roofline": _roofline, "types": _types, "memory": 
 def _needs_times(profile: Data) -> None:
     if not profile["times_meaningful"]:
         raise UsageError(
-            "emulated runs have no meaningful times", fix='use figure("latency") or ("types")'
+            tr("emulated runs have no meaningful times"),
+            fix=tr('use figure("latency") or ("types")'),
         )
 
 

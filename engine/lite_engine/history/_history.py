@@ -204,7 +204,7 @@ def _run(row: Sequence[Any]) -> Run:
     """A row of `_COLUMNS`. Raises ModelFormatError for types that nobody wrote."""
     run: Run = Part(dict(zip(_COLUMNS.split(", "), row)), "row").into(Run)
     if not 0 <= run.at < _LATEST:
-        raise ModelFormatError(f"row.at: {run.at} is not a valid timestamp")
+        raise ModelFormatError(tr("row.at: {at} is not a valid timestamp", at=run.at))
     return run
 
 

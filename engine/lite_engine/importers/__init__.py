@@ -212,7 +212,8 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
     for name, shape in shapes.items():
         if name not in by_name:
             raise ModelFormatError(
-                tr("there is no input {name!r}", name=name), fix=f"inputs: {', '.join(by_name)}"
+                tr("there is no input {name!r}", name=name),
+                fix=tr("inputs: {by_name}", by_name=", ".join(by_name)),
             )
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
 

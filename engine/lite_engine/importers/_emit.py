@@ -159,7 +159,9 @@ class Emitter:
             return value
         if value.const is not None:
             if sorted(perm) != list(range(value.const.ndim)):
-                raise ModelFormatError(f"axes {perm} of {value.type}", where=self.source)
+                raise ModelFormatError(
+                    tr("axes {perm} of {type}", perm=perm, type=value.type), where=self.source
+                )
             array = np.ascontiguousarray(value.const.transpose(perm))
             return self.const(array, value.name + "/transposed", value.dtype)
         before = value.producer

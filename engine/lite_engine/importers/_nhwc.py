@@ -51,7 +51,12 @@ def window(
     """
     if min([*strides, *dilations, *kernel, 1]) < 1:
         raise ModelFormatError(
-            f"window {list(kernel)}, strides {list(strides)}, dilations {list(dilations)}",
+            tr(
+                "window {kernel}, strides {strides}, dilations {dilations}",
+                kernel=list(kernel),
+                strides=list(strides),
+                dilations=list(dilations),
+            ),
             where=emit.source,
             fix=tr("all must be 1 or more"),
         )

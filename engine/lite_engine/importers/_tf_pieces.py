@@ -277,7 +277,9 @@ def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) 
 
 def _check_blocks(emit: Emitter, x: Value, block: Sequence[int]) -> None:
     if not block or min(block) < 1 or len(block) >= emit.rank(x):
-        raise ModelFormatError(f"blocks {list(block)} of {x.type}", where=emit.source)
+        raise ModelFormatError(
+            tr("blocks {block} of {type}", block=list(block), type=x.type), where=emit.source
+        )
 
 
 def _one_open(emit: Emitter, dims: Sequence[int | None]) -> list[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from inspect import signature
 
+from lite_messages import tr
+
 from ..errors import ModelFormatError
 from ..ir import Value
 from ._emit import Emitter
@@ -40,5 +42,7 @@ def compute(emit: Emitter, name: str, inputs: Sequence[Value]) -> Value | list[V
     try:
         signature(function).bind(emit, *inputs)
     except TypeError:
-        raise ModelFormatError(f"{name} with {len(inputs)} inputs", where=emit.source) from None
+        raise ModelFormatError(
+            tr("{name} with {inputs} inputs", name=name, inputs=len(inputs)), where=emit.source
+        ) from None
     return function(emit, *inputs)

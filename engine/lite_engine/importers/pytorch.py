@@ -43,7 +43,8 @@ def from_module(
         import torch
     except ImportError:
         raise BackendUnavailableError(
-            "PyTorch is not installed", fix=tr("pip install torch, or export to ONNX where it is")
+            tr("PyTorch is not installed"),
+            fix=tr("pip install torch, or export to ONNX where it is"),
         ) from None
     if example_inputs is None:
         raise UsageError(tr("give example_inputs=(tensor, …): an export follows one call"))

@@ -144,7 +144,9 @@ class _Parser:
         self.rest = self.rest[m.end() :]
         token = m.group().strip()
         if expected is not None and token != expected:
-            raise self.fail(f"expected {expected!r}, found {token!r}")
+            raise self.fail(
+                tr("expected {expected!r}, found {token!r}", expected=expected, token=token)
+            )
         return str(json.loads(token)) if m.group("string") else token
 
     def peek(self, text: str) -> bool:

@@ -214,14 +214,32 @@ def check_control(node: Node) -> None:
         sizes = [d for d in value.shape or () if isinstance(d, int)]
         if value.dtype.np.kind not in kinds or any(d != 1 for d in sizes):
             kind = tr("one truth value") if kinds == "b" else tr("one integer")
-            raise ShapeError(f"{node.name} ({node.op}): its {what} is {value.type}, not {kind}")
+            raise ShapeError(
+                tr(
+                    "{node} ({op}): its {what} is {type}, not {kind}",
+                    node=node.name,
+                    op=node.op,
+                    what=what,
+                    type=value.type,
+                    kind=kind,
+                )
+            )
 
 
 def _scalar(node: Node, what: str, kinds: str, array: Array) -> Any:
     if array.dtype.kind not in kinds or array.size != 1:
         kind = tr("one truth value") if kinds == "b" else tr("one integer")
         found = f"{array.dtype}{list(array.shape)}"
-        raise ShapeError(f"{node.name} ({node.op}): its {what} is {found}, not {kind}")
+        raise ShapeError(
+            tr(
+                "{node} ({op}): its {what} is {found}, not {kind}",
+                node=node.name,
+                op=node.op,
+                what=what,
+                found=found,
+                kind=kind,
+            )
+        )
     return array.item()
 
 

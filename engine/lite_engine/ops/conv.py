@@ -108,7 +108,7 @@ def _(
     ]
     out = x.with_shape((x.dims[0], out_channels, *spatial))
     if residual is not None and residual.is_static and out.is_static and residual.dims != out.dims:
-        raise ShapeError(f"residual {residual}, output {out}")
+        raise ShapeError(tr("residual {residual}, output {out}", residual=residual, out=out))
     return out
 
 

@@ -157,7 +157,7 @@ def _combine(y: np.ndarray, at: Any, updates: np.ndarray, reduction: str) -> Non
         return
     ufuncs = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
     if reduction not in ufuncs:
-        raise ShapeError(f"reduction {reduction!r}")
+        raise ShapeError(tr("reduction {reduction!r}", reduction=reduction))
     ufuncs[reduction].at(y, at, updates)
 
 

@@ -46,12 +46,18 @@ def slices_of(
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise ShapeError(
-            f"{len(starts)} starts, {len(ends)} ends, {len(axes)} axes, {len(steps)} steps"
+            tr(
+                "{starts} starts, {ends} ends, {axes} axes, {steps} steps",
+                starts=len(starts),
+                ends=len(ends),
+                axes=len(axes),
+                steps=len(steps),
+            )
         )
     out = [slice(None)] * rank
     for start, end, axis, step in zip(starts, ends, normalise_axes(axes, rank), steps):
         if step == 0:
-            raise ShapeError("step 0")
+            raise ShapeError(tr("step 0"))
         out[axis] = slice(start, end, step)  # Python clamps as ONNX does, backwards too
     return out
 
@@ -156,12 +162,12 @@ def _(*xs: TypeInfo, axis: int) -> TypeInfo:
     out: list[Dim] = list(xs[0].dims)
     for x in xs[1:]:
         if x.rank != rank:
-            raise ShapeError(f"ranks {rank} and {x.rank}")
+            raise ShapeError(tr("ranks {rank} and {other}", rank=rank, other=x.rank))
         for i, d in enumerate(x.dims):
             if i == at:
                 continue
             if isinstance(d, int) and isinstance(out[i], int) and d != out[i]:
-                raise ShapeError(f"axis {i} is {out[i]} and {d}")
+                raise ShapeError(tr("axis {i} is {out} and {d}", i=i, out=out[i], d=d))
             out[i] = d if isinstance(d, int) or out[i] is None else out[i]
     parts = [x.dims[at] for x in xs]
     out[at] = sum(parts) if all(isinstance(d, int) for d in parts) else None  # type: ignore[arg-type]

@@ -22,7 +22,9 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
     if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", equation) or len(terms) != len(ranks):
-        raise ShapeError(f"equation {equation!r} for {len(ranks)} inputs")
+        raise ShapeError(
+            tr("equation {equation!r} for {inputs} inputs", equation=equation, inputs=len(ranks))
+        )
     widest = max(
         [r - len(t.replace("...", "")) for t, r in zip(terms, ranks) if "..." in t], default=0
     )

@@ -67,7 +67,7 @@ def _(
     if mode == "constant":
         return np.pad(kept, grown, constant_values=0 if value is None else value.ravel()[0])
     if mode not in ("edge", "reflect", "wrap"):
-        raise ShapeError(f"mode {mode!r}")
+        raise ShapeError(tr("mode {mode!r}", mode=mode))
     return np.pad(kept, grown, mode=mode)  # type: ignore[call-overload]
 
 

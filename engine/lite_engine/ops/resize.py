@@ -82,7 +82,7 @@ def resize_plan(
     if scales is not None:
         for axis, s in zip(chosen, scales):
             if not s > 0:
-                raise ShapeError(f"scale {s}")
+                raise ShapeError(tr("scale {s}", s=s))
             d = dims[axis]
             out[axis] = int(np.floor(d * s)) if isinstance(d, int) else _scaled(d, s)
             factor[axis] = float(s)
@@ -147,7 +147,7 @@ def source_positions(
         if n_out > 1:
             return start * (n_in - 1) + at * (end - start) * (n_in - 1) / (n_out - 1)
         return np.full(n_out, 0.5 * (start + end) * (n_in - 1))
-    raise ShapeError(f"coordinate_transformation_mode {mode!r}")
+    raise ShapeError(tr("coordinate_transformation_mode {mode!r}", mode=mode))
 
 
 def _nearest(position: np.ndarray, mode: str) -> np.ndarray:
@@ -159,7 +159,7 @@ def _nearest(position: np.ndarray, mode: str) -> np.ndarray:
         return np.floor(position + 0.5)
     if mode == "round_prefer_floor":
         return np.ceil(position - 0.5)
-    raise ShapeError(f"nearest_mode {mode!r}")
+    raise ShapeError(tr("nearest_mode {mode!r}", mode=mode))
 
 
 def _kernel(distance: np.ndarray, mode: str, a: float) -> np.ndarray:
@@ -219,7 +219,7 @@ def _(
 ) -> np.ndarray:
     """Resamples axis by axis: y = x · Wᵀ per resized axis"""
     if mode not in ("nearest", "linear", "cubic"):
-        raise ShapeError(f"mode {mode!r}")
+        raise ShapeError(tr("mode {mode!r}", mode=mode))
     out, factor = resize_plan(
         x.shape,
         None if scales is None else [float(s) for s in scales.ravel()],

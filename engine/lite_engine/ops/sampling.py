@@ -76,7 +76,9 @@ def _(x: Array, grid: Array, *, align_corners: int, mode: str, padding_mode: str
         "border",
         "reflection",
     ):
-        raise ShapeError(f"mode {mode!r}, padding {padding_mode!r}")
+        raise ShapeError(
+            tr("mode {mode!r}, padding {padding_mode!r}", mode=mode, padding_mode=padding_mode)
+        )
     out = []
     for image, positions in zip(wide(x), wide(grid)):
         at = []

@@ -86,7 +86,14 @@ def _fft_length(window: int) -> int:
 @spectrogram.infer
 def _(samples: TypeInfo, *, window_size: int, stride: int, magnitude_squared: bool) -> TypeInfo:
     if window_size < 2 or stride < 1 or samples.rank != 2:
-        raise ShapeError(f"samples {samples}, window {window_size}, stride {stride}")
+        raise ShapeError(
+            tr(
+                "samples {samples}, window {window_size}, stride {stride}",
+                samples=samples,
+                window_size=window_size,
+                stride=stride,
+            )
+        )
     length, channels = samples.dims
     frames: Dim = None
     if isinstance(length, int):

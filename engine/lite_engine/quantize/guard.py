@@ -73,7 +73,7 @@ class Verdict:
                     threshold_db=self.threshold_db,
                     worst=worst,
                 ),
-                fix=f"{self.advice()}, or --force",
+                fix=tr("{advice}, or --force", advice=self.advice()),
             )
 
 

@@ -23,12 +23,24 @@ def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
     wanted = value.type.dtype
     if array.dtype != wanted.np:
         if array.dtype == object or array.dtype.kind not in "biuf":
-            raise ShapeError(f"input {value.name} is {value.type}, got {array.dtype}")
+            raise ShapeError(
+                tr(
+                    "input {name} is {type}, got {dtype}",
+                    name=value.name,
+                    type=value.type,
+                    dtype=array.dtype,
+                )
+            )
         if not np.can_cast(array.dtype, wanted.np, "same_kind") or not isinstance(
             feeds[value.name], (list, tuple, int, float)
         ):
             raise ShapeError(
-                f"input {value.name} is {value.type}, got {DType.of(array)}",
+                tr(
+                    "input {name} is {type}, got {given}",
+                    name=value.name,
+                    type=value.type,
+                    given=DType.of(array),
+                ),
                 fix=tr("convert it with .astype('{np}')", np=wanted.np),
             )
         array = array.astype(wanted.np)

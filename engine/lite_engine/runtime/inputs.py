@@ -87,7 +87,8 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
     if "=" in item and not Path(item).exists():
         name = item.partition("=")[0]
         raise UsageError(
-            tr("there is no input {name!r}", name=name), fix=f"inputs: {', '.join(names)}"
+            tr("there is no input {name!r}", name=name),
+            fix=tr("inputs: {names}", names=", ".join(names)),
         )
     return "", Path(item)
 

@@ -259,7 +259,8 @@ class Predictor:
         if unknown:
             known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
             raise ShapeError(
-                tr("there is no input {unknown!r}", unknown=unknown[0]), fix=f"inputs: {known}"
+                tr("there is no input {unknown!r}", unknown=unknown[0]),
+                fix=tr("inputs: {known}", known=known),
             )
         return {v.name: checked(v, feeds) for v in self.graph.inputs}
 

@@ -9,6 +9,8 @@ import argparse
 import sys
 from collections import Counter
 
+from lite_messages import tr
+
 from ..ops import all_ops, find_op
 from . import cases, places, run
 
@@ -16,9 +18,9 @@ from . import cases, places, run
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m lite_engine.testing", description=__doc__)
     parser.add_argument("operators", nargs="*", metavar="OPERATOR", help="default: all")
-    parser.add_argument("--place", default="", help="only backends whose name contains this")
+    parser.add_argument("--place", default="", help=tr("only backends whose name contains this"))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--list", action="store_true", help="list the cases, run nothing")
+    parser.add_argument("--list", action="store_true", help=tr("list the cases, run nothing"))
     options = parser.parse_args(argv)
     unknown = [name for name in options.operators if find_op(name) is None]
     if unknown:

@@ -316,8 +316,14 @@ class NativeProgram:
     def _fitting(array: np.ndarray, info: TensorInfo) -> np.ndarray:
         if tuple(array.shape) != info.dims or array.dtype != info.dtype.np:
             raise ShapeError(
-                f"input '{info.name}' is {info.dtype}{list(info.dims)}, "
-                f"got {array.dtype}{list(array.shape)}"
+                tr(
+                    "input '{info}' is {dtype}{dims}, got {given}{shape}",
+                    info=info.name,
+                    dtype=info.dtype,
+                    dims=list(info.dims),
+                    given=array.dtype,
+                    shape=list(array.shape),
+                )
             )
         return _dense(array)
 

@@ -65,7 +65,7 @@ def read_header(data: memoryview) -> Header:
                 meta=meta,
                 meta_versions=META_VERSIONS[-1],
             ),
-            fix="import the original Paddle model (.pdmodel + .pdiparams) instead",
+            fix=tr("import the original Paddle model (.pdmodel + .pdiparams) instead"),
         )
     if size > len(data) - HEADER_BYTES:
         raise ModelFormatError(

@@ -53,10 +53,7 @@ def read_pir(data: memoryview) -> Program:
     text = bytes(data)
     if text.count(b"{") + text.count(b"[") > _MAX_CONTAINERS:
         raise ModelFormatError(
-            tr(
-                "a PIR program of more than {max_containers} parts is too large",
-                max_containers=_MAX_CONTAINERS,
-            )
+            tr("a PIR program of more than {most} parts is too large", most=_MAX_CONTAINERS)
         )
     document = parse(text, tr("PIR program"))
     reader = _Reader()
@@ -157,7 +154,9 @@ class _Reader:
         if kind is not None and kind["#"].text().endswith("t_dtensor"):
             element, dims = kind["D"][0], kind["D"][1].items()
             if len(dims) > MAX_RANK:
-                raise ModelFormatError(f"{len(dims)} dimensions", where=name)
+                raise ModelFormatError(
+                    tr("{dimensions} dimensions", dimensions=len(dims)), where=name
+                )
             var.dtype = _DTYPES.get(element["#"].text().split(".")[-1])
             var.shape = tuple(d.integer() for d in dims)
         self.block.vars[name] = var
@@ -179,11 +178,7 @@ class _Reader:
         names = self._named(number)
         if len(names) != 1:
             raise ModelFormatError(
-                tr(
-                    "PIR value {number} is {tensors} tensors, one is needed",
-                    number=number,
-                    tensors=len(names),
-                )
+                tr("PIR value {id} is {count} tensors, expected one", id=number, count=len(names))
             )
         return names[0]
 
@@ -219,7 +214,10 @@ class _Reader:
     def _slice(self, call: _Call) -> None:
         names, index = self._named(call.source()), call.attr("index", int)
         if not 0 <= index < len(names):
-            raise ModelFormatError(f"element {index} of {len(names)} tensors", where=call.where)
+            raise ModelFormatError(
+                tr("element {index} of {tensors} tensors", index=index, tensors=len(names)),
+                where=call.where,
+            )
         self.names[_number(call.out())] = names[index]
 
     def _pass(self, call: _Call) -> None:
@@ -334,7 +332,7 @@ class _Reader:
                 tr("its argument {attr!r} is computed while running", attr=attr),
                 (op.type,),
                 where=op.type,
-                fix="make it a constant",
+                fix=tr("make it a constant"),
             )
         op.inputs[slot] = self._named(number)
 

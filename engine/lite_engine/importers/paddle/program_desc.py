@@ -72,7 +72,7 @@ def tensor_desc(message: Message, where: str) -> tuple[Any, tuple[int, ...]]:
     """TensorDesc {1: data_type, 2: dims} → (DType, shape with -1)."""
     dims = tuple(message.ints(fields.TensorDesc.DIMS))
     if len(dims) > MAX_RANK:
-        raise ModelFormatError(f"{len(dims)} dimensions", where=where)
+        raise ModelFormatError(tr("{dimensions} dimensions", dimensions=len(dims)), where=where)
     return dtype_of(message.int(fields.TensorDesc.DATA_TYPE), where), dims
 
 

@@ -142,7 +142,12 @@ class Call:
     def x(self, index: int = 0) -> Value:
         if not -len(self.refs) <= index < len(self.refs):
             raise ModelFormatError(
-                f"tensorflow: {self.node.op} {self.name} has {len(self.refs)} inputs"
+                tr(
+                    "tensorflow: {node} {name} has {inputs} inputs",
+                    node=self.node.op,
+                    name=self.name,
+                    inputs=len(self.refs),
+                )
             )
         return self.nodes.value(self.refs[index])
 
@@ -177,7 +182,14 @@ class Call:
         if not values:
             return []
         if len(values) not in (4, 5):
-            raise ModelFormatError(f"tensorflow: {self.name}: {name} is {values}")
+            raise ModelFormatError(
+                tr(
+                    "tensorflow: {name}: {attribute} is {values}",
+                    name=self.name,
+                    attribute=name,
+                    values=values,
+                )
+            )
         return values[1:-1] if self.is_channels_last else values[2:]
 
     @property

@@ -40,7 +40,7 @@ class Bundle:
         header = Message(entries.pop(b"", b""))
         self._shards = header.int(fields.BundleHeader.NUM_SHARDS, 1)
         if not 0 < self._shards <= MAX_SHARDS:
-            raise ModelFormatError(f"{self._shards} shards", where=index)
+            raise ModelFormatError(tr("{shards} shards", shards=self._shards), where=index)
         if header.int(fields.BundleHeader.ENDIANNESS):
             raise ModelFormatError(
                 tr("written on a big-endian machine"), where=index, fix=tr("save it again")
@@ -81,7 +81,10 @@ class Bundle:
 
     def _shard(self, number: int) -> memoryview:
         if not 0 <= number < self._shards:
-            raise ModelFormatError(f"shard {number} of {self._shards}", where=self._prefix)
+            raise ModelFormatError(
+                tr("shard {number} of {shards}", number=number, shards=self._shards),
+                where=self._prefix,
+            )
         if number not in self._maps:
             name = f"{self._prefix.name}.data-{number:05d}-of-{self._shards:05d}"
             self._maps[number] = map_file(self._prefix.with_name(name))

@@ -97,8 +97,13 @@ class Flat:
             )
         if len(inputs) < len(function.args):
             raise ModelFormatError(
-                f"tensorflow: {call} gives {function.name} {len(inputs)} of"
-                f" {len(function.args)} arguments"
+                tr(
+                    "tensorflow: {call} gives {function} {count} of {arguments} arguments",
+                    call=call,
+                    function=function.name,
+                    count=len(inputs),
+                    arguments=len(function.args),
+                )
             )
         args = dict(zip(function.args, inputs))
         kinds = {n.name: n.op for n in function.nodes}

@@ -225,7 +225,9 @@ def _data(buffer: memoryview, code: int, shape: tuple[int, ...], name: str) -> n
     count = math.prod(shape)
     if code == INT4:
         if len(buffer) != (count + 1) // 2:
-            raise ModelFormatError(f"tflite: {name} needs {(count + 1) // 2} bytes")
+            raise ModelFormatError(
+                tr("tflite: {name} needs {bytes} bytes", name=name, bytes=(count + 1) // 2)
+            )
         packed = np.frombuffer(buffer, np.uint8)
         pairs = np.stack([packed & 15, packed >> 4], 1).ravel()[:count].astype(np.int8)
         return np.where(pairs > 7, pairs - 16, pairs).astype(np.int8).reshape(shape)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_messages import tr
+
 from ...errors import ModelFormatError
 from ...ir import DType
 from .._flatbuffers import Table
@@ -112,5 +114,5 @@ def read_options(operator: str, table: Table | None) -> dict[str, Any]:
 
 def padding_name(code: int) -> str:
     if not 0 <= code < len(PADDING):
-        raise ModelFormatError(f"tflite: padding code {code}")
+        raise ModelFormatError(tr("tflite: padding code {code}", code=code))
     return PADDING[code]

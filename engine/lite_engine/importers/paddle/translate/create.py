@@ -101,7 +101,7 @@ def _(op: Call) -> None:
         raise op.unsupported(tr("its bounds are computed while running"))
     n = op.fixed_int(count, tr("the number of points"))
     if not 0 <= n <= 1 << 24:
-        raise op.unsupported(f"makes {n} points")
+        raise op.unsupported(tr("makes {number} points", number=n))
     first, last = (float(v.const.reshape(-1)[0]) for v in (start, stop))  # type: ignore[union-attr]
     op.set("Out", op.const(np.linspace(first, last, n), op.attr_dtype("dtype", 5)))
 

@@ -120,7 +120,7 @@ def _(op: Call) -> None:
     attrs = _given(op, "min_level", "max_level", "refer_level", "refer_scale", "pixel_offset")
     levels = int(op.attr("max_level", 0)) - int(op.attr("min_level", 1)) + 1
     if not 1 <= levels <= 16:
-        raise op.unsupported(f"{levels} levels")
+        raise op.unsupported(tr("{levels} levels", levels=levels))
     inputs = [op.need("FpnRois"), op["RoisNum"]]
     outs = op.nodes("distribute_fpn_proposals", inputs, 1 + 2 * levels, **attrs)
     op.set("RestoreIndex", outs[0])

@@ -36,7 +36,7 @@ def _(op: Call) -> None:
     weights = _weights(op)
     count = 2 * layers * directions
     if layers < 1:
-        raise op.unsupported(f"{layers} layers")
+        raise op.unsupported(tr("{layers} layers", layers=layers))
     if len(weights) not in (count, 2 * count):
         raise op.unsupported(
             tr("{weights} weights for {layers} layers", weights=len(weights), layers=layers)
