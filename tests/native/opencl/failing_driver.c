@@ -1,7 +1,13 @@
-/* The OpenCL library that it is linked with, whose launches fail from number LAUNCHES_BEFORE on. */
+/* The OpenCL library that it is linked with, whose launches fail from number LAUNCHES_BEFORE on,
+   builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
+
+static int fails(const char *name, int *number) {
+  const char *before = getenv(name);
+  return before && (*number)++ >= atoi(before);
+}
 
 typedef int (*launch)(void *, void *, unsigned, const size_t *, const size_t *, const size_t *,
                       unsigned, void *, void *);
@@ -10,8 +16,29 @@ int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const
                            const size_t *grid, const size_t *group, unsigned count, void *events,
                            void *event) {
   static int number;
-  const char *before = getenv("LAUNCHES_BEFORE");
-  if (before && number++ >= atoi(before)) return -36; /* CL_INVALID_COMMAND_QUEUE */
+  if (fails("LAUNCHES_BEFORE", &number)) return -36; /* CL_INVALID_COMMAND_QUEUE */
   launch real = (launch)dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
   return real(queue, kernel, dimensions, offset, grid, group, count, events, event);
+}
+
+typedef int (*build)(void *, unsigned, void *, const char *, void *, void *);
+
+int clBuildProgram(void *program, unsigned count, void *devices, const char *options, void *call,
+                   void *data) {
+  static int number;
+  if (fails("BUILDS_BEFORE", &number)) return -11; /* CL_BUILD_PROGRAM_FAILURE */
+  build real = (build)dlsym(RTLD_NEXT, "clBuildProgram");
+  return real(program, count, devices, options, call, data);
+}
+
+typedef void *(*create)(void *, unsigned long, size_t, void *, int *);
+
+void *clCreateBuffer(void *context, unsigned long flags, size_t size, void *data, int *status) {
+  static int number;
+  if (fails("BUFFERS_BEFORE", &number)) {
+    *status = -4; /* CL_MEM_OBJECT_ALLOCATION_FAILURE */
+    return 0;
+  }
+  create real = (create)dlsym(RTLD_NEXT, "clCreateBuffer");
+  return real(context, flags, size, data, status);
 }

@@ -162,6 +162,34 @@ def test_a_device_lost_in_the_middle_costs_nothing_but_time(
     assert refused.returncode == 1 and "CL_INVALID_COMMAND_QUEUE" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "fault, reason",
+    [({"BUILDS_BEFORE": "2"}, "cannot build"),
+     ({"BUFFERS_BEFORE": "6"}, "CL_MEM_OBJECT_ALLOCATION_FAILURE")],
+)  # fmt: skip
+def test_a_device_that_cannot_load_it_leaves_it_to_the_cpu(
+    failing_driver: str, fault: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    variables = {"LITE_OPENCL_LIBRARY": failing_driver, **fault}
+    found, choice = answer(model, tmp_path, **variables)
+    (wanted,) = Predictor(model, native.target()).run(random_feeds(network())).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert choice.startswith("cpu: ") and reason in choice
+    refused = run(model, "--backend", "opencl", **variables)
+    assert refused.returncode == 1 and reason in refused.stderr
+
+
+def test_a_cache_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
+    """No folder: the path goes through a file. PoCL's own cache is off, so that ours is asked."""
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    wanted, _ = answer(model, tmp_path)
+    (tmp_path / "file").write_text("")
+    nowhere = {"LITE_CACHE_DIR": str(tmp_path / "file" / "cache"), "POCL_KERNEL_CACHE": "0"}
+    found, choice = answer(model, tmp_path, **nowhere)
+    assert choice.startswith("opencl: ") and found.tobytes() == wanted.tobytes()
+
+
 def test_a_further_kind_of_device_costs_its_launches_only(tmp_path: Path) -> None:
     b = Builder((1, 128, 12, 12), "wide")
     y = b.conv(b.x, 128, 256, 3)

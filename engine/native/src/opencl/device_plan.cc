@@ -3,6 +3,7 @@
 #include "../runtime/allocator.h"
 #include "../runtime/reader.h"
 #include "defines.h"
+#include "expression.h"
 #include "lite_runtime.h"
 
 namespace lite::opencl {
@@ -164,6 +165,7 @@ bool parse_launch(Reader& in, const Strings& strings, Env& env, const DevicePlan
       launch->num_args > kMaxArguments || launch->dimensions < 1 || launch->dimensions > 3)
     return damaged(env, "launches");
   launch->text = texts[text];
+  if (word_length(launch->kernel) != strlen(launch->kernel)) return damaged(env, "launches");
   for (uint32_t d = 0; d < 3; ++d) {
     const bool used = d < launch->dimensions;
     const size_t grid = launch->grid[d], group = launch->group[d];

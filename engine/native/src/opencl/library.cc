@@ -1,24 +1,11 @@
 #include "library.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "text.h"
 
-#ifndef LITE_STATIC
-#include <dlfcn.h>
-#endif
-
 namespace lite::opencl {
-
-#ifdef LITE_STATIC
-
-Opened open_library(const char*, Platform*, int* count, char* detail, size_t detail_bytes) {
-  *count = 0;
-  say(detail, detail_bytes, "this program is linked statically and cannot load libraries");
-  return Opened::kStatic;
-}
-
-#else
 
 namespace {
 
@@ -89,7 +76,5 @@ Opened open_library(const char* name, Platform platforms[kMaxPlatforms], int* co
   }
   return *count ? Opened::kYes : Opened::kRefused;
 }
-
-#endif
 
 }  // namespace lite::opencl

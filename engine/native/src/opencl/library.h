@@ -14,7 +14,7 @@ struct Platform {
 };
 
 // Why a library gives no platform. `kRefused`: the system's loader said no, in `detail`.
-enum class Opened { kYes, kNotOpenCL, kNoPlatform, kRefused, kStatic };
+enum class Opened { kYes, kNotOpenCL, kNoPlatform, kRefused };
 
 // Opens a library in this process, for good: drivers do not survive being closed. Writes its
 // platforms and their number, or what was said against it.

@@ -19,7 +19,6 @@ const char* kind_of(Opened opened) {
     case Opened::kYes: return "opened";
     case Opened::kNotOpenCL: return "not_opencl";
     case Opened::kNoPlatform: return "no_platform";
-    case Opened::kStatic: return "static";
     case Opened::kRefused: break;
   }
   return "refused";
@@ -46,8 +45,6 @@ void take_answer(Attempt* a, const char* kind, const char* detail) {
            "install a driver (CPU: sudo apt-get install pocl-opencl-icd), or write its library's "
            "path into /etc/OpenCL/vendors/NAME.icd",
            reason);
-  } else if (strcmp(kind, "static") == 0) {
-    decide(a, "static", "start lite_run_opencl, or link with liblite_runtime.so", detail);
   } else {
     const Refusal refusal = explain_refusal(a->candidate.library, detail);
     decide(a, refusal.kind, refusal.fix, refusal.reason);

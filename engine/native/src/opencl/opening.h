@@ -8,7 +8,7 @@
 namespace lite::opencl {
 
 // `kind`: opened, missing, dependency, architecture, damaged, permission, crashed, hung,
-// not_opencl, no_platform, static or refused. `reason` is empty when it was opened.
+// not_opencl, no_platform or refused. `reason` is empty when it was opened.
 struct Attempt {
   Candidate candidate;
   const char* kind;

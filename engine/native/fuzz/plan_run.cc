@@ -1,0 +1,96 @@
+// plan_run: loads programs with an OpenCL part, one after the other, and runs those that are not
+// refused. Built by the sanitized builds only, which stop at the first bad access.
+//
+//   plan_run PLANS WEIGHTS FIRST      PLANS: u32 size and bytes of each; WEIGHTS: u64 count, then u64
+//                                     size and bytes of each; FIRST: the number of the first to load
+//
+// Prints a line for each: its number and refused, ran or failed, with the reason. One that runs for
+// longer than kSeconds ends the process with status 3.
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lite_runtime.h"
+#include "opencl/executor.h"
+#include "runtime/runtime.h"
+
+namespace {
+
+constexpr unsigned kSeconds = 60;
+
+void too_long(int) { _exit(3); }
+
+// A whole file; ends the process where it cannot be read.
+uint8_t* read_whole(const char* path, size_t* size) {
+  FILE* file = fopen(path, "rb");
+  if (!file || fseek(file, 0, SEEK_END)) exit(2);
+  *size = static_cast<size_t>(ftell(file));
+  rewind(file);
+  uint8_t* data = static_cast<uint8_t*>(malloc(*size + 1));
+  if (!data || fread(data, 1, *size, file) != *size) exit(2);
+  fclose(file);
+  return data;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  size_t plans_size, weights_size;
+  uint8_t* plans = read_whole(argv[1], &plans_size);
+  uint8_t* blobs = read_whole(argv[2], &weights_size);
+  uint64_t count = 0;
+  memcpy(&count, blobs, 8);
+  const void** weights = static_cast<const void**>(calloc(count + 1, sizeof(void*)));
+  size_t* bytes = static_cast<size_t*>(calloc(count + 1, sizeof(size_t)));
+  const uint8_t* at = blobs + 8;
+  for (uint64_t i = 0; i < count; ++i, at += bytes[i - 1]) {
+    uint64_t size;
+    memcpy(&size, at, 8);
+    bytes[i] = size;
+    weights[i] = at += 8;
+  }
+  lite_options options{};
+  options.threads = 1;
+  options.memory_limit_bytes = 64 << 20;
+  signal(SIGALRM, too_long);
+  const int first = atoi(argv[3]);
+  const uint8_t* next = plans;
+  lite::opencl::Device* device = nullptr;  // one for all that are refused
+  for (int number = 0; next < plans + plans_size; ++number) {
+    uint32_t size;
+    memcpy(&size, next, 4);
+    // A copy of exactly its size: reading past its end is seen.
+    uint8_t* plan = static_cast<uint8_t*>(malloc(size ? size : 1));
+    memcpy(plan, next + 4, size);
+    next += 4 + size;
+    char error[500] = "";
+    const char* word = "skipped";
+    if (number >= first) {
+      printf("%d ", number);
+      fflush(stdout);
+      alarm(kSeconds);
+      if (!device) device = lite::opencl::new_device(options, error, sizeof error);
+      if (!device) {
+        puts(error);
+        return 1;
+      }
+      lite_program* p = lite::load_program(plan, size, weights, bytes, count, {}, device, &options,
+                                           error, sizeof error);
+      if (p) device = nullptr;  // the program's from now on
+      word = !p ? "refused" : lite_program_run(p, error, sizeof error) ? "failed" : "ran";
+      lite_program_free(p);
+      alarm(0);
+      printf("%s %s\n", word, error);
+    }
+    free(plan);
+  }
+  if (device) lite::opencl::close_device(device);
+  free(weights);
+  free(bytes);
+  free(plans);
+  free(blobs);
+}

@@ -1,0 +1,53 @@
+// In place of everything else of OpenCL in a static executable, which cannot load libraries.
+#include <stdlib.h>
+
+#include "executor.h"
+#include "child.h"
+#include "text.h"
+
+namespace lite::opencl {
+
+namespace {
+
+constexpr char kReason[] = "this program is linked statically and cannot load libraries";
+constexpr char kFix[] = "start lite_run_opencl, or link with liblite_runtime.so";
+
+}  // namespace
+
+Device* new_device(const lite_options&, char* error, size_t error_bytes) {
+  say(error, error_bytes, "OpenCL: %s; %s", kReason, kFix);
+  return nullptr;
+}
+
+// Without a device nothing of the following is reached.
+void close_device(Device*) {}
+bool load(lite_program*, const uint8_t*, size_t, const void* const*, const size_t*, size_t,
+          Device*) {
+  return false;
+}
+void describe(lite_program*) {}
+void unload(Executor*) {}
+bool run(lite_program*) { return false; }
+bool read_profile(const uint8_t*, size_t, DevicePlan*) { return false; }
+
+bool is_device_plan(const uint8_t* bytes, size_t size) {
+  return size >= 4 && memcmp(bytes, "LCLP", 4) == 0;
+}
+
+}  // namespace lite::opencl
+
+using namespace lite::opencl;
+
+char* lite_opencl_report(const char*, int32_t) {
+  Text out;
+  out.add("{\"version\": \"%s\", \"target\": \"%s\",\n \"libraries\": [\n  {\"library\": \"\", "
+          "\"found_by\": \"\", \"state\": \"static\", \"reason\": \"%s\", \"fix\": \"%s\"}],\n "
+          "\"devices\": [],\n \"kernels\": {}}\n",
+          lite_version(), lite_target(), kReason, kFix);
+  if (out.failed) out.release();
+  return out.data;
+}
+
+void lite_text_free(char* text) { free(text); }
+
+int lite_opencl_child(int, char**) { return kNotStarted; }
