@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from lite_messages import tr
 
@@ -108,8 +108,8 @@ class Part:
 
     def into(self, kind: Any) -> Any:
         """The value as a Python type: numbers, texts, `X | None`, list[X], dict[str, X],
-        frozenset[X], a dataclass, Any. Keys that a dataclass does not have are left out; a field
-        with the metadata of `renamed` is also read under its old key."""
+        frozenset[X], tuple[X, …], Literal, a dataclass, Any. Keys that a dataclass does not have
+        are left out; a field with the metadata of `renamed` is also read under its old key."""
         if kind in _SCALARS:
             return _SCALARS[kind](self)
         inner = get_args(kind)
@@ -117,6 +117,14 @@ class Part:
             return None if self.value is None else self.into(inner[0])
         if is_dataclass(kind):
             return self._made(kind)
+        if get_origin(kind) is Literal:
+            if self.value not in inner:
+                raise ModelFormatError(
+                    f"expected one of {', '.join(map(repr, inner))}", where=self.where
+                )
+            return self.value
+        if get_origin(kind) is tuple:
+            return tuple(part.into(inner[0]) for part in self.items())
         if get_origin(kind) is dict:
             return {key: part.into(inner[1]) for key, part in self.fields().items()}
         return get_origin(kind)(part.into(inner[0]) for part in self.items())

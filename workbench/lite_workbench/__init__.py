@@ -25,13 +25,14 @@ _LAZY = {
     "__version__": ("lite_engine", "__version__"),
     "Session": (".session", "Session"),
     "Workbench": (".workbench", "Workbench"),
-    "open": (".session", "open_session"),
+    "open": (".opening", "open_session"),
+    "restore": (".opening", "restore"),
     "shipped": (".lessons", "shipped"),
     "load_ipython_extension": (".magics", "load_ipython_extension"),
     "unload_ipython_extension": (".magics", "unload_ipython_extension"),
 }
 
-__all__ = ["LiteError", "Session", "Workbench", "__version__", "open", "shipped"]
+__all__ = ["LiteError", "Session", "Workbench", "__version__", "open", "restore", "shipped"]
 
 
 def __getattr__(name: str) -> Any:

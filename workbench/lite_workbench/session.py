@@ -23,7 +23,7 @@ from .changes import Change, measure_change
 from .inputs import as_code, feeds_of, is_prepared, size_of
 from .jobs import Job
 from .names import INT8, MIXED, with_ending
-from .state import comparisons, lite_file, overrides, versions
+from .state import comparisons, lite_file, overrides, project, undo, versions
 from .state.boards import Boards
 from .state.predictors import predictor
 
@@ -118,11 +118,18 @@ class Session(OldNames):
     ) -> Model:
         """The float version for these targets. Raises LiteError."""
         names = targets.split(",") if isinstance(targets, str) else targets
-        return versions.convert(self, names, precision)
+        with undo.recorded(self):
+            return versions.convert(self, names, precision)
 
     def use(self, version: str) -> None:
         """Chooses the version that runs, is profiled and exported. Raises UsageError."""
-        versions.use(self, version)
+        with undo.recorded(self):
+            versions.use(self, version)
+
+    def undo(self) -> str:
+        """Takes the last conversion, quantization, override or choice of a version back, and
+        returns the line of Python that had made it. What was measured stays. Raises UsageError."""
+        return undo.undo(self)
 
     @property
     def model(self) -> Model:
@@ -145,13 +152,13 @@ class Session(OldNames):
         samples: a folder, an .npz, arrays or feeds. Raises CalibrationError."""
         from .quantizing import quantize
 
-        with self.busy:
+        with self.busy, undo.recorded(self):
             made, model = quantize(self.base_model, images, method, keep_float, limit, self.work)
             self.quantization = made
             versions.keep(self, MIXED if keep_float else INT8, model)
-        kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
-        most = f", limit={limit}" if limit else ""
-        self.remember(f"session.quantize({as_code(images)}, method={method!r}{kept}{most})")
+            kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
+            most = f", limit={limit}" if limit else ""
+            self.remember(f"session.quantize({as_code(images)}, method={method!r}{kept}{most})")
         return made
 
     def explore(self) -> Quantization:
@@ -393,13 +400,13 @@ class Session(OldNames):
         Raises UsageError, CalibrationError.
         """
         names = [layers] if isinstance(layers, str) else layers
-        with self.busy:
+        with self.busy, undo.recorded(self):
             overrides.set_layers(self, names, backend, precision)
-        args = "".join(
-            [f", {backend!r}" if backend or not precision else "",
-             f", precision={precision!r}" if precision else ""]
-        )  # fmt: skip
-        self.remember(f"session.override({layers!r}{args})")
+            args = "".join(
+                [f", {backend!r}" if backend or not precision else "",
+                 f", precision={precision!r}" if precision else ""]
+            )  # fmt: skip
+            self.remember(f"session.override({layers!r}{args})")
         self.notify("overrides", dict(self.overrides.backends))
 
     def try_override(
@@ -488,6 +495,18 @@ class Session(OldNames):
             more=lambda part: write_report([self], part.folder / "report.html"),
         )  # fmt: skip
 
+    def save(self, path: str | Path, notes: str = "") -> Path:
+        """Writes everything but the calibration as one file, `path.liteproject`, which `lw.open`
+        opens on any machine. Raises LiteError."""
+        made = project.save(self, path, notes)
+        self.remember(f"session.save({str(path)!r})")
+        return made
+
+    def keep(self) -> Path | None:
+        """Keeps the session for `lw.restore`; the Workbench does so after each change. None where
+        the versions are too large for that."""
+        return project.keep(self)
+
     def notebook(self, path: str | Path) -> Path:
         """Writes the session so far as a runnable notebook."""
         from .notebook import write_notebook
@@ -495,9 +514,4 @@ class Session(OldNames):
         return write_notebook(self.code, path)
 
 
-def open_session(path: str | Path, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Session:
-    """Opens a model of any format. Raises LiteError."""
-    return Session(path, shapes=shapes)
-
-
-__all__ = ["Answer", "LiteError", "Run", "Session", "open_session"]
+__all__ = ["Answer", "LiteError", "Run", "Session"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,17 @@ from lite_widgets import WorkbenchView
 from . import views
 from .jobs import Job
 from .notebook import cells_of
-from .session import Session, open_session
+from .opening import open_session
+from .session import Session
 from .steps import STEPS, step_class
 from .steps._base import Step, _running_loop, cancel
 from .steps.check import CheckStep
 
+_log = logging.getLogger(__name__)
 #: how long nothing changes before the saved notebook's picture is drawn anew
 PICTURE_S = 0.5
+#: how long nothing changes before the session is kept for `lw.restore`
+KEEP_S = 3.0
 
 
 class Workbench(WorkbenchView):
@@ -42,7 +48,9 @@ class Workbench(WorkbenchView):
         self._ends: list[Callable[[], None]] = []
         self._loop = _running_loop()
         self._pictured: asyncio.TimerHandle | None = None
+        self._kept: asyncio.TimerHandle | None = None
         self.top.on_action(lambda _, payload: cancel(self.session, payload["job"]), "cancel")
+        self.top.on_action(lambda *_: self._undo(), "undo")
         self.top.observe(self._version_chosen, names=["version"])
         self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
         self.code.on_action(lambda *_: self._export(), "export")
@@ -101,6 +109,25 @@ class Workbench(WorkbenchView):
     def _picture(self) -> None:
         self.top.picture = self.static_html()
 
+    def _keep_later(self) -> None:
+        """The session is kept when nothing has changed and nothing runs."""
+        if self._loop is not None:
+            if self._kept is not None:
+                self._kept.cancel()
+            self._kept = self._loop.call_later(KEEP_S, self._keep)
+
+    def _keep(self) -> None:
+        if self.session.jobs:
+            self._keep_later()
+            return
+        threading.Thread(target=self._write_kept, name="lite keep", daemon=True).start()
+
+    def _write_kept(self) -> None:
+        try:
+            self.session.keep()
+        except LiteError as error:  # a full disk: the session itself goes on
+            _log.warning("the session could not be kept: %s", error)
+
     def _told(self, what: str, value: Any) -> None:
         if self._loop is not None and self._loop is not _running_loop():
             self._loop.call_soon_threadsafe(self._show, what, value)
@@ -114,6 +141,8 @@ class Workbench(WorkbenchView):
             self._write_code()
         elif what != "selected":
             self._states()
+        if what not in ("job", "code"):
+            self._keep_later()
 
     def _job(self, job: Job) -> None:
         self.top.jobs = [one.to_dict() for one in self.session.jobs]
@@ -140,6 +169,7 @@ class Workbench(WorkbenchView):
             {"name": name, "state": states[name][0], "result": states[name][1]} for name in STEPS
         ]
         self._mark_running()
+        self.top.undo = session.undoable[-1].what if session.undoable else ""
         self.top.versions = list(session.versions)
         if session.version in session.versions:
             self.top.version = session.version
@@ -148,6 +178,10 @@ class Workbench(WorkbenchView):
     def _version_chosen(self, change: dict[str, Any]) -> None:
         if change["new"] in self.session.versions and change["new"] != self.session.version:
             self.session.use(change["new"])
+
+    def _undo(self) -> None:
+        undone = self.session.undo()
+        self.top.note = f"undone: {undone}" if undone else "undone"
 
     # ---- the code drawer
 

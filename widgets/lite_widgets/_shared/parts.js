@@ -217,7 +217,7 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
 
 /** What to do after the kernel has gone. */
 export const lostLine = html`<span class="lostline" role="status"
-  >${tr("The kernel was restarted; run this cell again")}</span
+  >${tr("The kernel was restarted; run this cell again, or lw.restore()")}</span
 >`;
 
 /** How far a job is: 31 of 50 · about 1 s. */

@@ -35,12 +35,16 @@ export default widget({
           : versions.length
             ? html`<span class="mu">${versions[0]}</span>`
             : nothing
+      }${
+        c.get("undo") && !c.get("jobs").length
+          ? html`<span data-tip=${c.get("undo")}>${button("undo", tr("Undo"), { kind: "sm" })}</span>`
+          : nothing
       }${c.lost ? lostLine : nothing}<span class="sp"></span>${
         c.lost ? nothing : c.get("jobs").length ? running(c.get("jobs")) : html`<span class="mu">${c.get("note")}</span>`
       }
     </div>`;
   },
-  watch: ["title", "versions", "version", "jobs", "note", "picture"],
+  watch: ["title", "versions", "version", "jobs", "undo", "note", "picture"],
   after(c) {
     const picture = c.get("picture");
     if (picture) window.liteWorkbench?.keepPicture(c.root, picture);

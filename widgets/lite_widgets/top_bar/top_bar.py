@@ -13,17 +13,19 @@ class TopBar(LiteWidget):
     title     the model's file name.
     versions  names of the model's versions; version is the chosen one (set by the choice).
     jobs      what runs and what waits for it, as `Running.jobs`: the first with a bar and Cancel.
+    undo      what Undo takes back, or nothing.
     note      shown when no job runs ("kernel idle").
     picture   the Workbench as static HTML: what the saved notebook shows where no kernel runs.
               JupyterLab keeps it with the output (extension `lite-workbench`).
 
-    Action {"id": "cancel", "job": id}.
+    Actions {"id": "cancel", "job": id}, {"id": "undo"}.
     """
 
     title = t.Unicode("")
     versions = t.List(t.Unicode())
     version = t.Unicode("")
     jobs = PlainList(need=("id", "title", "state"))
+    undo = t.Unicode("")
     note = t.Unicode("")
     picture = t.Unicode("")
 

@@ -61,7 +61,7 @@ def _report(made: Exported, place: Path) -> None:
     target's CPU first."""
     from lite_engine.runtime import usability
 
-    from ..session import open_session
+    from ..opening import open_session
 
     try:
         from ..report import write_report

@@ -77,7 +77,7 @@ def _call(args: argparse.Namespace) -> Written:
 
 def _measured(model: str, args: argparse.Namespace) -> Session:
     """A session with profiles, a comparison and (with samples) a quantization."""
-    from ..session import open_session
+    from ..opening import open_session
 
     session = open_session(model, shapes=dict(args.shape))
     backends = _backends(args.backends, session)

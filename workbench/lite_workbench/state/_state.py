@@ -85,6 +85,7 @@ class SessionState(Observable):
     faults         {backend: {layer: kind}}, planted for lessons
     threads        CPU threads; None for the default
     board          the board in use
+    notes          what its owner wrote about it, kept in a project
     code           the session so far, one line of Python each
     """
 
@@ -117,6 +118,7 @@ class SessionState(Observable):
     faults: dict[str, dict[str, str]] = field(default_factory=dict)
     threads: int | None = None
     board: UsedBoard | None = None
+    notes: str = ""
     code: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -128,6 +130,9 @@ class SessionState(Observable):
         #: Predictors that were made, by what they were made of
         self.predictors: dict[Any, Predictor] = {}
         self._selected: list[str] = []
+        #: What `undo` takes back, oldest first; a change is under way
+        self.undoable: list[Any] = []
+        self.recording = False
 
     @property
     def stem(self) -> str:

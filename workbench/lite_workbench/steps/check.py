@@ -10,7 +10,8 @@ from lite_messages import tr, trn
 from lite_widgets import DataTable, TypeSummary, columns
 
 from .. import views
-from ..session import Session, open_session
+from ..opening import open_session
+from ..session import Session
 from ._base import Step, button
 
 

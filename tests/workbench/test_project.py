@@ -1,0 +1,172 @@
+"""A session as one file: what was saved is there again, and an archive of a stranger is checked."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lite_workbench as lw
+import numpy as np
+import pytest
+from lite_engine import settings
+from lite_engine.errors import LiteError, ModelFormatError, UsageError
+from lite_workbench.state import project
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: Any) -> tuple[lw.Session, Path]:
+    """A session with two versions, an override, a profile, a comparison and an image."""
+    folder = tmp_path_factory.mktemp("project")
+    session = lw.open(lw.shipped("digits.onnx"))
+    session.convert(targets=["x86"])
+    session.quantize(lw.shipped("digits_held_back.npz"), limit=8)
+    session.use("float")
+    session.override("/b3/dw/Conv", "reference")
+    session.plant_fault("/b2/dw/Conv", "drop_last_column", backend="reference")
+    session.set_input(lw.shipped("digits.png"))
+    session.profile("x86", runs=3)
+    session.compare("x86", "reference")
+    session.selected = ["/b3/dw/Conv"]
+    return session, session.save(folder / "digits", notes="for Ada")
+
+
+def test_everything_is_there_again(made: tuple[lw.Session, Path]) -> None:
+    before, path = made
+    assert path.name == "digits.liteproject"
+    after = lw.open(path)
+    assert list(after.versions) == ["float", "int8"] and after.version == "float"
+    assert after.targets == before.targets and after.faults == before.faults
+    assert after.overrides.backends == {"/b3/dw/Conv": "reference"}
+    assert after.selected == before.selected and after.notes == "for Ada"
+    assert after.code[: len(before.code) - 1] == before.code[:-1]
+    assert after.image == before.image
+    assert json.loads(after.profiles["x86"].to_json()) == json.loads(
+        before.profiles["x86"].to_json()
+    )
+    pair = ("x86", "reference")
+    one, two = (s.comparisons[pair] for s in (before, after))
+    assert one.to_json() == two.to_json() and two.finding == one.finding
+    assert repr(one.layers[3]) == repr(replace(two.layers[3], isolated=one.layers[3].isolated))
+    assert after.clock("profile", "x86") == before.clock("profile", "x86") != ""
+    for name in before.versions:
+        one, two = (s.predictor("x86", name, planted=False) for s in (before, after))
+        for output, values in one.run(before.feeds).items():
+            np.testing.assert_array_equal(values, two.run(after.feeds)[output])
+
+
+def test_the_workbench_shows_what_was_measured(made: tuple[lw.Session, Path]) -> None:
+    bench = lw.Workbench(lw.open(made[1]))
+    profile, compare = bench.step("Profile"), bench.step("Compare")
+    assert profile.line.profile["total_ms"] == made[0].profiles["x86"].total_ms
+    assert compare.strip.comparison["candidate"] == "reference"
+    assert not bench.session.jobs, "nothing had to be measured anew"
+
+
+def test_a_profile_of_a_device_that_is_not_here_stays_in_the_history(
+    made: tuple[lw.Session, Path], tmp_path: Path
+) -> None:
+    def other(data: dict[str, Any]) -> None:
+        data["profiles"][0]["of"] = ["abacus"]
+
+    after = lw.open(changed(made[1], tmp_path, other))
+    assert after.profiles == {} and len(after.history) == 1
+
+
+def test_restore_brings_the_last_session_back(tmp_path: Path) -> None:
+    with settings.override(LITE_CACHE_DIR=str(tmp_path)):
+        with pytest.raises(UsageError, match="no kept session"):
+            lw.restore()
+        session = lw.open(lw.shipped("digits.onnx"))
+        assert session.keep() is None, "nothing to keep yet"
+        session.convert(targets=["x86"])
+        session.profile("x86", runs=2)
+        session.keep()
+        for after in (lw.restore(), lw.restore(lw.shipped("digits.onnx"))):
+            assert after.profiles["x86"].total_ms == session.profiles["x86"].total_ms
+        with pytest.raises(UsageError, match="no kept session of other"):
+            lw.restore("other.onnx")
+
+
+# ---- archives of strangers
+
+
+def changed(path: Path, folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The archive with another project.json."""
+    target = folder / "changed.liteproject"
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name == "project.json":
+                document = json.loads(data)
+                change(document)
+                data = json.dumps(document).encode()
+            new.writestr(name, data)
+    return target
+
+
+def archive(path: Path, **files: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["../evil.lite", "/etc/evil", "versions/../evil", "versions/.evil",
+                                  "evil.txt", "versions/a/evil.lite"])  # fmt: skip
+def test_no_name_leaves_the_folder(tmp_path: Path, name: str) -> None:
+    path = archive(tmp_path / "x.liteproject", **{"project.json": b"{}", name: b"evil"})
+    with settings.override(LITE_CACHE_DIR=str(tmp_path / "cache")):
+        with pytest.raises(ModelFormatError, match="not a project"):
+            lw.open(path)
+        assert not list((tmp_path / "cache").rglob("*evil*"))
+
+
+def test_sizes_are_checked_before_anything_is_inflated(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(project, "MOST_BYTES", 1 << 20)
+    path = tmp_path / "bomb.liteproject"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("project.json", b"{}")
+        made.writestr("versions/0.lite", bytes(2 << 20))
+    with settings.override(LITE_CACHE_DIR=str(tmp_path / "cache")):
+        with pytest.raises(ModelFormatError, match="too large"):
+            lw.open(path)
+        assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda d: d.pop("base"), lambda d: d.update(format=2), lambda d: d.update(versions=[]),
+     lambda d: d.update(model="model/absent"), lambda d: d.update(version="int4"),
+     lambda d: d["profiles"][0].update(of=[]), lambda d: d.update(shapes={"x": "y"}),
+     lambda d: d["comparisons"][0].update(of=["x86"])],
+)  # fmt: skip
+def test_a_description_is_checked(
+    made: tuple[lw.Session, Path], tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    with pytest.raises(ModelFormatError):
+        lw.open(changed(made[1], tmp_path, change))
+
+
+def test_damaged_archives_are_one_error(made: tuple[lw.Session, Path], tmp_path: Path) -> None:
+    whole = made[1].read_bytes()
+    rng, path = np.random.default_rng(7), tmp_path / "damaged.liteproject"
+    path.write_bytes(b"no zip")
+    with pytest.raises(ModelFormatError, match="not a project"):
+        lw.open(path)
+    for _ in range(12):
+        data = bytearray(whole)
+        for at in rng.integers(0, len(data), 20):
+            data[at] ^= int(rng.integers(1, 256))
+        path.write_bytes(bytes(data[: int(rng.integers(len(data) // 2, len(data)))]))
+        try:
+            lw.open(path)
+        except LiteError:
+            continue
+    assert zipfile.is_zipfile(io.BytesIO(whole))

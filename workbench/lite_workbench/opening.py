@@ -1,0 +1,41 @@
+"""Opening: a model of any format, a project, or what was kept before the kernel restarted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lite_engine.errors import UsageError
+from lite_messages import tr
+
+from .session import Session
+from .state import project
+
+
+def open_session(path: str | Path, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Session:
+    """Opens a model of any format, or a `.liteproject`. Raises LiteError."""
+    if project.is_project(Path(path)):
+        return _open_project(Path(path))
+    return Session(path, shapes=shapes)
+
+
+def restore(path: str | Path | None = None) -> Session:
+    """The session that was open last, or the last one of a model: versions, overrides, profiles,
+    comparisons, input and selection. Calibrations are not kept. Raises UsageError when there is
+    none."""
+    found = project.newest_kept(path)
+    if found is None:
+        raise UsageError(
+            tr("there is no kept session of {path}", path=path)
+            if path
+            else tr("there is no kept session"),
+            fix=tr("open the model with lw.open"),
+        )
+    return _open_project(found)
+
+
+def _open_project(path: Path) -> Session:
+    folder, made = project.unpack(path)
+    session = Session(folder / made.model, shapes={k: tuple(v) for k, v in made.shapes.items()})
+    project.fill(session, folder, made)
+    return session
