@@ -120,7 +120,8 @@ class Part:
         if get_origin(kind) is Literal:
             if self.value not in inner:
                 raise ModelFormatError(
-                    f"expected one of {', '.join(map(repr, inner))}", where=self.where
+                    tr("expected one of {choices}", choices=", ".join(map(repr, inner))),
+                    where=self.where,
                 )
             return self.value
         if get_origin(kind) is tuple:

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lite_engine.errors import LiteError, UsageError
+from lite_messages import tr
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -41,7 +42,9 @@ class Cluster:
 
     def __post_init__(self) -> None:
         if sum(v is not None for v in (self.workers, self.scheduler, self.client)) > 1:
-            raise UsageError("--workers starts a cluster of its own", fix="leave out --scheduler")
+            raise UsageError(
+                tr("--workers starts a cluster of its own"), fix=tr("leave out --scheduler")
+            )
 
     @property
     def used(self) -> bool:
@@ -52,7 +55,7 @@ class Cluster:
         """A Client. What was started here ends with the block. Raises LiteError."""
         if find_spec("distributed") is None:
             raise LiteError(
-                "running on a cluster needs the package distributed, which is not installed",
+                tr("running on a cluster needs the package distributed, which is not installed"),
                 command="pip install 'lite-workbench[cluster]'",
             )
         if self.client is not None:
@@ -83,9 +86,11 @@ def _connected(address: str) -> Client:
         return Client(address, timeout=10)
     except (OSError, ValueError, RuntimeError) as error:
         raise LiteError(
-            f"the scheduler does not answer ({error or type(error).__name__})",
+            tr("the scheduler does not answer ({reason})", reason=error or type(error).__name__),
             where=address,
-            fix="start it with `dask scheduler`; tls:// needs the certificates in Dask's settings",
+            fix=tr(
+                "start it with `dask scheduler`; tls:// needs the certificates in Dask's settings"
+            ),
         ) from None
 
 
@@ -116,9 +121,13 @@ def run_shards(
         except _lost() as error:
             if attempt == ATTEMPTS - 1 or cluster.client is not None:
                 raise LiteError(
-                    f"the cluster was lost ({type(error).__name__}) after {len(done)} of "
-                    f"{len(shards)} shards",
-                    fix="run the command again when its scheduler and workers are back",
+                    tr(
+                        "the cluster was lost ({reason}) after {done} of {count} shards",
+                        reason=type(error).__name__,
+                        done=len(done),
+                        count=len(shards),
+                    ),
+                    fix=tr("run the command again when its scheduler and workers are back"),
                 ) from None
             time.sleep(PAUSE_S)
     raise AssertionError("the last attempt returns or raises")

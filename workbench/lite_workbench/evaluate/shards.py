@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lite_engine.errors import UsageError
 from lite_engine.model_file import open_model
 from lite_engine.runtime import Predictor
+from lite_messages import tr
 
 from ..cluster import Cluster, Progress, run_shards
 from .side import Side
@@ -47,7 +48,9 @@ def packed(side: Side) -> Packed:
     """Raises UsageError for a side that only this process has."""
     used = side.predictor
     if used.device is not None or used.faults:
-        raise UsageError(f"{side.name} runs on a device of this machine, not on a cluster")
+        raise UsageError(
+            tr("{side} runs on a device of this machine, not on a cluster", side=side.name)
+        )
     with tempfile.TemporaryDirectory() as folder:
         data = side.model.save(Path(folder) / "side.lite").read_bytes()
     overrides, tuning = used._given

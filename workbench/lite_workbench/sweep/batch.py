@@ -10,6 +10,7 @@ from lite_engine.errors import LiteError, ShapeError
 from lite_engine.ops import infer_types
 from lite_engine.passes import optimize_graph
 from lite_engine.runtime import Predictor
+from lite_messages import tr
 
 if TYPE_CHECKING:
     from lite_engine.ir import Graph
@@ -30,7 +31,7 @@ def with_batch(model: Model, batch: int) -> Model:
     graph = model.graph.copy()
     olds = {v.shape[0] for v in graph.inputs if v.shape}
     if len(olds) != 1 or not all(v.shape for v in graph.inputs):
-        raise ShapeError("the inputs have no common batch size")
+        raise ShapeError(tr("the inputs have no common batch size"))
     (old,) = olds
     if old == batch:
         return model
@@ -43,7 +44,9 @@ def with_batch(model: Model, batch: int) -> Model:
     infer_types(graph, strict=True)
     for value in graph.outputs:
         if not value.shape or value.shape[0] != batch:
-            raise ShapeError(f"output {value.name} does not have a row for each sample")
+            raise ShapeError(
+                tr("output {name} does not have a row for each sample", name=value.name)
+            )
     return model.but(source=optimize_graph(graph), graphs={})
 
 
@@ -66,5 +69,7 @@ def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray])
         got = whole[name][:1]
         scale = float(np.abs(want).max(initial=0)) or 1.0
         if got.shape != want.shape or float(np.abs(got - want).max(initial=0)) > TOLERANCE * scale:
-            raise LiteError(f"the samples of a batch are mixed: output {name} differs from that of "
-                            "a sample alone")  # fmt: skip
+            raise LiteError(
+                tr("the samples of a batch are mixed: output {name} differs from that of a sample "
+                   "alone", name=name)
+            )  # fmt: skip

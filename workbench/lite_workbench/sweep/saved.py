@@ -11,6 +11,7 @@ from lite_engine.documents import parse
 from lite_engine.errors import LiteError, UsageError, reason_of
 from lite_engine.files import write_file
 from lite_engine.runtime import strict_json
+from lite_messages import tr
 
 from .cells import Cell, Choice
 
@@ -35,11 +36,13 @@ def load(path: Path, key: str, choices: Sequence[Choice]) -> dict[Choice, Cell]:
         cells: list[Cell] = [part.into(Cell) for part in document["cells"].items()]
         known = document["key"].text()
     except (OSError, LiteError) as error:
-        raise UsageError(f"not a saved sweep ({reason_of(error)})", where=path) from None
+        raise UsageError(
+            tr("not a saved sweep ({reason})", reason=reason_of(error)), where=path
+        ) from None
     if known != key:
         raise UsageError(
-            "belongs to another model, other choices or other data", where=path,
-            fix="choose another file, or remove this one",
+            tr("belongs to another model, other choices or other data"), where=path,
+            fix=tr("choose another file, or remove this one"),
         )  # fmt: skip
     pairs = zip(choices, cells, strict=False)  # as many as were asked for: the key says so
     return {choice: cell for choice, cell in pairs if cell.status != "waiting"}
