@@ -23,8 +23,9 @@ from .changes import Change, measure_change
 from .inputs import as_code, feeds_of, is_prepared, size_of
 from .jobs import Job
 from .names import INT8, MIXED, with_ending
-from .state import comparisons, lite_file, overrides, project, undo, versions
+from .state import comparisons, lite_file, overrides, undo, versions
 from .state.boards import Boards
+from .state.keeping import Keeping
 from .state.predictors import predictor
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from .sweep import Sweep
 
 
-class Session(OldNames):
+class Session(OldNames, Keeping):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     What it holds is described at `SessionState`. `boards` are devices besides this machine: add,
@@ -84,8 +85,7 @@ class Session(OldNames):
     # ---- long work
 
     def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
-        """Runs `work` on another thread, after what was started before; its progress and errors
-        are told as "job". `about` names the step whose result it makes."""
+        """Queues `work` for another thread, told as "job"; `about` is the step that waits."""
         return self.work.start(title, work, about)
 
     @property
@@ -125,11 +125,6 @@ class Session(OldNames):
         """Chooses the version that runs, is profiled and exported. Raises UsageError."""
         with undo.recorded(self):
             versions.use(self, version)
-
-    def undo(self) -> str:
-        """Takes the last conversion, quantization, override or choice of a version back, and
-        returns the line of Python that had made it. What was measured stays. Raises UsageError."""
-        return undo.undo(self)
 
     @property
     def model(self) -> Model:
@@ -494,18 +489,6 @@ class Session(OldNames):
             model, folder, target,
             more=lambda part: write_report([self], part.folder / "report.html"),
         )  # fmt: skip
-
-    def save(self, path: str | Path, notes: str = "") -> Path:
-        """Writes everything but the calibration as one file, `path.liteproject`, which `lw.open`
-        opens on any machine. Raises LiteError."""
-        made = project.save(self, path, notes)
-        self.remember(f"session.save({str(path)!r})")
-        return made
-
-    def keep(self) -> Path | None:
-        """Keeps the session for `lw.restore`; the Workbench does so after each change. None where
-        the versions are too large for that."""
-        return project.keep(self)
 
     def notebook(self, path: str | Path) -> Path:
         """Writes the session so far as a runnable notebook."""
