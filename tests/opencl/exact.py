@@ -64,7 +64,8 @@ def chosen(profile: str, precision: str) -> list[Launch]:
     for launch, _ in planned(profile, precision):
         reached = sum(sizes(launch).values())
         options = frozenset(re.findall(r"#define (\w+)", launch.options)) & _USES
-        key, rank = (launch.file, launch.kernel, options), (reached < _FEW_BYTES, reached)
+        few = reached < _FEW_BYTES  # then as much as there is
+        key, rank = (launch.file, launch.kernel, options), (few, -reached if few else reached)
         if key not in found or rank < found[key][0]:
             found[key] = rank, launch
     return [launch for _, launch in found.values()]
