@@ -113,13 +113,19 @@ build_all() {
     quiet_build asan
     [ -f build/tsan/lite_run ] || say "building with ThreadSanitizer"
     quiet_build tsan
+    if any_of clang++ clang++-15; then
+      [ -f build/fuzzer/fuzz_file ] || say "building the fuzz targets"
+      quiet_build fuzzer
+    fi
   fi
 }
 build_all &
 building=$!
 
 if [ "$done_rank" -lt "$rank" ]; then
-  .venv/bin/python -m pip install -q --no-build-isolation -e ".[$extras]" \
+  pins=()
+  if [ -n "${CI:-}" ]; then pins=(-c binder/constraints.txt); fi
+  .venv/bin/python -m pip install -q --no-build-isolation "${pins[@]}" -e ".[$extras]" \
     || { kill "$building"; exit 1; }
   if [ "$rank" -ge 3 ] && [ "$(uname -m)" = x86_64 ] && ! have ptxas; then
     # NVIDIA's assembler alone, not the compiler that the package can pull in.

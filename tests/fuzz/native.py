@@ -26,6 +26,7 @@ from lite_engine import optimize
 from lite_engine.backends.cpu import native
 from lite_engine.model_file.program_file import write_program_file
 from lite_engine.plan.program import WeightTable, encode
+from lite_engine.quantize import quantize_weights
 
 from tests.native.cases import merged, plans
 from tests.small_models import classifier
@@ -61,7 +62,11 @@ def seeds(target: str, folder: Path) -> int:
     else:
         for kernel, plan in list(by_kernel())[::8]:
             write_program_file(plan, folder / f"{kernel}.lite", (native.target(),))
-        optimize(classifier(), targets=["x86", "arm"]).save(folder / "model.lite")
+        model = optimize(classifier(), targets=["x86", "arm"])
+        model.save(folder / "model.lite")
+        for bits in (8, 16):
+            small = model.but(graphs={}, source=quantize_weights(model.graph, bits))
+            small.save(folder / f"weights{bits}.lite")
     return len(list(folder.iterdir()))
 
 
@@ -73,6 +78,7 @@ def fuzz(target: str, seconds: float, corpus: Path) -> dict[str, Any]:
     limits = [f"-max_len={MOST_BYTES}", "-timeout=25", "-rss_limit_mb=1024", "-malloc_limit_mb=256"]
     env = os.environ | {
         "ASAN_OPTIONS": "allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+        "OCL_ICD_VENDORS": str(found),  # no device: that takes seconds
         "LLVM_PROFILE_FILE": str(found / "run.profraw"),
     }  # fmt: skip
     done = subprocess.run(
@@ -84,7 +90,8 @@ def fuzz(target: str, seconds: float, corpus: Path) -> dict[str, Any]:
     covered = re.findall(r"cov: (\d+)", said)
     runs = re.search(r"stat::number_of_executed_units: (\d+)", said)
     lines = coverage(target, corpus, found, env) if done.returncode == 0 else {}
-    report = said[said.find("==") :][:3000] if done.returncode else ""
+    at = max(said.find("ERROR: "), 0)
+    report = said[at : at + 3000] if done.returncode else ""
     return {
         "target": target, "seconds": seconds, "runs": int(runs[1]) if runs else 0,
         "seeds": first, "corpus": len(list(corpus.iterdir())),

@@ -35,13 +35,26 @@ def test_every_program_opens_lesson_1(root):
 
 
 def test_requirements_are_the_repository_with_known_extras(root):
-    (line,) = lines(root / "binder" / "requirements.txt")
+    pinned, line = lines(root / "binder" / "requirements.txt")
+    assert pinned == "-c constraints.txt"
     extras = re.fullmatch(r"\.\[(.+)\]", line).group(1).split(",")
     pyproject = (root / "pyproject.toml").read_text()
     table = pyproject.split("[project.optional-dependencies]")[1].split("\n[")[0]
     assert set(extras) <= set(re.findall(r"^(\w+) = \[", table, re.M))
     # An environment.yml would make repo2docker ignore requirements.txt.
     assert not (root / "binder" / "environment.yml").exists()
+
+
+def test_every_package_is_pinned_without_an_address(root):
+    """What the project and its extras name is in the list, once, with one version."""
+    pins = lines(root / "binder" / "constraints.txt")
+    found = [re.fullmatch(r"([a-z0-9-]+)==[A-Za-z0-9.+!]+", pin).group(1) for pin in pins]
+    assert found == sorted(set(found))
+    pyproject = (root / "pyproject.toml").read_text()
+    tables = pyproject.split("\ndependencies = [")[1].split("\n[project.scripts]")[0]
+    tables = re.sub(r"^bench = .*$", "", tables, flags=re.M)  # other engines
+    named = re.findall(r'"([A-Za-z0-9-]+)[<>=~]', tables)
+    assert len(named) > 15 and {n.lower() for n in named} <= set(found)
 
 
 def test_python_version_is_one_we_support(root):

@@ -131,11 +131,11 @@ def _spliced(data: bytes, rng: np.random.Generator) -> bytes:
 
 def mutants(data: bytes, seed: int, count: int) -> Iterator[bytes]:
     rng = np.random.default_rng(seed)
-    is_text = b"\0" not in data
+    is_text = b"\0" not in data and re.search(rb"\w", data) is not None
     yield from damaged(data, seed, count // 3)
     for _ in range(count - count // 3):
         if is_text and rng.random() < 0.8:
-            yield _damaged_text(data.decode(), rng).encode()
+            yield _damaged_text(data.decode("latin-1"), rng).encode("latin-1")
         else:
             yield _spliced(data, rng)
 

@@ -27,9 +27,7 @@ else()
   target_compile_options(lite_flags INTERFACE -fsanitize=${kind} -g -fno-omit-frame-pointer)
   # The kernels' unrolled tiles compile ten times slower with UBSan and inline checks.
   set(LITE_KERNEL_FLAGS -O1 -g1 -fno-sanitize=undefined)
-  if(LITE_SANITIZE STREQUAL "fuzzer")  # it looks for bad bytes in readers, lite_fuzz in kernels
-    set(LITE_KERNEL_FLAGS -O1 -fno-sanitize=all)
-  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # checks as calls, not inline
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # checks as calls, not inline
     list(APPEND LITE_KERNEL_FLAGS --param asan-instrumentation-with-call-threshold=0)
   endif()
   if(kind MATCHES "address")

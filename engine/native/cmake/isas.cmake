@@ -14,10 +14,7 @@ if(processor MATCHES "^(x86_64|amd64)$")
   set(LITE_FLAGS_avx512bf16 ${LITE_FLAGS_avx512vnni} -mavx512bf16)
   set(LITE_FLAGS_amx ${LITE_FLAGS_avx512bf16} -mamx-tile -mamx-int8 -mamx-bf16)
   # Sanitizers check what this machine would run; the narrower sets are the same source.
-  if(LITE_SANITIZE STREQUAL "fuzzer")  # readers and prepare are the same code for each
-    set(LITE_ISAS sse2)
-    set(LITE_EXTRA_ISAS "")
-  elseif(LITE_SANITIZE AND EXISTS /proc/cpuinfo)
+  if(LITE_SANITIZE AND EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo wide REGEX "^flags.* avx512f .* avx512vl( |$)" LIMIT_COUNT 1)
     if(wide)
       set(LITE_ISAS avx512)

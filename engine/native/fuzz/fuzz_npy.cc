@@ -4,7 +4,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const InputFile input(data, size);
-  for (const int dtype : {1, 11}) {
+  const int dtypes[] = {1, 11};  // float32, int64
+  for (const int dtype : dtypes) {
     lite_tensor_info info{};
     info.name = "x";
     info.dtype = dtype;

@@ -1,5 +1,5 @@
 # libFuzzer targets, one per reader of bytes from elsewhere: fuzz_<reader> reads its input as that
-# reader would. The readers are compiled with line coverage, too (tests/native/fuzz).
+# reader would. The readers are compiled with line coverage, too (tests/fuzz/native.py).
 set(readers src/runtime/program.cc src/runtime/lite_file.cc src/runtime/lite_derived.cc
     src/runner/lite_run_npy.cc)
 set_property(SOURCE ${readers} APPEND PROPERTY COMPILE_OPTIONS

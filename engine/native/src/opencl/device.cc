@@ -126,6 +126,8 @@ bool open_device(const DeviceOptions& options, Device* out, char* error, size_t 
       good = open_chosen(found->devices[chosen], chosen - first, options, out, error, error_bytes);
     }
   }
+  for (int i = 0; found && i < found->count; ++i) free(found->devices[i].info.extensions);
+  out->info.extensions = nullptr;
   free(attempts);
   free(found);
   return good;

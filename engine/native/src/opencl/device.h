@@ -16,7 +16,7 @@ DeviceClass class_of(const char* kind, const char* platform, const char* name, c
 
 struct DeviceInfo {
   char platform[256], name[256], vendor[256], version[256], driver[256];
-  char* extensions;  // separated by spaces; freed by nobody, a process asks once
+  char* extensions;  // separated by spaces; of listed devices only, the lister frees it
   const char* kind;  // "CPU", "GPU" or "other"
   DeviceClass device_class;
   uint32_t compute_units;
