@@ -1,6 +1,7 @@
-"""Gives a wheel the platform tag that its library deserves: manylinux_2_N by measured symbols.
+"""Gives a wheel the platform tag that its library deserves (manylinux_2_N by measured symbols) and
+a bill of materials (sbom.py).
 
-    tag_wheel.py WHEEL FOLDER     writes the retagged wheel into FOLDER and prints its path
+    tag_wheel.py WHEEL FOLDER     writes the new wheel into FOLDER and prints its path
 
 A library that needs nothing but glibc up to version 2.N may carry manylinux_2_N (PEP 600).
 """
@@ -12,8 +13,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
+
+import sbom
 
 LIBRARY = "lite_engine/_native/liblite_runtime.so"
 # What every glibc system has; ld-linux-* is the loader.
@@ -35,19 +37,24 @@ def platform_tag(library: Path) -> str:
     return f"manylinux_2_{max([17, *minors])}_{machine}"
 
 
+def wheel_tool(*words: object) -> str:
+    command = [sys.executable, "-m", "wheel", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def main(wheel: Path, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        with zipfile.ZipFile(wheel) as archive:
-            library = Path(archive.extract(LIBRARY, scratch))
-        tag = platform_tag(library)
-        copy = Path(shutil.copy(wheel, scratch))
-        done = subprocess.run(
-            [sys.executable, "-m", "wheel", "tags", "--remove", "--platform-tag", tag, str(copy)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        wheel_tool("unpack", "--dest", scratch, wheel)
+        (unpacked,) = Path(scratch).iterdir()
+        tag = platform_tag(unpacked / LIBRARY)
+        sbom.write(unpacked)
+        packed = Path(scratch) / "packed"
+        packed.mkdir()
+        wheel_tool("pack", "--dest-dir", packed, unpacked)
+        (copy,) = packed.iterdir()
+        name = wheel_tool("tags", "--remove", "--platform-tag", tag, copy).split()[-1]
         folder.mkdir(parents=True, exist_ok=True)
-        name = done.stdout.split()[-1]
-        print(shutil.copy(copy.parent / name, folder / name))
+        print(shutil.copy(packed / name, folder / name))
 
 
 if __name__ == "__main__":
