@@ -14,6 +14,11 @@ from .campaign import KINDS, Server, Verb, cases, compiled_shim
 
 pytestmark = pytest.mark.cpu
 SAMPLES = "digits_held_back.npz"
+#: What must have happened before a call.
+FIRST = {
+    "tag": "profile digits.onnx --backend reference --runs 1 --warmup 0",
+    "remove": "devices add board ssh://me@board",
+}
 #: Short names: what a person gives is looked for in messages.
 CALLS = {
     "convert": "convert digits.onnx -o out/m.lite --targets x86",
@@ -28,6 +33,10 @@ CALLS = {
     "info": "info digits.onnx --json out/i.json",
     "export": "export digits.onnx -o out/e --target x86 --no-report",
     "devices": "devices add board ssh://me@board",
+    "evaluate": f"evaluate digits.onnx --data {SAMPLES} --limit 2 --backend reference "
+    "--predictions out/v.json --json out/e.json",
+    "tag": "runs tag 1 mine",
+    "remove": "devices remove board",
     "report": "report digits.onnx -o out/r.html --backends reference --runs 1",
 }
 
@@ -46,8 +55,8 @@ def prepared(name: str, old: bool, server: Server, root: Path, tmp_path: Path) -
     (inputs / "out").mkdir(parents=True)
     for file in ("digits.onnx", "digits.png", SAMPLES):
         shutil.copy(root / "notebooks" / "models" / file, inputs)
-    place, over = tmp_path / "place", old and name != "devices"
-    verb = Verb(CALLS[name], inputs, place, over, warm=name == "profile")
+    place, over = tmp_path / "place", old and name not in ("devices", *FIRST)
+    verb = Verb(CALLS[name], inputs, place, over, name == "profile", FIRST.get(name, ""))
     verb.prepare(server)
     assert verb.operations > 4, "the shim sees the files"
     return verb

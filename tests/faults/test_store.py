@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from lite_engine.errors import UsageError
+from lite_engine.errors import LiteError, UsageError
 from lite_engine.history import History
 from lite_engine.history import _history as module
 
@@ -28,6 +28,8 @@ def test_busy(lock: str, tmp_path: Path, monkeypatch, caplog) -> None:
         other.execute("pragma locking_mode = exclusive" if lock == "exclusive" else "select 1")
         other.execute(f"begin {lock}")
         assert store.add(MEASURED) is None and "locked" in caplog.text
+        with pytest.raises(LiteError, match=r"runs\.sqlite: saved runs cannot be used \(.*locked"):
+            store.tag(1, "mine")
     assert store.add(MEASURED) == 2 and len(store.list()) == 2
 
 

@@ -20,7 +20,7 @@ from lite_messages import tr
 
 from .. import settings
 from ..documents import Part, parse
-from ..errors import ModelFormatError, UsageError
+from ..errors import LiteError, ModelFormatError, UsageError, reason_of
 from ..profile import Profile
 
 T = TypeVar("T")
@@ -89,7 +89,11 @@ class History:
         """Raises UsageError when there is no such run, or for a tag that is a number."""
         check_tag(tag)
         self.get(run)
-        self._try(lambda db: db.execute("update runs set tag = ? where id = ?", (tag, run)), None)
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute("update runs set tag = ? where id = ?", (tag, run))
+
+        self._try(work, None, needed=True)
 
     # ---- reading
 
@@ -119,7 +123,7 @@ class History:
 
     def get(self, run: int | str) -> tuple[Run, Profile]:
         """By number, or the newest one with that tag. Raises UsageError when there is none
-        or what was kept is damaged."""
+        or what was kept is damaged, LiteError when the store cannot be used."""
         number = str(run).isdigit()
         text = f"select {_COLUMNS}, profile from runs where {'id' if number else 'tag'} = ?"
 
@@ -127,7 +131,7 @@ class History:
             given = int(run) if number else run
             return db.execute(text + " order by id desc limit 1", (given,)).fetchone()
 
-        row = self._try(work, None)
+        row = self._try(work, None, needed=True)
         if row is None:
             raise UsageError(
                 tr("there is no run {run!r}", run=run),
@@ -146,25 +150,30 @@ class History:
 
     # ---- the file
 
-    def _try(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Runs `work`; a damaged file is set aside and the work tried once more on a new one."""
+    def _try(
+        self, work: Callable[[sqlite3.Connection], T], otherwise: T, *, needed: bool = False
+    ) -> T:
+        """Runs `work`; a damaged file is set aside and the work tried once more on a new one. Where
+        that fails, `otherwise` with a warning, or LiteError for what a person asked for."""
+        failure: Exception
         for attempt in (1, 2):
             try:
                 with self._open() as db:
                     return work(db)
-            except sqlite3.OperationalError as error:
-                _log.warning("history %s is left out: %s", self.path, error)
-                return otherwise
+            except (OSError, sqlite3.OperationalError) as error:
+                failure = error
+                break
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 # The second: what SQLite says of a damaged schema quotes its bytes.
-                if attempt == 2:
-                    _log.warning("history %s is left out: %s", self.path, error)
-                    return otherwise
-                if not self._set_aside(error):
-                    return otherwise
-            except OSError as error:
-                _log.warning("history %s is left out: %s", self.path, error)
-                return otherwise
+                failure = error
+                if attempt == 1 and not self._set_aside(error):
+                    break
+        if needed:
+            raise LiteError(
+                tr("saved runs cannot be used ({reason})", reason=reason_of(failure)),
+                where=self.path,
+            )
+        _log.warning("history %s is left out: %s", self.path, failure)
         return otherwise
 
     @contextmanager
