@@ -136,6 +136,7 @@ class Verb:
             self.before |= kept
             self._restore()
             outcome = server.run(self.call, self.place)
+            assert outcome.code == 0, (self.call, outcome)
         self.golden, self.operations = contents(self.place), outcome.operations
 
     def _fill(self) -> None:
@@ -144,6 +145,7 @@ class Verb:
 
     def _restore(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
+        (self.place / "out").mkdir(parents=True)
         for name, data in self.before.items():
             path = self.place / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +155,6 @@ class Verb:
         """The n-th operation fails; returns its name, "" where it cannot fail in this way.
         AssertionError says what went wrong."""
         self._restore()
-        (self.place / "out").mkdir(exist_ok=True)
         outcome = server.run(self.call, self.place, n, KINDS[kind])
         said = (self.call, n, kind, outcome)
         after = contents(self.place)
