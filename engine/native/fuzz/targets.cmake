@@ -7,7 +7,7 @@ set_property(SOURCE ${readers} APPEND PROPERTY COMPILE_OPTIONS
 
 foreach(target program file npy)
   add_executable(fuzz_${target} fuzz/fuzz_${target}.cc src/runner/lite_run_npy.cc ${objects}
-    "${loader}")
+    ${opencl})
   target_include_directories(fuzz_${target} PRIVATE src)
   target_link_libraries(fuzz_${target} PRIVATE lite_flags Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer,address,undefined
