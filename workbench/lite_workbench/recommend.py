@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from .evaluate import Dataset
 
-PRECISIONS = ("fp32", "fp16", "bf16", "int8")
-
 
 @dataclass
 class Candidate:

@@ -435,16 +435,9 @@ class Session(OldNames, Keeping):
     @property
     def selection(self) -> pd.DataFrame:
         """The selected layers as a DataFrame: the last profile's rows, else what `info` knows."""
-        import pandas as pd
-        from lite_engine.runtime.support import model_info
+        from .state.selection import selected_rows
 
-        profile = next(reversed(self.profiles.values()), None)
-        if profile is not None:
-            rows = profile.to_dataframe()
-        else:
-            layers = model_info(self.model.graph, self.path.name).layers
-            rows = pd.DataFrame([vars(layer) for layer in layers])
-        return rows[rows["name"].isin(self.selected)].reset_index(drop=True)
+        return selected_rows(self)
 
     # ---- out
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
 from ..answers import read_labels
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 #: What --versions takes besides files: how one file may run.
 PRECISIONS = {"float": None, "fp32": "fp32", "fp16": "fp16", "bf16": "bf16", "int8": "int8"}
-BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
 SHOWN = 10
 
 

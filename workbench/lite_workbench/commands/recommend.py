@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
 from ._base import (
@@ -17,7 +18,7 @@ from ._base import (
     set_preprocess,
 )
 from ._table import table
-from .evaluate import BACKENDS, add_dataset, dataset_of
+from .evaluate import add_dataset, dataset_of
 from .sweep import names_of, numbers_of
 
 if TYPE_CHECKING:

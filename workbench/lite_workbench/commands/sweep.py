@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
 from ._base import (
@@ -18,7 +19,7 @@ from ._base import (
     set_preprocess,
 )
 from ._table import table
-from .evaluate import BACKENDS, add_dataset, dataset_of
+from .evaluate import add_dataset, dataset_of
 
 if TYPE_CHECKING:
     from ..sweep import Sweep

@@ -26,8 +26,7 @@ Resampled = Callable[[np.ndarray], np.ndarray]
 class Measure:
     """A metric over all samples: `value` on them, and `resampled` on draws from them.
 
-    `share` tells that it is a mean of zeros and ones, one for each sample. `scale` turns it into
-    what people read, with its `unit`.
+    `share` tells that it is a mean of zeros and ones, one for each sample.
     """
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -136,8 +135,3 @@ def _ms(cell: Cell) -> str:
         return "–"
     margin = f" ± {cell.ci_ms:.2g}" if cell.ci_ms is not None else ""
     return f"{cell.latency_ms:.3g}{margin} ms"
-
-
-def waiting(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells that were not measured yet."""
-    return [c for c in cells if c.status == "waiting"]
