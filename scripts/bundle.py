@@ -3,9 +3,8 @@
     python scripts/bundle.py
 
 A widget is one ES module beside the Python file of the same name; each becomes one minified
-module there. `report.js` is all of them with the script of a report page, `still.js` all of them
-as functions that draw a state as text. npm installs esbuild
-and lit-html as `widgets/package-lock.json` fixes them, by their hashes. An sdist carries the bundle
+module there. `report.js` is all of them with the script of a report page. npm installs esbuild and
+lit-html as `widgets/package-lock.json` fixes them, by their hashes. An sdist carries the bundle
 with the hash of its sources, so that it builds without npm and without a network.
 """
 
@@ -91,9 +90,8 @@ def _build() -> None:
         )
         out = f"--outdir={made}"
         _run(esbuild, *entries(), *FLAGS, "--format=esm", "--entry-names=[name]", out)
-        for name, *flags in (("report",), ("still", "--conditions=still")):
-            whole = (PACKAGE / "_shared" / f"{name}.js", "--format=iife", *flags)
-            _run(esbuild, *whole, *FLAGS, f"--alias:all-widgets={index}", out)
+        whole = (PACKAGE / "_shared" / "report.js", "--format=iife")
+        _run(esbuild, *whole, *FLAGS, f"--alias:all-widgets={index}", out)
         shutil.copy(MODULES / "lit-html" / "LICENSE", made / "lit-html.LICENSE")
         index.unlink()
         _put(made)

@@ -13,10 +13,7 @@ MANY = 3
 #: Literals that name operators for a reason, by file and the name they are assigned to.
 ALLOWED = {
     "lite_engine/backends/opencl/recurrent.py _DEFAULTS": "functions of a cell in OpenCL C",
-    "lite_engine/backends/opencl/reductions.py _FOLDS": "OpenCL C of each reduction",
-    "lite_engine/backends/opencl/reductions.py _MERGES": "OpenCL C of each reduction",
     "lite_engine/model_file/precision.py _INTEGER": "operators that make a model an int8 one",
-    "lite_engine/passes/_layout_rules.py _REDUCTIONS": "endings of Reduce…, which share a rule",
     "lite_engine/passes/fold_shapes.py": "NumPy's function of each",
     "lite_engine/passes/fold_shapes.py _HANDLERS": "keys of a table of functions",
     "lite_engine/passes/fold_shapes.py _SHAPED": "which input is the shape of the output",

@@ -16,6 +16,7 @@ from ._core import REQUIRED, OpDef, define_op, get_op
 from ._helpers import float_kernels, product, wide, window_output, window_pads
 from ._records import Cost
 from ._samples import Draw, Sample
+from .reduce import OPENCL_MAXIMUM, OPENCL_MEAN
 
 _WINDOW: dict[str, Any] = {
     "auto_pad": "NOTSET",
@@ -349,8 +350,8 @@ for _name in ("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"):
     )  # fmt: skip
 for _op in (max_pool, average_pool):
     _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)
-for _name in ("GlobalAveragePool", "GlobalMaxPool"):
-    get_op(_name).kernel("opencl", "reduce", dtype="f32,f16")
+for _name, _fold in (("GlobalAveragePool", OPENCL_MEAN), ("GlobalMaxPool", OPENCL_MAXIMUM)):
+    get_op(_name).kernel("opencl", "reduce", dtype="f32,f16", code=_fold)
 get_op("GlobalMaxPool").kernel("opencl", "i8_pool", dtype="i8,u8", when=flat_pool, rank=1)
 
 

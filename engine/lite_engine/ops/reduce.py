@@ -16,6 +16,19 @@ from ._records import Cost
 from ._samples import Draw, Sample
 
 
+def opencl_fold(start: str, step: str, done: str = "(s)", merge: str = "((s)+(t))") -> str:
+    """A reduction in OpenCL C: what `s` starts as, how a value `v` goes into it, what becomes of it
+    after `n` values, and how two partial results `s` and `t` are joined."""
+    return (
+        f"#define START {start}\n#define STEP(s,v) {step}\n#define DONE(s,n) {done}\n"
+        f"#define MERGE(s,t) {merge}"
+    )
+
+
+OPENCL_MEAN = opencl_fold("0.0f", "((s)+(v))", "((s)/(n))")
+OPENCL_MAXIMUM = opencl_fold("-INFINITY", "MAXIMUM(s,v)", merge="MAXIMUM(s,t)")
+
+
 def _reduced(
     x: TypeInfo, axes: TypeInfo | None, *, keepdims: int, noop_with_empty_axes: int
 ) -> TypeInfo:
@@ -42,9 +55,10 @@ def _reduction(
     *,
     alone: Callable[[np.ndarray], Any] = lambda x: x,
     native: bool = True,
-    device: bool = True,
+    opencl: str = "",
 ) -> OpDef:
-    """`fn(x, axes, keepdims)`; `alone` applies when no axis is reduced (no-op, empty axes)."""
+    """`fn(x, axes, keepdims)`; `alone` applies when no axis is reduced (no-op, empty axes).
+    `opencl` is what `opencl_fold` returns; without it there is no kernel."""
     op = define_op(
         name,
         inputs="x axes?",
@@ -74,8 +88,9 @@ def _reduction(
     op.cost(lambda x, axes, **_: Cost(flops=x.size))
     if native:
         op.kernel("cpu", "f32_reduce", when=_has_elements)
-        if device:
-            op.kernel("opencl", "reduce", dtype="f32,f16", when=all_of(_has_elements, neighbours))
+        if opencl:
+            fits = all_of(_has_elements, neighbours)
+            op.kernel("opencl", "reduce", dtype="f32,f16", when=fits, code=opencl)
     return op
 
 
@@ -121,37 +136,48 @@ def _mean(x: np.ndarray, axes: tuple[int, ...], keep: bool) -> Any:
     return np.mean(x, axis=axes, keepdims=keep)
 
 
-_reduction("ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13")
-_reduction("ReduceMean", _mean, "ONNX ReduceMean-18")
-_reduction("ReduceMax", _extreme(np.maximum, True), "ONNX ReduceMax-20")
-_reduction("ReduceMin", _extreme(np.minimum, False), "ONNX ReduceMin-20")
-_reduction("ReduceProd", lambda x, a, k: np.prod(x, axis=a, keepdims=k), "ONNX ReduceProd-18")
+_reduction(
+    "ReduceSum", lambda x, a, k: np.sum(x, axis=a, keepdims=k), "ONNX ReduceSum-13",
+    opencl=opencl_fold("0.0f", "((s)+(v))"),
+)  # fmt: skip
+_reduction("ReduceMean", _mean, "ONNX ReduceMean-18", opencl=OPENCL_MEAN)
+_reduction("ReduceMax", _extreme(np.maximum, True), "ONNX ReduceMax-20", opencl=OPENCL_MAXIMUM)
+_reduction(
+    "ReduceMin", _extreme(np.minimum, False), "ONNX ReduceMin-20",
+    opencl=opencl_fold("INFINITY", "MINIMUM(s,v)", merge="MINIMUM(s,t)"),
+)  # fmt: skip
+_reduction(
+    "ReduceProd", lambda x, a, k: np.prod(x, axis=a, keepdims=k), "ONNX ReduceProd-18",
+    opencl=opencl_fold("1.0f", "((s)*(v))", merge="((s)*(t))"),
+)  # fmt: skip
 _reduction(
     "ReduceL1",
     lambda x, a, k: np.sum(np.abs(x), axis=a, keepdims=k),
     "ONNX ReduceL1-18",
     alone=np.abs,
+    opencl=opencl_fold("0.0f", "((s)+fabs(v))"),
 )
 _reduction(
     "ReduceL2",
     lambda x, a, k: np.sqrt(np.sum(np.square(x), axis=a, keepdims=k)),
     "ONNX ReduceL2-18",
     alone=np.abs,
+    opencl=opencl_fold("0.0f", "((s)+(v)*(v))", "sqrt(s)"),
 )
 _reduction(
     "ReduceSumSquare",
     lambda x, a, k: np.sum(np.square(x), axis=a, keepdims=k),
     "ONNX ReduceSumSquare-18",
     alone=np.square,
+    opencl=opencl_fold("0.0f", "((s)+(v)*(v))"),
 )
 _reduction(
     "ReduceLogSum",
     lambda x, a, k: np.log(np.sum(x, axis=a, keepdims=k)),
     "ONNX ReduceLogSum-18",
     alone=np.log,
-    device=False,
 )
-_reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18", device=False)
+_reduction("ReduceLogSumExp", _log_sum_exp, "ONNX ReduceLogSumExp-18")
 _reduction(
     "ReduceAny", lambda x, a, k: np.any(x, axis=a, keepdims=k), "TFLite REDUCE_ANY", native=False
 )

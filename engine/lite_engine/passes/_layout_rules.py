@@ -14,6 +14,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Node, Value
+from ..ops import op_names
 
 Perm = list[int]
 Const = Callable[[np.ndarray, Value], Value]
@@ -243,8 +244,6 @@ def _unary(node: Node, perm: Perm, const: Const) -> Moved:
     return _same(node, perm)
 
 
-_REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "SumSquare", "LogSum", "LogSumExp",
-               "Any", "All")  # fmt: skip
 _RULES: dict[str, Callable[[Node, Perm, Const], Moved | str | None]] = {
     "QuantizeLinear": _quantize,
     "DequantizeLinear": _quantize,
@@ -266,5 +265,5 @@ _RULES: dict[str, Callable[[Node, Perm, Const], Moved | str | None]] = {
     "ArgMin": _arg,
     "Identity": _unary,
     "Cast": _unary,
-    **{f"Reduce{name}": _reduce for name in _REDUCTIONS},
+    **dict.fromkeys(op_names(lambda op: op.name.startswith("Reduce")), _reduce),
 }

@@ -1,4 +1,4 @@
-// The same templates as text, for pictures without a page: what template.js is to a browser.
+// The same templates as text, where there is no page: what template.js is to a browser.
 
 class Markup {
   constructor(text) {

@@ -24,7 +24,6 @@ const line = (j) =>
 
 export default widget({
   name: "running",
-  still: false,
   view: (c) =>
     c.get("jobs").length
       ? html`<div class="card pad" role="status">

@@ -13,30 +13,10 @@ from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .constants import Constant
 from .launch import Launch
-from .options import activation_options, join, storage_option, vector, vectors, widest
+from .options import activation_options, code_of, join, storage_option, vector, vectors, widest
 from .profile import DeviceProfile
 from .registry import Target, builds
 
-#: Reduction → (start, fold, finish)
-_FOLDS = {
-    "ReduceSum": ("0.0f", "((s)+(v))", "(s)"),
-    "ReduceMean": ("0.0f", "((s)+(v))", "((s)/(n))"),
-    "ReduceMax": ("-INFINITY", "MAXIMUM(s,v)", "(s)"),
-    "ReduceMin": ("INFINITY", "MINIMUM(s,v)", "(s)"),
-    "ReduceProd": ("1.0f", "((s)*(v))", "(s)"),
-    "ReduceL1": ("0.0f", "((s)+fabs(v))", "(s)"),
-    "ReduceL2": ("0.0f", "((s)+(v)*(v))", "sqrt(s)"),
-    "ReduceSumSquare": ("0.0f", "((s)+(v)*(v))", "(s)"),
-    "GlobalAveragePool": ("0.0f", "((s)+(v))", "((s)/(n))"),
-    "GlobalMaxPool": ("-INFINITY", "MAXIMUM(s,v)", "(s)"),
-}
-#: How two partial results are joined where it is not their sum.
-_MERGES = {
-    "ReduceMax": "MAXIMUM(s,t)",
-    "ReduceMin": "MINIMUM(s,t)",
-    "ReduceProd": "((s)*(t))",
-    "GlobalMaxPool": "MAXIMUM(s,t)",
-}
 #: Below so many outputs one work-item each leaves a GPU idle.
 _FEW_OUTPUTS = 1 << 16
 #: Most work-items of a group that makes one row.
@@ -60,18 +40,11 @@ def reduced_axes(step: Step, rank: int) -> list[int]:
     return sorted(int(a) % rank for a in np.ravel(given))
 
 
-@builds("reduce", *_FOLDS)
+@builds("reduce")
 def reduce(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     outer, n, inner = blocks(x.dims, reduced_axes(step, len(x.dims)))
-    start, fold, done = _FOLDS[step.op]
-    merge = _MERGES.get(step.op, "((s)+(t))")
-    more = join(
-        f"#define START {start}",
-        f"#define STEP(s,v) {fold}",
-        f"#define DONE(s,n) {done}",
-        f"#define MERGE(s,t) {merge}",
-    )
+    more = code_of(step.op, step.kernel)
     many = target.profile.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS
     if inner > 1 and many:
         grid, group = (-(-outer * inner // 16) * 256,), (256,)
