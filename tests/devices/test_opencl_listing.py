@@ -35,7 +35,8 @@ def told(listing):
 @pytest.mark.opencl
 @pytest.mark.ssh
 def test_over_ssh(sshd, monkeypatch):
-    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)  # no one sets it on the other machine
+    for name in ("OCL_ICD_VENDORS", "LD_LIBRARY_PATH"):  # the other machine does not have them
+        monkeypatch.delenv(name, raising=False)
     checked = check_device(open_address(sshd.address, sshd.config), opencl=True)
     assert told(checked.opencl) == told(local_listing())
     assert checked.to_dict()["opencl"]["devices"][0]["extensions"]

@@ -137,9 +137,9 @@ def failing_driver(tmp_path: Path) -> str:
     opened = [r for r in listed["libraries"] if r["state"] == "opened"]
     # A driver hands its functions out through tables, which nothing can stand before.
     library = min(opened, key=lambda r: r["found_by"] != "loader")["library"]
-    made = tmp_path / "libfailing.so"
+    made, named = tmp_path / "libfailing.so", library if "/" in library else f"-l:{library}"
     command = ["cc", "-shared", "-fPIC", "-o", made, FOLDER / "failing_driver.c",
-               "-Wl,--no-as-needed", f"-l:{library}", "-ldl"]  # fmt: skip
+               "-Wl,--no-as-needed", named, "-ldl"]  # fmt: skip
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"nothing links with {library}: {done.stderr.splitlines()[-1]}")
