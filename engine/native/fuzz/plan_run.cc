@@ -44,14 +44,17 @@ int main(int argc, char** argv) {
   uint8_t* blobs = read_whole(argv[2], &weights_size);
   uint64_t count = 0;
   memcpy(&count, blobs, 8);
-  const void** weights = static_cast<const void**>(calloc(count + 1, sizeof(void*)));
+  void** weights = static_cast<void**>(calloc(count + 1, sizeof(void*)));
   size_t* bytes = static_cast<size_t*>(calloc(count + 1, sizeof(size_t)));
   const uint8_t* at = blobs + 8;
   for (uint64_t i = 0; i < count; ++i, at += bytes[i - 1]) {
     uint64_t size;
     memcpy(&size, at, 8);
+    at += 8;
     bytes[i] = size;
-    weights[i] = at += 8;
+    // Aligned, and reading past its end is seen.
+    weights[i] = malloc(size ? size : 1);
+    memcpy(weights[i], at, size);
   }
   lite_options options{};
   options.threads = 1;
@@ -89,6 +92,7 @@ int main(int argc, char** argv) {
     free(plan);
   }
   if (device) lite::opencl::close_device(device);
+  for (uint64_t i = 0; i < count; ++i) free(weights[i]);
   free(weights);
   free(bytes);
   free(plans);
