@@ -161,7 +161,7 @@ def test_a_result_of_plain_values_is_drawn_as_the_engine_says_it(mount):
     cards = [lw.ResultCard(kind=a.kind, items=a.items) for a in answers]
     page = mount(cards)
     assert [a.kind for a in answers] == ["values", "values"]
-    assert "class 3\t1×16×16\t75.0 % of the image" in page.locator("#w0 table").inner_text()
+    assert "class 3\t16×16\t75.0 % of the image" in page.locator("#w0 table").inner_text()
     assert "y\t1×2×3\t1 … 1" in page.locator("#w1 table").inner_text()
 
 

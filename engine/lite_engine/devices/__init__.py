@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .process import ProcessDevice
     from .registry import (
         BUILT_IN,
+        DeviceNameError,
         Entry,
         add_entry,
         find_device,
@@ -31,6 +32,7 @@ __all__ = [
     "Device",
     "DeviceBackend",
     "DeviceCheck",
+    "DeviceNameError",
     "EmulatedDevice",
     "Entry",
     "Job",
@@ -60,8 +62,8 @@ _WHERE = {
     "opencl": ("OpenCLDevice", "OpenCLListing"),
     "process": ("ProcessDevice",),
     "registry": (
-        "BUILT_IN", "Entry", "add_entry", "find_device", "load_entries", "open_address",
-        "remove_entry",
+        "BUILT_IN", "DeviceNameError", "Entry", "add_entry", "find_device", "load_entries",
+        "open_address", "remove_entry",
     ),
     "remote": ("RemoteDevice",),
 }  # fmt: skip

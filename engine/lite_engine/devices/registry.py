@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ._base import Device
 
 
+class DeviceNameError(UsageError):
+    """The name of a device is taken, or no name."""
+
+
 @dataclass
 class Entry:
     """A kept device: a short name for an address. `ssh_config` may be empty."""
@@ -96,7 +100,7 @@ def load_entries() -> list[Entry]:
 def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
     """Keeps a device. Raises UsageError for a taken or impossible name or address."""
     if not _NAME.fullmatch(name):
-        raise UsageError(
+        raise DeviceNameError(
             tr("device name {name!r}: letters, digits, '.', '_' and '-' only", name=name)
         )
     config = str(Path(ssh_config).expanduser().resolve()) if ssh_config else ""
@@ -107,7 +111,7 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
     with locked(_path()):
         entries = load_entries()
         if any(e.name == name for e in [*BUILT_IN, *entries]):
-            raise UsageError(
+            raise DeviceNameError(
                 tr("the device {name!r} exists already", name=name),
                 command=f"lite devices remove {name}",
             )

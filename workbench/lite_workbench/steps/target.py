@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from lite_engine.devices import DeviceCheck
+from lite_engine.devices import DeviceCheck, DeviceNameError
 from lite_engine.errors import LiteError
 from lite_messages import tr, trn
 from lite_widgets import DoctorCards, Form
@@ -193,7 +193,7 @@ def _field_of(error: LiteError, values: dict[str, str]) -> str:
     """The field that an error of `Boards.add` is about."""
     if error.where and error.where == values["ssh_config"]:
         return "ssh_config"
-    return "name" if error.what.startswith(("device name", "the device")) else "address"
+    return "name" if isinstance(error, DeviceNameError) else "address"
 
 
 def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:
