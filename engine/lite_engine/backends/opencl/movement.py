@@ -77,10 +77,11 @@ def _row_copy(
 
 
 def _by_rows(kernel: str, kind: str, index: str, width: int, rows: int, args: list[Any]) -> Launch:
-    """Rows of `width` elements, several an item of a CPU."""
+    """Rows of `width` elements, several an item of a CPU. Empty rows need none."""
     per = rows_per_item(width)
+    items = -(-rows // per) if width else 0
     options = f"#define E {kind}\n#define I {index}\n#define RUNS"
-    return Launch("copy", kernel, [*args, per], (-(-rows // per),), options, (1,))
+    return Launch("copy", kernel, [*args, per], (items,), options, (1,))
 
 
 @builds("copy_relayout", "Relayout")
