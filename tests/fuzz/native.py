@@ -70,7 +70,8 @@ def seeds(target: str, folder: Path) -> int:
     return len(list(folder.iterdir()))
 
 
-def fuzz(target: str, seconds: float, corpus: Path) -> dict[str, Any]:
+def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str, Any]:
+    """Ends after `seconds`, or after as many `runs`."""
     first = seeds(target, corpus)
     found = corpus.parent / f"{target}-found"
     found.mkdir(exist_ok=True)
@@ -82,18 +83,18 @@ def fuzz(target: str, seconds: float, corpus: Path) -> dict[str, Any]:
         "LLVM_PROFILE_FILE": str(found / "run.profraw"),
     }  # fmt: skip
     done = subprocess.run(
-        [binary, corpus, f"-max_total_time={seconds}", "-print_final_stats=1", "-seed=1",
-         f"-artifact_prefix={found}/", *limits],
+        [binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}", "-seed=1",
+         "-print_final_stats=1", f"-artifact_prefix={found}/", *limits],
         capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
     )  # fmt: skip
     said = done.stderr
     covered = re.findall(r"cov: (\d+)", said)
-    runs = re.search(r"stat::number_of_executed_units: (\d+)", said)
+    executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
     lines = coverage(target, corpus, found, env) if done.returncode == 0 else {}
     at = max(said.find("ERROR: "), 0)
     report = said[at : at + 3000] if done.returncode else ""
     return {
-        "target": target, "seconds": seconds, "runs": int(runs[1]) if runs else 0,
+        "target": target, "seconds": seconds, "runs": int(executed[1]) if executed else 0,
         "seeds": first, "corpus": len(list(corpus.iterdir())),
         "edges": int(covered[-1]) if covered else 0, "lines": lines, "report": report,
         "found": [str(p) for p in found.iterdir() if p.suffix != ".profraw"],

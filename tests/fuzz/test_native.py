@@ -1,4 +1,4 @@
-"""A few seconds of coverage-guided fuzzing of each native reader (tests/fuzz/native.py)."""
+"""Some coverage-guided fuzzing of each native reader (tests/fuzz/native.py)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.cpu
 def test_a_short_run(target: str, tmp_path: Path) -> None:
     if not (native.BUILD / f"fuzz_{target}").is_file():
         pytest.skip(f"build/fuzzer/fuzz_{target} is not built; run `scripts/native.sh fuzzer`")
-    made = native.fuzz(target, 4, tmp_path / target)
+    made = native.fuzz(target, 120, tmp_path / target, runs=10_000)
     print(made)
     assert not made["report"], made
-    assert made["runs"] > 100 and made["corpus"] > made["seeds"], made
+    assert made["runs"] > 1000 and made["corpus"] > made["seeds"], made
 
 
 @pytest.mark.hours
