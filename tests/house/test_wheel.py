@@ -81,7 +81,7 @@ def test_wheel_serves_every_python(wheel):
 
 def test_wheel_carries_what_runs_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
-    packages = {"lite_engine", "lite_widgets", "lite_workbench"}
+    packages = {"lite_engine", "lite_messages", "lite_widgets", "lite_workbench"}
     others = [n for n in names if n.split("/")[0] not in packages and ".dist-info/" not in n]
     assert {n.split("/")[0] for n in names} >= packages
     # what lies outside: JupyterLab's server finds the extension that serves netron, and JupyterLab
