@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.widgets.sample_network import elements, sample_nodes
 
-GUILTY = "b3/dw"
+FAILING = "b3/dw"
 RATES = {
     "x86": {"Conv 1×1": 38, "Conv k×k": 22, "Depthwise conv": 8.2, "SE fc": 3.1, "MatMul": 33},
     "opencl": {"Conv 1×1": 64, "Conv k×k": 30, "Depthwise conv": 19, "SE fc": 6, "MatMul": 40},
@@ -141,7 +141,7 @@ def comparison() -> dict:
     rng, layers, seen, carried = random.Random(3), [], False, 2.6e-4
     for i, node in enumerate(sample_nodes()):
         iso = {"MatMul": 1.1e-6, "Layout": 1e-7}.get(node["type"], 3.4e-4) * rng.uniform(0.7, 1.4)
-        if node["name"] == GUILTY:
+        if node["name"] == FAILING:
             iso, seen, carried = 7.91e-2, True, 7.9e-2
         carried = (
             carried * rng.uniform(0.97, 1.06) if seen else (carried**2 + (iso / 2) ** 2) ** 0.5
@@ -160,9 +160,9 @@ def comparison() -> dict:
                 "range_baseline": [-0.375, 6.1],
                 "range_candidate": [-0.375, 6.0],
                 "isolated": _figures(iso),
-                "within": node["name"] != GUILTY,
+                "within": node["name"] != FAILING,
                 "state": "failing"
-                if node["name"] == GUILTY
+                if node["name"] == FAILING
                 else "propagated"
                 if acc > 1e-2
                 else "within",
@@ -175,17 +175,17 @@ def comparison() -> dict:
         "tolerance": 1e-2,
         "layers": layers,
         "agrees": False,
-        "verdict": f"{GUILTY} (Conv) fails on its own: error 7.9e-02, tolerance 1.0e-02",
+        "verdict": f"{FAILING} (Conv) fails on its own: error 7.9e-02, tolerance 1.0e-02",
         "notice": {
             "kind": "error",
-            "what": f"OpenCL goes wrong at **{GUILTY}**: on the input of x86, it has an error of "
+            "what": f"OpenCL goes wrong at **{FAILING}**: on the input of x86, it has an error of "
             "**7.9e−2** (tolerance 1.0e−2).",
             "detail": "The layers after it are correct on correct input; they only propagate the "
             "error.",
-            "layer": GUILTY,
+            "layer": FAILING,
             "actions": [["run_on_a", "Run this layer on x86"]],
         },
-        "first_divergence": {"index": 12, "name": GUILTY},
+        "first_divergence": {"index": 12, "name": FAILING},
     }
 
 
