@@ -34,7 +34,8 @@ def test_form_sends_by_enter_and_waits_for_what_is_needed(mount):
     page.fill("[data-field=address]", " ssh://pi@10.0.0.5 ")
     page.keyboard.press("Enter")
     assert page.evaluate("() => document.activeElement.dataset.field") == "name"
-    assert "Name missing" in page.locator(".sr").inner_text() and saved(page) == {}
+    assert "Name missing" in page.locator(".sr").inner_text()
+    assert saved(page)["errors"] == {"name": "required"} and "action" not in saved(page)
     page.fill("[data-field=name]", "pi")
     page.keyboard.press("Enter")
     values = {"address": "ssh://pi@10.0.0.5", "name": "pi", "config": ""}
