@@ -95,7 +95,9 @@ def run(launch: Launch, short: str = "") -> None:
 
     queue, half = driver()
     context = queue.context
-    options = "#define MMA_IN_C\n" * (launch.file == "conv_mma") + launch.options
+    # What only some devices have, in C: the same elements, read by other instructions.
+    in_c = "#define MMA_IN_C\n" * launch.file.endswith("_mma")
+    options = in_c + re.sub(r"#define DOT_\w+", "", launch.options)
     if not half:  # the same elements, read by other functions
         options = re.sub("#define HALF_(MATH|TYPES)", "", options)
     program = cl.Program(context, program_text(launch.file, options)).build("-w")
