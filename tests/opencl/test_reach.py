@@ -26,6 +26,8 @@ from tests.opencl import exact
 FILES = sorted(path.stem for path in KERNELS.glob("*.cl"))
 #: Which elements these read depends on the values that they are given.
 BY_DATA = {f"LOOSE {x}" for x in ("gather x", "gather_runs x", "map table", "softmax e")}
+#: Of which a whole image is stated: windows with a stride may end before its last pixel.
+BY_WINDOW = {"LOOSE mma x"}
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -122,7 +124,7 @@ def test_one_element_less_is_too_few(
     profile: str, precision: str, root: Path, tmp_path: Path
 ) -> None:
     lines = simulated(profile, precision, "tight", root, tmp_path).splitlines()
-    assert {line for line in lines if line.startswith("LOOSE")} <= BY_DATA
+    assert {line for line in lines if line.startswith("LOOSE")} <= BY_DATA | BY_WINDOW
 
 
 @pytest.mark.opencl
