@@ -70,6 +70,11 @@ def seeds(target: str, folder: Path) -> int:
     return len(list(folder.iterdir()))
 
 
+#: A child of a shell begins with a peak of memory of its own; a process that is started directly
+#: counts that of the one which started it, and libFuzzer's limit is of the peak.
+_OWN_PEAK = ("sh", "-c", '"$0" "$@"; exit $?')
+
+
 def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str, Any]:
     """Ends after `seconds`, or after as many `runs`."""
     first = seeds(target, corpus)
@@ -83,7 +88,7 @@ def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str,
         "LLVM_PROFILE_FILE": str(found / "run.profraw"),
     }  # fmt: skip
     done = subprocess.run(
-        [binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}", "-seed=1",
+        [*_OWN_PEAK, binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}", "-seed=1",
          "-print_final_stats=1", f"-artifact_prefix={found}/", *limits],
         capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
     )  # fmt: skip
@@ -107,7 +112,9 @@ def coverage(target: str, corpus: Path, folder: Path, env: dict[str, str]) -> di
     if profdata is None or cov is None:
         return {}
     binary = BUILD / f"fuzz_{target}"
-    subprocess.run([binary, corpus, "-runs=0"], capture_output=True, env=env, check=True)
+    subprocess.run(
+        [*_OWN_PEAK, binary, corpus, "-runs=0"], capture_output=True, env=env, check=True
+    )
     merged_file = folder / "merged"
     command = [profdata, "merge", "-o", merged_file, env["LLVM_PROFILE_FILE"]]
     subprocess.run(command, check=True, capture_output=True)
