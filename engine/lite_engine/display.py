@@ -13,7 +13,8 @@ MOST_ROWS = 20
 
 
 class Displayed:
-    """Who gives `headline`, a sentence, and `table`, is displayed by it."""
+    """A base class for results: a subclass defines `headline`, one sentence, and may define
+    `table`; notebooks and terminals display these."""
 
     @property
     def headline(self) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: What is said of a picture where the model does not say how it wants it.
 GUESSED = tr(
     "the model does not say how its images were prepared: pixels were scaled to "
-    "0…1; --preprocess imagenet, pm1 or raw of `lite convert` and `lite run` "
-    "says otherwise"
+    "0…1; to choose another recipe, pass --preprocess imagenet, pm1 or raw to "
+    "`lite convert` or `lite run`"
 )
 
 
