@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import pytest
@@ -64,8 +65,9 @@ def test_a_factor_is_a_float32() -> None:
 def test_winograd_points_are_exact_sums_rounded_once_or_nearly() -> None:
     """Against rational arithmetic: an error of half a float32's last place, and no more than a
     double's rounding adds to it."""
-    g = [[Fraction(n, 24) for n in row] for row in
-         ((6, 0, 0), (-4, -4, -4), (-4, 4, -4), (1, 2, 4), (1, -2, 4), (0, 0, 24))]  # fmt: skip
+    at = [Fraction(n, 4) for n in (0, 3, -3, 6, -6)]
+    norms = [prod(p - other for other in at if other != p) for p in at]
+    g = [[p**i / norm for i in range(3)] for p, norm in zip(at, norms, strict=True)] + [[0, 0, 1]]
     w = some(2, 3, 3, 3)
     points = Constant.of(w).winograd()
     assert points.shape == (36, 3, 2)

@@ -17,11 +17,11 @@ import numpy as np
 
 from ...ir import DType
 
-#: G of Winograd's F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016,
-#: section 4.3.
+#: G of Winograd's F(4,3) at the points 0, ±3/4, ±3/2, ∞ of kernels/winograd.cl: weights (3) →
+#: points (6). Lavin 2016, section 4.3.
 _WEIGHT_POINTS = np.array(
-    [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
-     [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]],
+    [[64 / 81, 0, 0], [-128 / 243, -32 / 81, -8 / 27], [-128 / 243, 32 / 81, -8 / 27],
+     [32 / 243, 16 / 81, 8 / 27], [32 / 243, -16 / 81, 8 / 27], [0, 0, 1]],
 )  # fmt: skip
 
 

@@ -8,13 +8,14 @@ namespace lite::opencl {
 
 namespace {
 
-// G of F(4,3) at the points 0, ±1, ±2, ∞: weights (3) → points (6). Lavin 2016, section 4.3.
+// G of F(4,3) at the points 0, ±3/4, ±3/2, ∞ of winograd.cl: weights (3) → points (6). Lavin 2016,
+// section 4.3.
 constexpr double kPoints[6][3] = {
-    {1.0 / 4, 0, 0},
-    {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-    {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-    {1.0 / 24, 1.0 / 12, 1.0 / 6},
-    {1.0 / 24, -1.0 / 12, 1.0 / 6},
+    {64.0 / 81, 0, 0},
+    {-128.0 / 243, -32.0 / 81, -8.0 / 27},
+    {-128.0 / 243, 32.0 / 81, -8.0 / 27},
+    {32.0 / 243, 16.0 / 81, 8.0 / 27},
+    {32.0 / 243, -16.0 / 81, 8.0 / 27},
     {0, 0, 1},
 };
 constexpr uint64_t kMaxElements = uint64_t{1} << 40;
