@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lite_engine.errors import ModelFormatError
 from lite_engine.importers import find_model, load
@@ -12,6 +13,7 @@ from lite_engine.runtime.support import model_info
 
 from tests.importers import tiny_caffe
 from tests.importers.paddle_files import small_network
+from tests.importers.test_classic_models import model as classic
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 _SUFFIXES = (".onnx", ".tflite", ".pb", ".caffemodel", ".nb", ".pdmodel")
@@ -44,9 +46,19 @@ def test_open_sizes_are_assumed_and_said(tmp_path: Path) -> None:
     assert not any(h for h in model_info(load(tmp_path, shapes={"x": (1, 3, 8, 8)}), "s").hints)
 
 
-def test_dead_and_double_weights(tmp_path: Path) -> None:
-    import numpy as np
+def test_a_row_names_what_runs_the_operator(tmp_path: Path) -> None:
+    x = np.zeros((2, 3), np.float32)
+    (tmp_path / "n.onnx").write_bytes(classic("Normalizer", [x], norm="L2"))
+    rows = model_info(load(tmp_path / "n.onnx"), "n").support
+    assert {r.runs_on for r in rows} == {"NumPy"} and {r.backend for r in rows} == {"reference"}
+    graph = load(small_network().save(tmp_path))
+    assert {r.runs_on for r in model_info(graph, "small").support} == {"yes"}
+    graph.nodes[0].op = "Unheard"
+    rows = model_info(graph, "small").support
+    assert {r.runs_on for r in rows if r.op == "Unheard"} == {"no"}
 
+
+def test_dead_and_double_weights(tmp_path: Path) -> None:
     p = small_network()
     p.weight("nobody", np.ones(5, np.float32))
     info = model_info(load(p.save(tmp_path)), "small")

@@ -185,7 +185,9 @@ def support_data(info: ModelInfo) -> dict[str, Any]:
     for op, uses in info.operators.items():
         states = {target: cells[op, target] for target in targets}
         whys = [f"{t}: {s.reason} ({s.fix})" for t, s in states.items() if not s.supported]
-        runs = {t: s.supported or [tr("on another backend"), "warn"] for t, s in states.items()}
+        runs = {
+            t: s.supported or (bool(s.backend) and [s.runs_on, "warn"]) for t, s in states.items()
+        }
         rows.append({"op": op, "uses": uses, **runs, "why": "; ".join(whys)})
     columns = [
         {"id": "op", "head": tr("Operator"), "kind": "code"},

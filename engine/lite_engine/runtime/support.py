@@ -13,7 +13,7 @@ from lite_messages import tr, trn
 from ..display import Displayed
 from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
-from ..ops import find_op, get_op, specialise
+from ..ops import find_op, specialise
 from ..passes import optimize_graph
 from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
@@ -49,7 +49,8 @@ class LayerInfo:
 
 @dataclass
 class Support:
-    """One operator on one target."""
+    """One operator on one target; `backend` runs it there ("" when nothing does), and where that is
+    not the target's own, `reason` says why."""
 
     op: str
     count: int
@@ -57,6 +58,14 @@ class Support:
     supported: bool
     reason: str = ""
     fix: str = ""
+    backend: str = ""
+
+    @property
+    def runs_on(self) -> str:
+        """`yes`, or what runs it in place of the target: `CPU`, `NumPy`; `no` when nothing does."""
+        if self.supported:
+            return tr("yes")
+        return {"cpu": "CPU", "reference": "NumPy"}.get(self.backend) or tr("no")
 
 
 @dataclass(repr=False)
@@ -104,7 +113,7 @@ class ModelInfo(Displayed):
         targets = list(dict.fromkeys(s.target for s in self.support))
         found = {(s.op, s.target): s for s in self.support}
         rows = [
-            [op, uses, *("✓" if found[op, t].supported else found[op, t].reason for t in targets)]
+            [op, uses, *("✓" if found[op, t].supported else found[op, t].runs_on for t in targets)]
             for op, uses in self.operators.items()
         ]
         return ["operator", "uses", *targets], rows
@@ -284,49 +293,58 @@ def _sources(node: Node) -> tuple[str, ...]:
 
 def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
     """One row: `nodes` are what the `count` uses became."""
+    own = TARGET_BACKEND[target]
     if not nodes:
-        return Support(name, count, target, True, tr("folded into others before it runs"))
+        folded = tr("folded into others before it runs")
+        return Support(name, count, target, True, folded, backend=own)
     missing: Counter[tuple[str, str]] = Counter()
     for node in nodes:
         why = _why_not(node, target)
         if why is not None:
-            missing[why] += 1
+            reason = why if node.op == name else tr("it becomes {op}: {why}", op=node.op, why=why)
+            missing[reason, node.op] += 1
     if not missing:
-        return Support(name, count, target, True)
-    (reason, fix), uses = missing.most_common(1)[0]
+        return Support(name, count, target, True, backend=own)
+    (reason, op), uses = missing.most_common(1)[0]
     some = f" ({uses} of {len(nodes)})" if uses < len(nodes) else ""
-    return Support(name, count, target, False, reason + some, fix)
+    backend, fix = _instead(op, target)
+    return Support(name, count, target, False, reason + some, fix, backend)
 
 
-def _why_not(node: Node, target: str) -> tuple[str, str] | None:
-    """(reason, fix), or None when the target runs the node."""
+def _why_not(node: Node, target: str) -> str | None:
+    """Why the target has no kernel for the node, None when it has one."""
     op = find_op(node.op)
     if op is None:
-        return _UNKNOWN, tr("export with another opset, or replace it before export")
+        return _UNKNOWN
     types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
     if op.layout == "view" and _static(types[:1]):
         return None
     if any(True for _ in node.subgraphs()):
-        return tr("its branches are chosen at run time"), _fix(op.name, target)
+        return tr("its branches are chosen at run time")
     if not _static(types):
-        return tr("it reads a dynamic size, or a size that depends on data"), _fix(op.name, target)
+        return tr("it reads a dynamic size, or a size that depends on data")
     try:
         usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
     except LiteError as error:
         usable, reasons = [], [str(error)]
-    return None if usable else ("; ".join(reasons[-2:]), _fix(op.name, target))
+    return None if usable else "; ".join(reasons[-2:])
 
 
 def _static(types: list[TypeInfo | None]) -> bool:
     return all(t is None or t.is_static for t in types)
 
 
-def _fix(op: str, target: str) -> str:
-    if target == "opencl" and any(k.backend == "cpu" for k in get_op(op).kernels):
-        return tr("runs on the CPU, with copies to and from the device")
-    if get_op(op)._reference is not None:
-        return tr("runs in Python with NumPy; the runner without Python cannot run it")
-    return tr("replace it before export")
+def _instead(name: str, target: str) -> tuple[str, str]:
+    """The backend that runs an operator without a kernel on a target ("" when none does), and what
+    that means."""
+    op = find_op(name)
+    if op is None:
+        return "", tr("export with another opset, or replace it before export")
+    if target == "opencl" and any(k.backend == "cpu" for k in op.kernels):
+        return "cpu", tr("runs on the CPU, with copies to and from the device")
+    if op._reference is not None or op.has_subgraphs:
+        return "reference", tr("runs in Python with NumPy; the runner without Python cannot run it")
+    return "", tr("replace it before export")
 
 
 def _duplicates(graph: Graph) -> list[list[str]]:

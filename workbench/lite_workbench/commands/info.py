@@ -96,7 +96,7 @@ def _head(info: ModelInfo) -> list[str]:
 def _operators(info: ModelInfo) -> str:
     """Which operators, what the passes make of them, and which target has them."""
     targets = list(dict.fromkeys(s.target for s in info.support))
-    has = {(s.op, s.target): "yes" if s.supported else "no" for s in info.support}
+    has = {(s.op, s.target): s.runs_on for s in info.support}
     rows = [
         [op, n, info.becomes.get(op, ""), *(has[op, t] for t in targets)]
         for op, n in info.operators.items()

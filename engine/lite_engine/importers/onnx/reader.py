@@ -56,7 +56,7 @@ class ModelReader:
         check_expansion(proto, self.functions)
         graph = self._graph(proto, opsets, None)
         producer = (fields.Model.PRODUCER_NAME, fields.Model.PRODUCER_VERSION)
-        graph.metadata = {
+        graph.metadata |= {
             "format": "onnx",
             "opset": opsets.get("", 0),
             "opsets": opsets,
@@ -214,7 +214,7 @@ class ModelReader:
             scope.opsets.get(domain, 1),
         )
         if domain:
-            vendor_op(call)
+            vendor_op(call, scope.graph.metadata)
         emit = self._emitter(scope, call)
         upgrade(call, emit)
         emit(call.op, call.inputs, call.attrs, call.outputs)

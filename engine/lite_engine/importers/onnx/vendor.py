@@ -6,8 +6,11 @@ Source: ContribOperators.md of onnxruntime (domain com.microsoft), Operators-ml.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...ops import find_op
 from .call import Call
+from .classic import classic_op
 
 #: com.microsoft operators whose meaning is that of our operator of the same name.
 _MICROSOFT = {
@@ -37,11 +40,14 @@ _MICROSOFT = {
 }
 
 
-def vendor_op(call: Call) -> None:
-    """Gives a call of another domain its name in our registry."""
+def vendor_op(call: Call, metadata: dict[str, Any]) -> None:
+    """Gives a call of another domain its name in our registry; what it says of the whole model goes
+    into `metadata`."""
     if call.domain == "com.microsoft":
         _microsoft(call)
-    elif call.domain in ("ai.onnx.ml", "ai.onnx.preview") and find_op(call.op) is not None:
+    elif call.domain == "ai.onnx.ml" and (call.op == "ZipMap" or find_op(call.op) is not None):
+        classic_op(call, metadata)
+    elif call.domain == "ai.onnx.preview" and find_op(call.op) is not None:
         call.version = 99
     else:
         call.op = f"{call.domain}::{call.op}"
