@@ -1,12 +1,14 @@
 """`make bench`: the zoo on our engine and its five peers, interleaved, as ratios.
 
-    python -m benchmarks [--nets resnet50,…] [--engines lite,onnxruntime,…] [--threads 1,2]
-                         [--precision fp32|bf16|int8] [--seconds 1.2] [--cpu-time]
-                         [--cold] [--layers] [--json FILE] [--files DIR]
+    python -m benchmarks [--set ten|wide] [--nets resnet50,…] [--engines lite,onnxruntime,…]
+                         [--threads 1,2] [--precision fp32|bf16|fp16|int8] [--seconds 1.2]
+                         [--cpu-time] [--cold] [--layers] [--losses] [--json FILE] [--files DIR]
 
 Ratio: our least time / the least of the best peer; smaller is better. A peer is a peer when its
 float output is ours. `--cold` measures process start to first result and peak memory instead,
-`--layers` each of our layers against the roofs of this machine. Peers live in environments of
+`--layers` each of our layers against the roofs of this machine, `--losses` adds the layers that
+lose most against the best peer that has a profile. `--set wide` takes networks that nobody tuned
+for (`benchmarks.wide`; a name of it alone is wide/NAME). Peers live in environments of
 their own (`python -m benchmarks.environments`, LITE_BENCH_PEERS).
 """
 
@@ -22,10 +24,11 @@ from typing import Any
 from lite_engine import settings
 from lite_engine.profile.environment import environment
 
-from benchmarks import table
+from benchmarks import table, wide
 from benchmarks.cold import cold_starts
 from benchmarks.environments import versions
-from benchmarks.models import Files
+from benchmarks.losses import find_losses, print_losses
+from benchmarks.models import WIDE, Files
 from benchmarks.peers import ENGINES
 from benchmarks.roofs import layers, print_layers
 from benchmarks.schedule import choose, measure
@@ -35,20 +38,23 @@ TEN = (
     "mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "shufflenet_v2", "squeezenet", "resnet18",
     "resnet50", "yolov3_tiny", "unet", "ocr_recogniser",
 )  # fmt: skip
+SETS = {"ten": TEN, "wide": tuple(WIDE + name for name in wide.NAMES)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--nets", default=",".join(TEN), help="networks of the zoo")
+    parser.add_argument("--set", default="ten", choices=SETS)
+    parser.add_argument("--nets", help="networks of the zoo, or wide/NAME; default: all of the set")
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "int8"))
+    parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "int8"))
     parser.add_argument("--seconds", type=float, default=1.2, help="per engine, network, threads")
     parser.add_argument("--cpu-time", action="store_true", help="table of CPU time, not wall time")
     parser.add_argument("--cold", action="store_true", help="cold starts, no steady state")
     parser.add_argument("--layers", action="store_true", help="our layers against their roofs")
+    parser.add_argument("--losses", action="store_true", help="layers that lose against a peer")
     parser.add_argument("--json", type=Path, help="file for every figure")
     parser.add_argument("--files", type=Path, help="folder of converted models, kept")
     args = parser.parse_args()
@@ -66,10 +72,13 @@ def main() -> None:
     threads = [int(t) for t in args.threads.split(",")]
     if not args.layers:
         table.print_head(engines, cold=args.cold)
-    for network in args.nets.split(","):
+    for network in args.nets.split(",") if args.nets else SETS[args.set]:
         for count in threads:
-            if args.layers:
+            try:
                 source, feeds = files.network(network)
+            except RuntimeError as error:
+                parser.error(str(error))
+            if args.layers:
                 found = layers(files.model("lite", source, feeds, args.precision), feeds, count)
                 print_layers(network, found)
             elif args.cold:
@@ -78,6 +87,10 @@ def main() -> None:
             else:
                 found = measure(files, network, engines, count, args.precision, args.seconds)
                 table.print_row(network, count, engines, found, key)
+                if args.losses:
+                    lost = find_losses(files, network, found, count, args.precision)
+                    print_losses(lost)
+                    result.setdefault("losses", {})[f"{network}/{count}"] = lost
             result["nets"][f"{network}/{count}"] = found
     result["seconds"] = time.monotonic() - start
     if not args.layers:

@@ -1,10 +1,11 @@
 """Where the peers are installed: LITE_BENCH_PEERS names a folder with two environments.
 
     python -m benchmarks.environments          # makes them (make bench does)
+    python -m benchmarks.environments export   # makes a third one, which `--set wide` needs
 
 `run` holds the engines (the `bench` extra of this project), `convert` the converters of LiteRT and
 ncnn, whose packages conflict with the engines'. A package that cannot be installed is said and left
-out: its rows stay empty.
+out: its rows stay empty. `export` holds PyTorch and the libraries of the wide set.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 
 # pnnx: its program is enough, torch (which it asks for) is not needed.
 CONVERT = ("tensorflow-cpu==2.19.*", "onnx2tf==1.29.24", "onnx", "onnxruntime", "--no-deps pnnx")
+EXPORT = ("numpy", "onnx", "onnxscript", "torch", "torchvision", "timm", "transformers")
 #: Engines whose model is made in the environment of converters.
 CONVERTED_APART = ("ncnn", "litert")
 
@@ -33,6 +35,19 @@ def python_of(engine: str, *, converting: bool = False) -> str:
     name = "convert" if converting and engine in CONVERTED_APART else "run"
     path = folder() / name / "bin" / "python"
     return str(path) if path.exists() else sys.executable
+
+
+def exporter() -> str:
+    """The interpreter that exports the wide set. Raises RuntimeError that tells how to get one."""
+    path = folder() / "export" / "bin" / "python"
+    python = str(path) if path.exists() else sys.executable
+    wanted = ", ".join(EXPORT)
+    found = subprocess.run([python, "-c", f"import {wanted}"], capture_output=True, check=False)
+    if found.returncode:
+        raise RuntimeError(
+            f"the wide set needs {wanted}: run `python -m benchmarks.environments export`"
+        )
+    return python
 
 
 def versions(engines: list[str]) -> dict[str, str]:
@@ -60,13 +75,15 @@ def extra() -> tuple[str, ...]:
     return (*peers, "onnx", "sympy", "ai-edge-quantizer")
 
 
-def install() -> int:
-    """Makes both environments once; number of packages that are missing afterwards."""
-    done = folder() / "complete"
+def install(export: bool = False) -> int:
+    """Makes the environments of the peers, or that of the exporters, once; number of packages that
+    are missing afterwards."""
+    done = folder() / ("complete-export" if export else "complete")
     if done.exists():
         return 0
     missing = 0
-    for name, packages in (("run", extra()), ("convert", CONVERT)):
+    peers = (("run", extra()), ("convert", CONVERT))
+    for name, packages in (("export", EXPORT),) if export else peers:
         python = folder() / name / "bin" / "python"
         if not python.exists():
             venv.create(folder() / name, with_pip=True)
@@ -85,4 +102,4 @@ def install() -> int:
 
 
 if __name__ == "__main__":
-    install()
+    install(sys.argv[1:] == ["export"])

@@ -8,18 +8,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchmarks.environments import python_of
+from benchmarks.environments import exporter, python_of
 from benchmarks.peers import peer
 
 if TYPE_CHECKING:
     import onnx
 
 CONVERT_SECONDS = 2000
+#: Before a name of the wide set, some of which the zoo has too.
+WIDE = "wide/"
 
 
 class Files:
@@ -33,11 +36,14 @@ class Files:
         folder.mkdir(parents=True, exist_ok=True)
 
     def network(self, name: str) -> tuple[Path, Path]:
-        """The ONNX file and its seeded inputs (.npz)."""
+        """The ONNX file and its seeded inputs (.npz). Raises RuntimeError where a network of the
+        wide set is not there and cannot be exported."""
         import hashlib
 
-        from benchmarks import zoo
+        from benchmarks import wide, zoo
 
+        if name.startswith(WIDE):
+            return self._exported(name.removeprefix(WIDE), wide.key())
         model = zoo.build(name)
         data = model.SerializeToString(deterministic=True)
         path = self.folder / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}.onnx"
@@ -45,6 +51,21 @@ class Files:
         if not feeds.exists():
             path.write_bytes(data)
             np.savez(feeds, **feeds_of(model))  # type: ignore[arg-type]
+        return path, feeds
+
+    def _exported(self, name: str, key: str) -> tuple[Path, Path]:
+        """A network of the wide set; `key` is of what builds it."""
+        path = self.folder / f"wide-{name}-{key}.onnx"
+        feeds = path.with_suffix(".npz")
+        if not feeds.exists():
+            with tempfile.TemporaryDirectory(dir=self.folder) as folder:
+                part = Path(folder) / path.name
+                _run(
+                    [exporter(), "-m", "benchmarks.wide.export", name, str(part)],
+                    f"the export of {name}",
+                )
+                part.rename(path)
+                part.with_suffix(".npz").rename(feeds)
         return path, feeds
 
     def model(self, engine: str, onnx_path: Path, feeds: Path, precision: str) -> Path:
@@ -74,19 +95,25 @@ class Files:
             return out
         part = out.with_name(f"part-{os.getpid()}-{out.name}")
         python = python_of(engine, converting=what != "quantise")
-        try:
-            done = subprocess.run(
-                [python, "-m", "benchmarks.models", engine, str(source), str(part), what,
-                 str(feeds)],
-                capture_output=True, text=True, check=False, timeout=CONVERT_SECONDS,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise RuntimeError(f"conversion took more than {CONVERT_SECONDS} s") from None
-        if done.returncode or not part.exists():
-            lines = done.stderr.strip().splitlines() or ["no file was written"]
-            raise RuntimeError(lines[-1][:300])
+        command = [python, "-m", "benchmarks.models", engine, str(source), str(part), what]
+        _run([*command, str(feeds)], "conversion")
+        if not part.exists():
+            raise RuntimeError("no file was written")
         part.rename(out)
         return out
+
+
+def _run(command: list[str], what: str) -> None:
+    """Raises RuntimeError with the last line that a failing command said."""
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=CONVERT_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{what} took more than {CONVERT_SECONDS} s") from None
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or ["it failed without a message"]
+        raise RuntimeError(lines[-1][:300])
 
 
 def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:

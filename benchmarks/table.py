@@ -11,7 +11,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 def print_head(engines: list[str], *, cold: bool) -> None:
     unit = "s" if cold else "ms"
-    print(f"{unit:22}{'threads':>8}" + "".join(f"{e:>13}" for e in engines) + f"{'ratio':>8}")
+    print(f"{unit:30}{'threads':>8}" + "".join(f"{e:>13}" for e in engines) + f"{'ratio':>8}")
 
 
 def print_row(network: str, threads: int, engines: list[str], rows: Rows, key: str) -> None:
@@ -20,7 +20,7 @@ def print_row(network: str, threads: int, engines: list[str], rows: Rows, key: s
     found = ratio(rows, key)
     last = "" if found is None else f"{found:.2f}"
     print(
-        f"{network:22}{threads:>8}" + "".join(f"{c:>13}" for c in cells) + f"{last:>8}", flush=True
+        f"{network:30}{threads:>8}" + "".join(f"{c:>13}" for c in cells) + f"{last:>8}", flush=True
     )
 
 
@@ -42,9 +42,9 @@ def ratios(nets: Mapping[str, Rows], key: str) -> dict[str, float]:
     """Per "network/threads", and "geomean/threads" and "geomean"."""
     single = {name: r for name, rows in nets.items() if (r := ratio(rows, key)) is not None}
     out = dict(single)
-    for threads in {name.split("/")[1] for name in single}:
+    for threads in {name.rpartition("/")[2] for name in single}:
         out[f"geomean/{threads}"] = _mean(
-            [r for name, r in single.items() if name.split("/")[1] == threads]
+            [r for name, r in single.items() if name.rpartition("/")[2] == threads]
         )
     if single:
         out["geomean"] = _mean(list(single.values()))

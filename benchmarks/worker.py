@@ -2,6 +2,7 @@
 
     {"model": "m.mnn", "feeds": "m.npz", "threads": 1, "precision": "fp32", "outputs": "o.npz"}
                       →  {"import_s": …, "load_s": …, "first_s": …, "peak_mib": …}
+    {"model": …, "layers": 20}  →  {"layers": [ … ]}   # of a peer that has `layers`
     {"burst_ms": 50}  →  {"ms": [ … ], "cpu_ms": [ … ]}
 
 `ms` is wall time of each run, `cpu_ms` what all threads of the process spent in it: with one thread
@@ -30,8 +31,7 @@ AT_LEAST = 3  # runs of a burst
 
 def load(engine: str, command: dict[str, Any]) -> tuple[Run, dict[str, Any]]:
     """Opens the model and runs it once."""
-    with np.load(command["feeds"]) as file:
-        feeds = {name: file[name] for name in file.files}
+    feeds = read_feeds(command)
     start = time.perf_counter()
     run: Run = peer(engine).open(
         Path(command["model"]), feeds, command["threads"], command["precision"]
@@ -47,6 +47,20 @@ def load(engine: str, command: dict[str, Any]) -> tuple[Run, dict[str, Any]]:
     if command.get("outputs"):
         np.savez(command["outputs"], *outputs)
     return run, reply
+
+
+def layers(engine: str, command: dict[str, Any]) -> list[dict[str, Any]]:
+    """The engine's own profile of a model."""
+    found: list[dict[str, Any]] = peer(engine).layers(
+        Path(command["model"]), read_feeds(command), command["threads"], command["precision"],
+        command["layers"],
+    )  # fmt: skip
+    return found
+
+
+def read_feeds(command: dict[str, Any]) -> dict[str, np.ndarray]:
+    with np.load(command["feeds"]) as file:
+        return {name: file[name] for name in file.files}
 
 
 def peak_mib() -> float:
@@ -77,7 +91,9 @@ def serve(engine: str) -> None:
         command = json.loads(line)
         reply: dict[str, Any]
         try:
-            if "model" in command:
+            if "layers" in command:
+                reply = {"layers": layers(engine, command)}
+            elif "model" in command:
                 run, reply = load(engine, command)
             elif run is None:
                 reply = {"error": "no model is loaded"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 FORMAT = "ncnn"
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = ("fp32", "bf16", "fp16")
 
 
 def convert(onnx: Path, out: Path, precision: str) -> None:
@@ -40,7 +40,8 @@ def open(
     net = ncnn.Net()
     options = net.opt
     options.num_threads, options.use_vulkan_compute = threads, False
-    options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = False
+    half = precision == "fp16"
+    options.use_fp16_packed = options.use_fp16_storage = options.use_fp16_arithmetic = half
     options.use_bf16_storage = options.use_bf16_packed = precision == "bf16"
     for file, load in (("m.ncnn.param", net.load_param), ("m.ncnn.bin", net.load_model)):
         if load(str(model / file)):

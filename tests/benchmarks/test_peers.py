@@ -3,15 +3,18 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks import table
+from benchmarks import table, wide
 from benchmarks.cold import cold_starts
 from benchmarks.environments import extra, python_of
+from benchmarks.losses import compare
 from benchmarks.models import Files
 from benchmarks.peers import ENGINES, peer
+from benchmarks.peers.nodes import names_in, nodes_in
 from benchmarks.schedule import choose, distance_of, measure
 
 NETWORK = "mobilenet_v3_small"
@@ -36,6 +39,51 @@ def test_a_ratio_counts_only_peers_whose_output_is_ours():
     }  # fmt: skip
     found = table.ratios(nets, "min_ms")
     assert found == pytest.approx({"one/1": 0.5, "two/1": 2.0, "geomean/1": 1.0, "geomean": 1.0})
+
+
+def test_lost_time_is_counted_over_layers_that_share_nodes():
+    """Ours fuses a and b, the peer b and c: one group, of a, b and c."""
+    ours = [{"nodes": ["a", "b"], "ms": 3.0, "kernel": "conv"},
+            {"nodes": ["c"], "ms": 1.0, "kernel": "add"},
+            {"nodes": ["d"], "ms": 1.0, "kernel": "pool"},
+            {"nodes": [], "ms": 0.5, "kernel": "relayout"}]  # fmt: skip
+    theirs = [{"nodes": ["a"], "ms": 1.0, "kernel": "Conv"},
+              {"nodes": ["b", "c"], "ms": 1.5, "kernel": "Fused"},
+              {"nodes": ["d"], "ms": 2.0, "kernel": "Pool"}]  # fmt: skip
+    found = [(g.kernels, g.lost_ms) for g in compare(ours, theirs)]
+    assert found == [(["conv", "add"], 1.5), (["relayout"], 0.5), (["pool"], -1.0)]
+
+
+def test_nodes_are_found_in_the_names_of_fused_layers():
+    known = {"conv": "conv", "conv_1": "conv_1", "relu_out": "relu"}
+    assert nodes_in("conv_1_relu_out_nchwc", known) == ["relu", "conv_1"]
+    assert nodes_in("deconv", known) == []
+
+
+@pytest.mark.cpu
+def test_a_profile_of_each_side_names_the_nodes_of_the_file(files, no_peers):
+    source, feeds = files.network(NETWORK)
+    nodes = set(names_in(source).values())
+    for engine in ("lite", "onnxruntime"):
+        with np.load(feeds) as file:
+            given = {key: file[key] for key in file.files}
+        model = files.model(engine, source, feeds, "fp32")
+        rows = peer(engine).layers(model, given, 1, "fp32", 2)
+        named = {name for row in rows for name in row["nodes"]}
+        assert len(named & nodes) > 20 and all(row["ms"] >= 0 for row in rows)
+
+
+def test_the_wide_set_says_what_it_needs(files, no_peers, monkeypatch):
+    monkeypatch.setattr("benchmarks.environments.EXPORT", ("no_such_library",))
+    with pytest.raises(RuntimeError, match=r"needs no_such_library: run `python -m benchmarks"):
+        files.network("wide/vit_b_16")
+
+
+def test_every_network_of_the_wide_set_has_a_builder():
+    folder = Path(wide.__file__).parent
+    for name, module in wide.NETWORKS.items():
+        text = (folder / f"{module}.py").read_text()
+        assert module == "vision" or f"def {name}() ->" in text, name
 
 
 def test_engines_are_chosen_by_name():

@@ -1,0 +1,42 @@
+"""A network of the wide set as ONNX, with its seeded inputs (.npz) beside it.
+
+python -m benchmarks.wide.export NAME FILE.onnx
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.wide import NAMES, NETWORKS
+
+#: Every peer reads it, and attention is still written out in it.
+OPSET = 18
+
+
+def export(name: str, out: Path) -> None:
+    """Writes both files; the same weights every time."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    builder = importlib.import_module(f"benchmarks.wide.{NETWORKS[name]}")
+    network, inputs = builder.build(name)
+    network.eval()
+    with torch.no_grad():
+        torch.onnx.export(
+            network, tuple(inputs.values()), str(out), input_names=list(inputs),
+            opset_version=OPSET, dynamo=True, external_data=False, verbose=False,
+        )  # fmt: skip
+    arrays = {key: value.numpy() for key, value in inputs.items()}
+    np.savez(out.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.wide.export", description=__doc__)
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("out", type=Path, metavar="FILE.onnx")
+    options = parser.parse_args()
+    export(options.name, options.out)
