@@ -59,6 +59,8 @@ LINES = [
     "convert {M} -o {OUT}/c.lite",
     "convert {M} -o {OUT}/c.lite --targets opencl --precision fp16 --layer pw=cpu",
     "quantize {M} -o {OUT}/q.lite --weights-only int8",
+    "quantize {M} -o {OUT}/q.lite --weights-only int4",
+    "quantize {M} -o {OUT}/q.lite --weights-only int4 --calibration {NPZ} --group 64 --asymmetric",
     "quantize {M} -o {OUT}/q.lite --calibration {NPZ} --force",
     "run {M} --backend {HERE} --input {NPY} --tap pw",
     "run {M} --backend reference",

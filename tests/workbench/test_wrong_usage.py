@@ -46,6 +46,10 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
         ("convert --targets ,", "targets ',' name none of x86, arm, opencl"),
         ("quantize -o q.lite --calibration x --target-top1 7", "not a number from 0 to 1"),
         ("quantize -o q.lite --weights-only int8 --calibration x", "leave out --calibration"),
+        ("quantize -o q.lite --weights-only int4 --target-db 20", "leave out --target-db"),
+        ("quantize -o q.lite --weights-only int8 --group 32", "use --weights-only int4"),
+        ("quantize -o q.lite --calibration x --method gptq", "add --weights-only int4"),
+        ("quantize -o q.lite --weights-only int4 --method gptq", "gptq needs samples"),
     ],
 )
 def test_options(words: str, what: str, capsys, tmp_path, monkeypatch) -> None:

@@ -157,6 +157,27 @@ class WeightsOnly(TypedDict):
     weights_only: int
 
 
+class Int4Layer(TypedDict):
+    """A layer with 4-bit weights."""
+
+    name: str
+    sqnr_db: float
+    group: int
+    bytes: int
+
+
+class Int4Weights(WeightsOnly):
+    """`lite quantize --weights-only int4`."""
+
+    group: int
+    symmetric: bool
+    method: str
+    tried_db: dict[str, float]
+    layers: list[Int4Layer]
+    float_layers: dict[str, str]
+    guard: dict[str, Any] | None
+
+
 class ShippedFile(TypedDict):
     """One file of an exported folder."""
 
@@ -208,6 +229,7 @@ def _quantize() -> list[Schema]:
     }  # fmt: skip
     return [
         schema_of(WeightsOnly),
+        schema_of(Int4Weights),
         _object({name: schema_of(kind) for name, kind in calibrated.items()}),
     ]
 

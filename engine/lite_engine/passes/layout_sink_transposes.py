@@ -175,9 +175,10 @@ class _Walk:
         if key not in self._made:
             producer = value.producer
             if producer is not None and _constant_behind(value):
-                stored, *params = producer.inputs
+                stored, *given = producer.inputs
                 assert stored is not None and stored.const is not None
                 attrs = dict(producer.attrs)
+                params = [self._of_blocks(v, perm) for v in given]
                 if params and params[0] is not None and params[0].shape:
                     attrs["axis"] = inverse(perm)[int(attrs.get("axis", 1)) % len(perm)]
                 new = self._const(stored.const.transpose(perm), stored)
@@ -255,6 +256,9 @@ class _Walk:
         stored, *params = inner.inputs
         assert stored is not None
         perm, attrs = list(node.attrs["perm"]), dict(inner.attrs)
+        if not _turns(params):
+            return
+        params = [self._of_blocks(v, perm) for v in params]
         if params and params[0] is not None and params[0].shape:
             attrs["axis"] = inverse(perm)[int(attrs.get("axis", 1)) % len(perm)]
         if stored.const is None:
@@ -265,6 +269,12 @@ class _Walk:
         made = self.graph.replace([inner, node], "DequantizeLinear", [lifted, *params], attrs,
                                   name=node.name)  # fmt: skip
         self._rewrote((inner.name, node.name), (made.name,))
+
+    def _of_blocks(self, value: Value | None, perm: Sequence[int]) -> Value | None:
+        """Scales or zero points of blocks have the rank of what they scale, and turn with it."""
+        if value is None or value.const is None or value.const.ndim < 2:
+            return value
+        return self._const(value.const.transpose(perm), value)
 
     # ---- small
     def _insert(
@@ -308,7 +318,12 @@ def _constant_behind(value: Value) -> bool:
     node = value.producer
     if node is None or node.op != "DequantizeLinear":
         return False
-    return node.inputs[0] is not None and node.inputs[0].is_const
+    return node.inputs[0] is not None and node.inputs[0].is_const and _turns(node.inputs[1:])
+
+
+def _turns(params: Sequence[Value | None]) -> bool:
+    """Scales and zero points of blocks can be turned where they are constants."""
+    return all(v is None or v.const is not None or len(v.shape or ()) < 2 for v in params)
 
 
 def _takes_any_view(reader: Node, value: Value, *, same_first: bool) -> bool:

@@ -23,6 +23,7 @@ from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
 from .layout_sink_transposes import layout_sink_transposes
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
 from .quantize_fuse_add import quantize_fuse_add
+from .quantize_fuse_blocks import fuse_nbits_bias, quantize_fuse_blocks
 from .quantize_fuse_qdq import quantize_fuse_qdq
 from .quantize_merge_lookup_tables import quantize_merge_lookup_tables
 from .quantize_move_views import quantize_move_views
@@ -67,6 +68,8 @@ FUSE: list[Pass] = [
     fold_pad,
     fold_conv_input,
     decompose_batch_norm,
+    quantize_fuse_blocks,
+    fuse_nbits_bias,
     fuse_matmul_bias,
     fuse_gemm_affine,
 ]

@@ -8,6 +8,7 @@ from .analyze import analyze, choose, sensitivity, trade_off
 from .calibrate import Calibration, Ranges, calibrate
 from .curve import Curve, read_curve
 from .equalize import equalize
+from .groups import Groups
 from .guard import Verdict, judge
 from .observers import METHODS
 from .post_training import Options, Quantized, quantize
@@ -18,11 +19,15 @@ from .select import conversions, in_integers, integer_nodes, named_layers
 from .static import quantize_static
 from .statistics import Statistics
 from .weight_only import quantize_weights
+from .weights_int4 import METHODS_INT4, Int4Weights, quantize_weights_int4
 
 __all__ = [
     "METHODS",
+    "METHODS_INT4",
     "Calibration",
     "Curve",
+    "Groups",
+    "Int4Weights",
     "Options",
     "Quantized",
     "Ranges",
@@ -44,6 +49,7 @@ __all__ = [
     "quantize",
     "quantize_static",
     "quantize_weights",
+    "quantize_weights_int4",
     "read_curve",
     "read_samples",
     "reference_run",

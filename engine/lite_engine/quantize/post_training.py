@@ -9,7 +9,7 @@ it, as far as the budgets of estimated time and size allow; a `Curve` gets the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
@@ -29,14 +29,11 @@ from .guard import THRESHOLD_DB, Verdict, judge
 from .observers import METHODS
 from .prepare import prepare
 from .rounding import adaptive_rounding, nearest, sum_preserving
-from .samples import Feed, Samples, read_samples
+from .samples import Feed, HoldOut, Samples, read_samples
 from .scheme import Rounding, Scheme
 from .select import conversions, in_integers, integer_nodes, named_layers
 from .static import quantize_static
 
-#: Of this many samples one is held back for the comparison, at most HELD_MAX.
-HELD_EVERY = 5
-HELD_MAX = 16
 #: What the method "auto" chooses from.
 AUTO = ("mse", "kl", "hist", "minmax")
 #: Samples that the choices are made on.
@@ -147,29 +144,6 @@ class Quantized:
         }
 
 
-class _HoldBack:
-    """Passes samples on and keeps every fifth for the comparison."""
-
-    def __init__(self, samples: Samples) -> None:
-        self.samples = samples
-        self.held: list[Feed] = []
-        self.spare: list[Feed] = []
-
-    def __len__(self) -> int:
-        n = len(self.samples)
-        return n - min(HELD_MAX, n // HELD_EVERY)
-
-    def __iter__(self) -> Iterator[Feed]:
-        self.held, self.spare = [], []
-        for index, feed in enumerate(self.samples):
-            if index % HELD_EVERY == HELD_EVERY - 1 and len(self.held) < HELD_MAX:
-                self.held.append(feed)
-                continue
-            if len(self.spare) < 2:  # too few to hold any back: compare on what there is
-                self.spare.append(feed)
-            yield feed
-
-
 def quantize(
     graph: Graph,
     source: Any,
@@ -203,7 +177,7 @@ def quantize(
         options = replace(options, scheme=replace(options.scheme, keep_float=kept))
     if options.equalize:
         equalize(parent)
-    samples = _HoldBack(read_samples(source, parent))
+    samples = HoldOut(read_samples(source, parent))
     calibration = calibrate(
         parent, Samples(samples, parent), run=run, progress=progress, cancel=cancel, resume=resume,
         limit=options.limit,

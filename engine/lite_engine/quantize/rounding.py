@@ -15,6 +15,8 @@ Source: Frantar 2022 (GPTQ), the closed form of what Nagel 2020 (AdaRound) is af
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ POSITIONS = 256
 DAMPING = 0.01
 #: Larger layers are rounded without samples: H would not fit.
 MAX_COLUMNS = 4608
+#: Columns that are compensated one by one; those behind them get their errors in one product.
+_BLOCK = 256
 
 
 def preserve_sums(w: np.ndarray, scale: np.ndarray, axis: int | None, bits: int = 8) -> np.ndarray:
@@ -79,19 +83,7 @@ def adaptive_rounding(
     layers = [
         n for n in graph.nodes if n.name in chosen and n.op in WEIGHTED and n.op != "ConvTranspose"
     ]
-    correlations: dict[str, np.ndarray] = {}
-    taps = sorted({n.inputs[0].name for n in layers if n.inputs[0] is not None})
-    rng = np.random.default_rng(0)
-    for index, feed in enumerate(read_samples(source, graph)):
-        if index >= MAX_SAMPLES:
-            break
-        found = run(graph, feed, taps)
-        for node in layers:
-            assert node.inputs[0] is not None
-            rows = _rows(node, found[node.inputs[0].name], rng)
-            if rows is not None:
-                h = np.einsum("gnk,gnm->gkm", rows, rows) / rows.shape[1]
-                correlations[node.name] = correlations.get(node.name, 0) + h
+    correlations = input_correlations(graph, layers, source, run)
     done: dict[tuple[str, bytes], np.ndarray] = {}
 
     def rounding(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
@@ -103,6 +95,27 @@ def adaptive_rounding(
         return done[key]
 
     return rounding
+
+
+def input_correlations(
+    graph: Graph, layers: Sequence[Node], source: Any, run: Run = reference_run
+) -> dict[str, np.ndarray]:
+    """Node name → E[xxᵀ] (groups, columns, columns) of the vectors that its weights multiply, from
+    at most MAX_SAMPLES samples. Layers that are too large, or padded by name, are left out."""
+    found: dict[str, np.ndarray] = {}
+    taps = sorted({n.inputs[0].name for n in layers if n.inputs[0] is not None})
+    rng = np.random.default_rng(0)
+    count = 0
+    for feed in itertools.islice(read_samples(source, graph), MAX_SAMPLES):
+        values = {**feed, **run(graph, feed, taps)}
+        for node in layers:
+            assert node.inputs[0] is not None
+            rows = _rows(node, values[node.inputs[0].name], rng)
+            if rows is not None:
+                h = np.einsum("gnk,gnm->gkm", rows, rows, optimize=True) / rows.shape[1]
+                found[node.name] = found.get(node.name, 0) + h
+        count += 1
+    return {name: h / count for name, h in found.items()}
 
 
 def _columns(node: Node) -> int:
@@ -153,13 +166,32 @@ def _round_layer(node: Node, w: np.ndarray, scale: np.ndarray, h: np.ndarray) ->
 
 def _compensate(w: np.ndarray, scale: np.ndarray, h: np.ndarray) -> np.ndarray:
     """w (rows, columns) with one scale per row → integers (rows, columns)."""
-    w = w.astype(np.float64).copy()
-    h = h.astype(np.float64)
+    q = np.empty(w.shape)
+
+    def column(j: int, now: np.ndarray) -> np.ndarray:
+        q[:, j] = np.clip(np.rint(now[:, j] / scale), -127, 127)
+        return np.asarray(q[:, j] * scale)
+
+    compensate(w, h, column)
+    return q
+
+
+def compensate(
+    w: np.ndarray, h: np.ndarray, column: Callable[[int, np.ndarray], np.ndarray]
+) -> None:
+    """Walks the columns of w (rows, columns) with the input correlations h (columns, columns).
+
+    `column(j, now)` gets the weights with all errors before j made up for, and returns column j as
+    it was rounded. From a multiple of 256 on, the next 256 columns are up to date.
+    """
+    w, h = w.astype(np.float64), h.astype(np.float64)
     damping = DAMPING * max(float(np.mean(np.diag(h))), 1e-12)
     upper = np.linalg.cholesky(np.linalg.inv(h + damping * np.eye(len(h)))).T
-    q = np.empty_like(w)
-    for j in range(w.shape[1]):
-        q[:, j] = np.clip(np.rint(w[:, j] / scale), -127, 127)
-        error = (w[:, j] - q[:, j] * scale) / upper[j, j]
-        w[:, j + 1 :] -= np.outer(error, upper[j, j + 1 :])
-    return q
+    for begin in range(0, w.shape[1], _BLOCK):
+        end = min(begin + _BLOCK, w.shape[1])
+        errors = np.empty((len(w), end - begin))
+        for j in range(begin, end):
+            error = (w[:, j] - column(j, w)) / upper[j, j]
+            w[:, j + 1 : end] -= np.outer(error, upper[j, j + 1 : end])
+            errors[:, j - begin] = error
+        w[:, end:] -= errors @ upper[begin:end, end:]

@@ -16,6 +16,10 @@ from ..preprocess import Preprocess, is_image
 
 Feed = dict[str, np.ndarray]
 
+#: Of this many samples one is held back for the comparison, at most HELD_MAX.
+HELD_EVERY = 5
+HELD_MAX = 16
+
 
 class Samples:
     """An iterable of feeds that knows its length when that can be known.
@@ -36,6 +40,29 @@ class Samples:
     def __iter__(self) -> Iterator[Feed]:
         for item in self.items:
             yield feed_of(self.graph, item)
+
+
+class HoldOut:
+    """Passes samples on and keeps every HELD_EVERYth, at most HELD_MAX, for the comparison."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        self.held: list[Feed] = []
+        self.spare: list[Feed] = []
+
+    def __len__(self) -> int:
+        n = len(self.samples)
+        return n - min(HELD_MAX, n // HELD_EVERY)
+
+    def __iter__(self) -> Iterator[Feed]:
+        self.held, self.spare = [], []
+        for index, feed in enumerate(self.samples):
+            if index % HELD_EVERY == HELD_EVERY - 1 and len(self.held) < HELD_MAX:
+                self.held.append(feed)
+                continue
+            if len(self.spare) < 2:  # too few to hold any back: compare on what there is
+                self.spare.append(feed)
+            yield feed
 
 
 def read_samples(source: Any, graph: Graph) -> Samples:

@@ -45,6 +45,8 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
         weights=number(result.float_bytes, "B"),
     )
     guard = result.facts.get("guard")
+    if result.facts.get("weights_only") == 4:
+        return "\n".join([*_int4(result.facts), wrote])
     if not guard:
         return wrote
     ranked = {layer["name"]: layer for layer in guard["layers"]}
@@ -96,6 +98,32 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
         lines[-1:-1] = [_dead(dead)]
     lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
     return "\n".join(lines)
+
+
+def _int4(facts: dict[str, Any]) -> list[str]:
+    """What became of the layers, and how far the outputs are from the float model's."""
+    kept, guard, method = facts["float_layers"], facts["guard"], facts["method"]
+    lines = [
+        tr(
+            "{layers} with 4-bit weights in groups of {group}, rounding method {method}",
+            layers=trn("{n} layer", "{n} layers", len(facts["layers"])),
+            group=facts["group"],
+            method=method,
+        )
+    ]
+    if kept:
+        rows = [[name, why] for name, why in kept.items()]
+        lines += ["", table([tr("layers with float weights"), tr("reason")], rows), ""]
+    if guard:
+        tried = ", ".join(f"{name} {db:.1f} dB" for name, db in facts["tried_db"].items())
+        lines.append(
+            tr("outputs have an SQNR of {guard:.1f} dB against the float model ({tried}) on {n}",
+               guard=guard["sqnr_db"], tried=tried,
+               n=trn("{n} sample", "{n} samples", guard["samples"]))
+        )  # fmt: skip
+    else:
+        lines.append(tr("outputs were not compared with the float model: add --calibration"))
+    return lines
 
 
 def _dead(channels: dict[str, list[int]]) -> str:

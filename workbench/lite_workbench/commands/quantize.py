@@ -29,10 +29,10 @@ from ._base import (
 )
 from ._quantize_options import command_of, options_of, repeated
 from ._quantized import QuantizeResult, exit_code, show_quantized
+from ._weights_only import constant_bytes, weights_only
 from .evaluate import add_dataset, dataset_of
 
 if TYPE_CHECKING:
-    from lite_engine.ir import Graph
     from lite_engine.model_file import Model
     from lite_engine.quantize import Quantized
 
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
+METHODS_INT4 = ("nearest", "gptq", "awq")
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -63,15 +64,26 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
-        "--method", default="auto", choices=METHODS, help=tr("calibration method (default: auto)")
-    )
+        "--method", default="auto", choices=(*METHODS, *METHODS_INT4),
+        help=tr("calibration method, or rounding method of int4 weights: nearest, gptq, awq "
+                "(default: auto)"),
+    )  # fmt: skip
     parser.add_argument(
         "--samples", type=at_least(2), metavar="N", help=tr("use at most N calibration samples")
     )
     parser.add_argument(
         "--weights-only",
-        choices=("int8", "int16"),
-        help=tr("quantize only the weights, without calibration"),
+        choices=("int4", "int8", "int16"),
+        help=tr("quantize only the weights; int4 can use --calibration"),
+    )
+    parser.add_argument(
+        "--group", type=int, choices=(16, 32, 64, 128, 256), metavar="N",
+        help=tr("how many int4 weights share a scale (default: 32)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--asymmetric",
+        action="store_true",
+        help=tr("store a zero point for each group of int4 weights"),
     )
     parser.add_argument(
         "--keep-float",
@@ -161,12 +173,13 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     set_preprocess(model, args)
     model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
     if args.weights_only:
-        if idle := [f"--{name.replace('_', '-')}" for name in _OF_SAMPLES if getattr(args, name)]:
-            raise UsageError(
-                tr("--weights-only uses no samples"),
-                fix=tr("leave out {idle}", idle=", ".join(idle)),
-            )
-        return _weights_only(model, args)
+        return weights_only(model, args)
+    if args.method in METHODS_INT4 or args.group or args.asymmetric:
+        raise UsageError(
+            tr("--group, --asymmetric and the methods {methods} are for int4 weights",
+               methods=", ".join(METHODS_INT4)),
+            fix=tr("add --weights-only int4"),
+        )  # fmt: skip
     if args.max_drop is not None and not args.data:
         raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
     if not args.calibration and not args.data:
@@ -177,29 +190,10 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     return _static(model, args)
 
 
-#: Options that say what is done with samples.
-_OF_SAMPLES = ("calibration", "data", "max_drop", "samples", "target_db", "target_top1",
-               "max_bytes", "trade_off", "repeat", "resume", "analyze")  # fmt: skip
-
-
 def _targets(text: str) -> list[str]:
     from lite_engine.model_file import parse_targets
 
     return parse_targets(text) if text else []
-
-
-def _weights_only(model: Model, args: argparse.Namespace) -> QuantizeResult:
-    from lite_engine.errors import LiteError
-    from lite_engine.quantize import named_layers, quantize_weights
-
-    bits = int(args.weights_only.removeprefix("int"))
-    before = _constant_bytes(model.graph)
-    keep = named_layers(model.graph, (k for k in args.keep_float.split(",") if k))
-    model.graph = quantize_weights(model.graph, bits, keep=keep)
-    if _constant_bytes(model.graph) == before:
-        raise LiteError(tr("no layer has float weights that can be stored as integers"))
-    out = model.save(args.output)
-    return QuantizeResult(out, model, {"weights_only": bits}, before)
 
 
 def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
@@ -244,7 +238,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     quantised.metadata["quantized_by"] = command_of(args, options)
     out = quantised.save(args.output)
     facts = {**made.to_dict(), "budget": asdict(budget) if budget else None}
-    return QuantizeResult(out, quantised, facts, _constant_bytes(model.graph))
+    return QuantizeResult(out, quantised, facts, constant_bytes(model.graph))
 
 
 def _search(model: Model, args: argparse.Namespace) -> WithinBudget:
@@ -288,10 +282,6 @@ def _analyze(made: Quantized, run: FastRun, path: str) -> None:
         run=run, biases=made.biases,
     )  # fmt: skip
     write_file(path, json.dumps(data, indent=1) + "\n")
-
-
-def _constant_bytes(graph: Graph) -> int:
-    return sum(v.const.nbytes for v in graph.constants() if v.const is not None)
 
 
 COMMAND = Command(

@@ -32,6 +32,7 @@ _MICROSOFT = {
     "DequantizeLinear",
     "Gelu",
     "Inverse",
+    "MatMulNBits",
     "Trilu",
     "Pad",
     "Unique",
