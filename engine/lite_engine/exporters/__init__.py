@@ -1,0 +1,1 @@
+"""Graph → a file of another tool."""
