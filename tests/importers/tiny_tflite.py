@@ -70,8 +70,10 @@ class TinyModel:
         outputs: list[int],
         options: Table | None = None,
         custom: bytes | None = None,
+        kind: int = 1,
     ) -> None:
-        """`code` is a built-in operator's number or a custom one's name."""
+        """`code` is a built-in operator's number or a custom one's name, `kind` the number of its
+        options' table in the schema's union, which LiteRT reads and we do not."""
         if isinstance(code, str):
             entry = Table(_0=Num("b", 32), _1=code, _3=Num("i", 32))
         else:
@@ -82,7 +84,7 @@ class TinyModel:
                 _0=Num("I", len(self.codes) - 1),
                 _1=np.array(inputs, np.int32),
                 _2=np.array(outputs, np.int32),
-                _3=None if options is None else Num("B", 1),
+                _3=None if options is None else Num("B", kind),
                 _4=options,
                 _5=None if custom is None else np.frombuffer(custom, np.uint8),
             )

@@ -138,7 +138,9 @@ _binary(
     "Add", _add, "ONNX Add-14; activation is ours", opencl="((p)+(q))",
     properties=_SUM_OR_PRODUCT, **FUSED,
 )  # fmt: skip
-_binary("Sub", np.subtract, "ONNX Sub-14", opencl="((p)-(q))")
+_binary(
+    "Sub", np.subtract, "ONNX Sub-14", opencl="((p)-(q))", properties={"integer_form": "binary"}
+)
 _binary("Mul", np.multiply, "ONNX Mul-14", opencl="((p)*(q))", properties=_SUM_OR_PRODUCT)
 _binary("Div", _div, "ONNX Div-14", opencl="((p)/(q))")
 _binary("Pow", _pow, "ONNX Pow-15", opencl="pow(p,q)").infer(

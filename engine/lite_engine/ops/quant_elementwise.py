@@ -9,6 +9,7 @@ Source: com.microsoft operators of onnxruntime (ContribOperators.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,37 +23,59 @@ from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, saturate, scales
 from .join_split import concat
+from .litert import LITERT, added, mean, multiplied
 from .pool import average_pool, flat_pool, window_sums
 
 Array = np.ndarray
 
 
-def _binary(name: str, fn: Callable[[Array, Array], Array]) -> OpDef:
+def _binary(
+    name: str,
+    fn: Callable[[Array, Array], Array],
+    of_litert: Callable[..., Array],
+    source: str,
+    opencl: str,
+) -> OpDef:
+    """`of_litert(a, its Scale, b, its Scale, Scale of y)` is the answer with that rounding."""
     op = define_op(
         name,
         inputs="a a_scale a_zero_point? b b_scale b_zero_point? y_scale y_zero_point?",
+        attrs={"rounding": ""},
         layout="elementwise",
-        source=f"com.microsoft {name}-1",
+        source=source,
         tolerance=0,
     )
-    op.infer(lambda a, a_s, a_z, b, *_: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape)))
+    op.infer(lambda a, a_s, a_z, b, *_, **__: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape)))
 
     @op.reference
-    def _(a: Array, a_scale: Array, a_zero: Array | None, b: Array, *rest: Any) -> Array:
-        of_b, of_y = scales(rest)
-        return of_y.quantized(fn(Scale(a_scale, a_zero).real(a), of_b.real(b)), a.dtype)
+    def _(
+        a: Array, a_scale: Array, a_zero: Array | None, b: Array, *rest: Any, rounding: str
+    ) -> Array:
+        of_a, (of_b, of_y) = Scale(a_scale, a_zero), scales(rest)
+        if rounding == LITERT:
+            return of_litert(a, of_a, b, of_b, of_y)
+        return of_y.quantized(fn(of_a.real(a), of_b.real(b)), a.dtype)
 
     op.cost(
-        lambda a, a_s, a_z, b, *_: Cost(flops=8 * product(broadcast_shapes(a.shape, b.shape) or ()))
+        lambda a, a_s, a_z, b, *_, **__: Cost(
+            flops=8 * product(broadcast_shapes(a.shape, b.shape) or ())
+        )
     )
     op.kernel("cpu", "i8_binary", dtype="i8,u8", accepts_pitch=True)
     fixed = all_of(constant(1, 2, 4, 5, 6, 7), separate_axes)
-    op.kernel("opencl", "i8_binary", dtype="i8,u8", when=fixed)
+    op.kernel("opencl", "i8_binary", dtype="i8,u8", when=fixed, code=opencl)
     return op
 
 
-_binary("QLinearAdd", np.add)
-_binary("QLinearMul", np.multiply)
+_binary("QLinearAdd", np.add, partial(added, sign=1), "com.microsoft QLinearAdd-1", "((p)+(q))")
+_binary(
+    "QLinearSub",
+    np.subtract,
+    partial(added, sign=-1),
+    "own: QLinearAdd's rule for Sub",
+    "((p)-(q))",
+)
+_binary("QLinearMul", np.multiply, multiplied, "com.microsoft QLinearMul-1", "((p)*(q))")
 
 
 def _one_input(
@@ -123,7 +146,7 @@ def _(x: Array, *parameters: Any, axis: int, opset: int) -> Array:
 qlinear_average_pool = define_op(
     "QLinearAveragePool",
     inputs="x x_scale x_zero_point? y_scale y_zero_point?",
-    attrs={**average_pool.attrs, "channels_last": 0},
+    attrs={**average_pool.attrs, "channels_last": 0, "rounding": ""},
     layout="channels_last",
     source="com.microsoft QLinearAveragePool-1",
     tolerance=0,
@@ -131,7 +154,7 @@ qlinear_average_pool = define_op(
 
 
 @qlinear_average_pool.infer
-def _(x: TypeInfo, *_: Any, channels_last: int, **attrs: Any) -> TypeInfo:
+def _(x: TypeInfo, *_: Any, channels_last: int, rounding: str, **attrs: Any) -> TypeInfo:
     assert average_pool._infer is not None
     out = average_pool._infer(x, **attrs)
     assert isinstance(out, TypeInfo)
@@ -139,10 +162,13 @@ def _(x: TypeInfo, *_: Any, channels_last: int, **attrs: Any) -> TypeInfo:
 
 
 @qlinear_average_pool.reference
-def _(x: Array, *parameters: Any, channels_last: int, **attrs: Any) -> Array:
-    """AveragePool of the real values, summed as integers"""
+def _(x: Array, *parameters: Any, channels_last: int, rounding: str, **attrs: Any) -> Array:
+    """AveragePool of the real values, summed as integers; LiteRT's takes the integers as they are,
+    whose scale and zero point are those of y"""
     of_x, of_y = scales(parameters)
     include = int(attrs.pop("count_include_pad"))
+    if rounding == LITERT:
+        return saturate(mean(*window_sums(x.astype(np.int64), include, attrs)), x.dtype)
     total, count = window_sums(of_x.shifted(x, np.int64), include, attrs)
     return _mean(total, count, of_x, of_y, x.dtype)
 
@@ -156,7 +182,7 @@ def _mean(total: Array, count: Any, of_x: Scale, of_y: Scale, dtype: np.dtype) -
 
 
 @qlinear_average_pool.cost
-def _(x: TypeInfo, *_: Any, channels_last: int, **attrs: Any) -> Cost:
+def _(x: TypeInfo, *_: Any, channels_last: int, rounding: str, **attrs: Any) -> Cost:
     assert average_pool._cost is not None
     return average_pool._cost(x, **attrs)
 
@@ -250,7 +276,9 @@ def _binary_samples(draw: Draw) -> Iterator[Sample]:
         x, x_scale, x_zero, y_scale, y_zero = draw.scaled(*a, y_scale=0.11)
         other = [draw.full(*b), draw.scalar(0.07, np.float32), draw.scalar(1)]
         constant = (1, 2, 4, 5, 6, 7)
-        yield Sample([x, x_scale, x_zero, *other, y_scale, y_zero], constant=constant)
+        for rounding in ("", LITERT):
+            inputs = [x, x_scale, x_zero, *other, y_scale, y_zero]
+            yield Sample(inputs, {"rounding": rounding}, constant=constant)
 
 
 def _scaled_rows(draw: Draw) -> Iterator[Sample]:
@@ -265,7 +293,7 @@ def _scaled_images(draw: Draw) -> Iterator[Sample]:
         yield Sample(draw.scaled(*shape), constant=(1, 2, 3, 4))
 
 
-for _name in ("QLinearAdd", "QLinearMul"):
+for _name in ("QLinearAdd", "QLinearSub", "QLinearMul"):
     get_op(_name).samples(_binary_samples)
 for _name in ("QLinearLeakyRelu", "QLinearSigmoid"):
     get_op(_name).samples(_scaled_rows)
@@ -290,6 +318,9 @@ def _(draw: Draw) -> Iterator[Sample]:
             for include in (0, 1):
                 more = {**attrs, "count_include_pad": include}
                 yield Sample(sample.inputs, more, constant=sample.constant)
+            more = {**attrs, "rounding": LITERT}
+            inputs = [*sample.inputs[:3], *sample.inputs[1:3]]
+            yield Sample(inputs, more, constant=sample.constant)
 
 
 @qlinear_concat.samples

@@ -1,6 +1,7 @@
 """QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear: between real numbers and integers.
 
-real = (q − zero_point) · scale; q = clamp(round_half_even(real / scale) + zero_point).
+real = (q − zero_point) · scale; q = clamp(round_half_even(real / scale) + zero_point), where
+`rounding="litert"` takes the product with float32(1 / scale) for the quotient.
 """
 
 from __future__ import annotations
@@ -19,11 +20,19 @@ from ._helpers import normalise_axis
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import saturate
+from .litert import LITERT
 
 quantize_linear = define_op(
     "QuantizeLinear",
     inputs="x scale zero_point?",
-    attrs={"axis": 1, "block_size": 0, "output_dtype": None, "precision": 0, "saturate": 1},
+    attrs={
+        "axis": 1,
+        "block_size": 0,
+        "output_dtype": None,
+        "precision": 0,
+        "saturate": 1,
+        "rounding": "",
+    },
     layout="axis",
     axis_attrs=("axis",),
     source="ONNX QuantizeLinear-25",
@@ -70,7 +79,11 @@ def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, **attrs: 
     dtype = zero_point.dtype if zero_point is not None else (attrs["output_dtype"] or DType.U8).np
     axis, block_size = attrs["axis"], attrs["block_size"]
     work = np.float64 if x.dtype.kind in "iu" or x.dtype == np.float64 else np.float32
-    q = np.rint(x.astype(work) / spread(scale, x.shape, axis, block_size).astype(work))
+    by: np.ndarray[Any, Any] = spread(scale, x.shape, axis, block_size).astype(work)
+    if attrs["rounding"] == LITERT:
+        q = np.rint(x.astype(work) * (1 / by).astype(work))
+    else:
+        q = np.rint(x.astype(work) / by)
     if zero_point is not None:
         q = q + spread(zero_point, x.shape, axis, block_size).astype(work)
     return saturate(q, dtype)
@@ -159,7 +172,9 @@ def _(draw: Draw) -> Iterator[Sample]:
         for shape in ((1,), (3, 17), (2, 5, 3, 4)):
             for scale in (1.0, 0.37):
                 parameters = [draw.scalar(scale, np.float32), draw.scalar(3, dtype)]
-                yield Sample([draw.f32(*shape, scale=30), *parameters])
+                for rounding in ("", LITERT):
+                    inputs = [draw.f32(*shape, scale=30), *parameters]
+                    yield Sample(inputs, {"rounding": rounding})
         for axis, dims in ((1, (2, 5, 3, 4)), (-1, (4, 5)), (0, (5,))):
             many = [np.abs(draw.f32(5)) + np.float32(0.1), draw.ints(0, 9, 5, dtype=dtype)]
             yield Sample([draw.f32(*dims, scale=30), *many], {"axis": axis})

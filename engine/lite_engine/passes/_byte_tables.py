@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import run_node
-from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, written
+from ..ops.litert import rescaled_steps
+from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, rounding, written
 
 
 def _table(
@@ -30,6 +32,20 @@ def _table(
     return [int(v) for v in np.clip(steps, target.min, target.max)]
 
 
+def _litert_table(
+    x: Quantized, y: Quantized, below: Callable[[np.float32], np.float32]
+) -> list[int]:
+    """x by LiteRT's 8-bit factor to the scale of y; `below` is the ratio of negative numbers for
+    that of the others."""
+    assert x.value.dtype is not None and y.value.dtype is not None
+    source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
+    (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
+    ratio = np.float32(np.float32(x_scale) / np.float32(y_scale))
+    steps = np.arange(source.min, source.max + 1) - x_zero
+    answers = np.where(steps < 0, rescaled_steps(steps, below(ratio)), rescaled_steps(steps, ratio))
+    return [int(v) for v in np.clip(answers + y_zero, target.min, target.max)]
+
+
 def lookup_attrs(x: Quantized, y: Quantized, node: Node | None) -> dict[str, Any]:
     return {"table": _table(x, y, node), "output_dtype": str(y.value.dtype)}
 
@@ -43,6 +59,9 @@ def unary(
     if any(v is not None and v.const is None for v in node.inputs[1:]):
         return tr("a parameter is not constant")
     attrs = lookup_attrs(x, y, node)
+    if rounding(q) and node.op == "LeakyRelu" and x.value.dtype is y.value.dtype:
+        slope = np.float32(node.attrs["alpha"])
+        attrs["table"] = _litert_table(x, y, lambda r: np.float32(r) * slope)
     return [graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)]
 
 
@@ -75,7 +94,10 @@ def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
         return tr("not 8 bits per tensor on both sides")
     if x.same_as(y):
         return [graph.replace([q], "Identity", [x.value], name=q.name)]
-    return [graph.replace([q], "QLookup", [x.value], lookup_attrs(x, y, None), name=q.name)]
+    attrs = lookup_attrs(x, y, None)
+    if rounding(q) and x.value.dtype is y.value.dtype:
+        attrs["table"] = _litert_table(x, y, lambda r: np.float32(r))
+    return [graph.replace([q], "QLookup", [x.value], attrs, name=q.name)]
 
 
 def rescaled(graph: Graph, x: Quantized, y: Quantized, before: Node) -> Value:

@@ -49,6 +49,11 @@ def written(graph: Graph, q: Node) -> Quantized | None:
     return found if found is not None and found.per_tensor else None
 
 
+def rounding(q: Node) -> str:
+    """How this QuantizeLinear's integers are rounded: "" as ONNX says."""
+    return str(q.attrs.get("rounding", ""))
+
+
 def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantized | None:
     scale, zero = node.inputs[1], node.input(2)
     if value is None or scale is None or scale.const is None or value.dtype is None:

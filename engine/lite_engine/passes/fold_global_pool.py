@@ -10,6 +10,7 @@ from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, no_match, rule, skip
+from ._quantised import rounding
 from ._rewrite import static_shape
 
 
@@ -49,6 +50,9 @@ class fold_average_pool:
         whole = out is not None and set(out[2:]) == {1}
         if any(attrs.get("pads", [])) or not whole or set(attrs.get("dilations", [])) - {1}:
             return skip(tr("the window is padded, dilated or moves"), m.root)
+        q = graph.sole_reader(m.root.output)
+        if q is not None and q.op == "QuantizeLinear" and rounding(q):
+            return skip(tr("LiteRT rounds a pooling otherwise than a mean"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -31,6 +31,10 @@ class quantize_fuse_add:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if not _takes_residual(m.conv):
             return skip(tr("the convolution has groups or a residual already"), m.conv)
+        if m.add.attrs.get("rounding"):
+            return skip(
+                tr("LiteRT adds in fixed point, behind the convolution's own rounding"), m.add
+            )
         if m.r.is_const:
             return skip(tr("the other operand is constant"), m.add)
         if not same_shape(m.conv.output, m.r):

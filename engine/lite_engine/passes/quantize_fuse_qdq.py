@@ -3,13 +3,14 @@
     DQ(x), DQ(W), DQ(b), DQ(r) → Conv → Q QLinearConv
     DQ(x), DQ(W), DQ(b) → ConvTranspose → Q  QLinearConvTranspose
     DQ(a), DQ(B) → Gemm / MatMul → Q      QGemm / QLinearMatMul
-    DQ(a), DQ(b) → Add / Mul → Q          QLinearAdd / QLinearMul
+    DQ(a), DQ(b) → Add / Sub / Mul → Q    QLinearAdd / QLinearSub / QLinearMul
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
     DQ(x) → any unary function → Q        QLookup: 256 answers
     DQ(x), a number → Add, Sub, Mul, Div → Q  QLookup as well
     DQ(x) → view or MaxPool → Q           the same operator on integers
 
 A fused Relu or Clip is free when the output's integers end where it clamps, else a table follows.
+What Q says of rounding the integer operator takes over, where it knows other ways.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, Value
 from ..ops import all_ops, op_names
+from ..ops.litert import has_ratios
 from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
-from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, written
+from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, rounding, written
 
 NAME = "quantize-fuse-qdq"
 VIEWS = op_names(lambda op: op.integer_form == "view")
@@ -66,7 +68,7 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
     y = written(graph, q)
     if y is None or y.value.dtype not in EIGHT_BITS:
         return tr("the output is not quantized to 8 bits per tensor")
-    if node.op in ARITHMETIC:
+    if node.op in ARITHMETIC and not (rounding(q) and node.op in INTEGER_FORMS):
         made = with_numbers(graph, node, q, inputs, y)
         if made is not None:
             return [made]
@@ -194,8 +196,9 @@ def _bias(graph: Graph, node: Node, x: Quantized, w: Quantized) -> Value | str |
 
 
 def _with_clamp(
-    graph: Graph, node: Node, q: Node, op: str, operands: list[Value | None], y: Quantized
-) -> list[Node] | str:
+    graph: Graph, node: Node, q: Node, op: str, operands: list[Value | None], y: Quantized,
+    rounds: str = "",
+) -> list[Node] | str:  # fmt: skip
     """The integer operator; behind it a table where a fused clamp is not the integers' own end."""
     act, params = node.attrs.get("activation", ""), node.attrs.get("activation_params", [])
     if act not in ("", "Relu", "Clip"):
@@ -203,6 +206,8 @@ def _with_clamp(
     attrs = {
         k: v for k, v in node.attrs.items() if not k.startswith("activation") and k not in ("beta",)
     }
+    if rounds:
+        attrs["rounding"] = rounds
     while operands and operands[-1] is None:
         operands.pop()
     low, high = (0.0, np.inf) if act == "Relu" else params if act else (-np.inf, np.inf)
@@ -234,7 +239,10 @@ def _binary(
         return tr("the operands differ in type")
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
     operands += [y.scale, y.zero]
-    return _with_clamp(graph, node, q, f"QLinear{node.op}", operands, y)
+    rounds = rounding(q)
+    if node.op != "Mul" and not has_ratios(*(t.scalar[0] for t in (a, b, y))):
+        rounds = ""  # LiteRT has no fixed-point kernel for scales so far apart
+    return _with_clamp(graph, node, q, f"QLinear{node.op}", operands, y, rounds)
 
 
 def _simple(
@@ -245,7 +253,10 @@ def _simple(
     if not is_bytes(x) or x.value.dtype is not y.value.dtype:
         return tr("input and output are not quantized alike to 8 bits")
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
-    return [graph.replace([node, q], f"QLinear{node.op}", operands, node.attrs, name=node.name)]
+    attrs = dict(node.attrs)
+    if node.op == "AveragePool" and x.same_as(y) and rounding(q):
+        attrs["rounding"] = rounding(q)
+    return [graph.replace([node, q], f"QLinear{node.op}", operands, attrs, name=node.name)]
 
 
 def _concat(

@@ -1,7 +1,9 @@
-"""Tables of tables, and sums and products of two functions of the same bytes, are one table.
+"""Tables of tables, and sums and products of two functions of the same bytes, or of bytes and a
+number, are one table.
 
 QLookup(QLookup(x))      QLookup: a Sigmoid's Clip
 x · QLookup(x)           QLookup: a HardSwish that a file spells out
+x + number               QLookup
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Journal, Value
-from ..ops import run_node
+from ..ops import op_names, run_node
 from ._core import graph_pass, infer_new
 from ._quantised import EIGHT_BITS
 
 NAME = "quantize-merge-lookup-tables"
+PAIRS = tuple(f"QLinear{n}" for n in op_names(lambda op: op.integer_form == "binary"))
 
 
 @graph_pass(NAME)
@@ -22,14 +25,18 @@ def quantize_merge_lookup_tables(graph: Graph, journal: Journal) -> int:
     for node in list(graph.nodes):
         if node.op == "QLookup":
             operands = [node.inputs[0]]
-        elif node.op in ("QLinearAdd", "QLinearMul"):
+        elif node.op in PAIRS:
             operands = [node.inputs[0], node.inputs[3]]
         else:
             continue
+        numbers = [
+            v for v in operands if v is not None and v.const is not None and v.const.size == 1
+        ]
+        operands = [v for v in operands if v not in numbers]
         tables = [v.producer for v in operands if v is not None and v.producer is not None]
         tables = [t for t in tables if t.op == "QLookup"]
         roots = {id(r): r for v in operands if (r := _root(v)) is not None}
-        if not tables or len(roots) != 1 or any(v is None for v in operands):
+        if not (tables or numbers) or len(roots) != 1 or any(v is None for v in operands):
             continue
         (root,) = roots.values()
         if root.dtype not in EIGHT_BITS or root.shape != node.output.shape:

@@ -10,13 +10,15 @@ import numpy as np
 
 from ...ir import DType
 from ...ops import get_op
+from ...ops._scales import Scale
+from ...ops.litert import LITERT, factors, product_scale
 from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
 from .integers import Quantization, flip_of, number
 from .launch import Launch
 from .movement import taps
-from .options import CPU_RUN, join, storage_option, vector, vectors
+from .options import CPU_RUN, code_of, join, storage_option, vector, vectors
 from .profile import DeviceProfile
 from .reductions import blocks
 from .registry import Target, builds
@@ -65,7 +67,8 @@ def quantize(step: Step, plan: Plan, target: Target) -> list[Launch]:
         constants.insert(1, Constant.of((np.float32(1) / scale).astype(np.float32)))
     limits = np.iinfo(y.dtype.np)
     kinds = join(f"#define TI {_C_TYPES[y.dtype]}", f"#define TO {_C_TYPES[y.dtype]}")
-    options = join(storage_option(x.dtype), kinds, wide)
+    product = "#define BY_PRODUCT" if step.attrs.get("rounding") == LITERT else ""
+    options = join(storage_option(x.dtype), kinds, wide, product)
     args = [x, *constants, y, y.size, scale.size, inner, float(limits.min), float(limits.max)]
     return [Launch("i8_quantize", "quantize", args, grid, options)]
 
@@ -122,20 +125,36 @@ def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return out
 
 
-@builds("i8_binary", "QLinearAdd", "QLinearMul")
+def _litert(
+    op: str, of_a: Quantization, of_b: Quantization, of_y: Quantization
+) -> tuple[str, list[float | int]]:
+    """The option and the numbers with which i8_binary rounds as LiteRT does."""
+    a, b, y = (Scale(np.array(q.scale), np.array(q.zero)) for q in (of_a, of_b, of_y))
+    if op == "QLinearMul":
+        factor = float(product_scale(a, b, y))
+        numbers: list[float | int] = [of_a.zero, of_b.zero, 1.0, 1.0, 1.0, factor]
+        return "#define BY_PRODUCT", [of_y.flip, *numbers, float(of_y.zero), 0, 0, 0]
+    f = factors(a, b, y, -1 if op == "QLinearSub" else 1)
+    numbers = [of_y.flip, f.a, f.b, 0.0, 0.0, 0.0, 0.0, float(of_y.zero), f.bias, f.shift, 0]
+    return "#define FIXED", numbers
+
+
+@builds("i8_binary")
 def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     a, b = (plan.tensors[step.inputs[i]] for i in (0, 3))
     y = plan.tensors[step.outputs[0]]
     of_a, of_b, of_y = (Quantization.read(plan, step, t, i) for t, i in ((a, 1), (b, 4), (y, 6)))
     numbers = [
         of_y.flip, of_a.zero, of_b.zero, float(of_a.scale), float(of_b.scale), float(of_y.scale),
-        of_y.inverse, float(of_y.zero), 0,
+        of_y.inverse, float(of_y.zero), 0, 0, 0,
     ]  # fmt: skip
-    code = "((p)*(q))" if step.op == "QLinearMul" else "((p)+(q))"
+    code, way = code_of(step.op, "i8_binary"), ""
+    if step.attrs.get("rounding") == LITERT:
+        way, numbers = _litert(step.op, of_a, of_b, of_y)
     merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
     assert merged is not None, "the registry's condition keeps larger ranks away"
     dims, (sa, sb) = merged
-    function = f"#define OP(p,q) {code}"
+    function = join(f"#define OP(p,q) {code}", way)
     if dims[:4] == [1] * 4 and sa[5] == sb[5] == 1:
         width, rows = dims[5], dims[4]
         v, options = _several(target.profile, width)
@@ -172,6 +191,9 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
         zeros = [of_x.zero, float(of_y.zero)]
         options.append("#define AVERAGE")
         options += ["#define COUNT_PAD"] if step.attrs.get("count_include_pad") else []
+        if step.attrs.get("rounding") == LITERT:
+            zeros = [of_x.flip, float(of_y.flip)]
+            options.append("#define AWAY")
     args = [x, Constant.of(ratios), y, y.size, *xd[1:], yd[1], yd[2], *geometry, flip_of(x), *zeros]
     return [Launch("i8_pool", "pool", args, (y.size // v,), join(*options))]
 

@@ -38,9 +38,16 @@ def open(path: Path) -> Graph:
     """The main subgraph. Raises ModelFormatError, UnsupportedOperatorError (all at once)."""
     view = map_file(path)
     file = read_file(view, path)
-    subgraph = file.subgraphs[0]
     _check_operators(file)
-    graph = Graph(path.stem)
+    graph, tensors = graph_of(file, path.stem)
+    graph.metadata = _metadata(file, view, tensors)
+    return graph
+
+
+def graph_of(file: File, name: str) -> tuple[Graph, Tensors]:
+    """The main subgraph of a file whose operators are all read, and the values of its tensors."""
+    subgraph = file.subgraphs[0]
+    graph = Graph(name)
     emit = Emitter(graph)
     tensors = Tensors(emit, file, subgraph)
     for index in subgraph.inputs:
@@ -52,8 +59,7 @@ def open(path: Path) -> Graph:
         graph.inputs.append(value)
     translate(tensors)
     emit.finish([(subgraph.tensors[i].name, tensors.raw(i)) for i in subgraph.outputs])
-    graph.metadata = _metadata(file, view, tensors)
-    return graph
+    return graph, tensors
 
 
 def _input_shape(tensor: Tensor) -> tuple[int | str, ...]:

@@ -145,11 +145,16 @@ class Call:
         return padding_name(self.opt("padding"))
 
     def activation(self, y: Value) -> Value:
-        """The fused activation of the options."""
+        """The fused activation of the options. LiteRT clamps integers: behind an operator into
+        which no activation is fused, it follows the result's quantization."""
         code = int(self.op.options.get("activation", 0))
         name = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else f"code {code}"
         if not name:
             return y
+        if y.producer is not None and y.producer.op in ("Sub", "Mul"):
+            at = self.op.outputs[0]
+            if self.tensors.is_quantised(at):
+                y = self.tensors.dequantise(self.tensors.quantise(y, at), self.tensors.params(at))
         if name == "RELU":
             return self.emit("Relu", y)
         if name == "TANH":

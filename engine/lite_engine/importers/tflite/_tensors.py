@@ -7,12 +7,14 @@ translator answers real numbers; the result is put through QuantizeLinear with t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, QuantParams, Value
+from ...ops.litert import LITERT
 from .._emit import Emitter
 from .model import File, Quantization, Subgraph, Tensor
 
@@ -91,7 +93,9 @@ class Tensors:
             raise ModelFormatError(
                 tr("tflite: {tensor} has a scale of zero", tensor=self.tensor(index).name)
             )
-        attrs = {} if quant.axis is None else {"axis": quant.axis}
+        attrs: dict[str, Any] = {} if quant.axis is None else {"axis": quant.axis}
+        if quant.zero_point.dtype.itemsize == 1:
+            attrs["rounding"] = LITERT
         out = self.emit("QuantizeLinear", value, quant.scale, quant.zero_point, **attrs)
         out.quant = quant
         return out

@@ -1,5 +1,6 @@
 // i8_pool: MaxPool and the quantised average pools on channels-last bytes. Averages are summed as
 // integers:  y = clamp(round(float(sum of (x - zero_point)) * (x_scale / (y_scale * cells))) + zero)
+// With rounding="litert":  y = sum of x / cells, ties away from 0, of integers as they are
 #include "ops/pool_shape.h"
 #include "ops/quant_scalars.h"
 #include "int8_tile.h"
@@ -13,6 +14,7 @@ struct State {
   uint8_t flip;
   int32_t x_zero, y_zero;  // as unsigned bytes
   float x_scale, y_scale;
+  bool litert;
 };
 
 bool prepare(Step& step, Env& env) {
@@ -33,7 +35,9 @@ bool prepare(Step& step, Env& env) {
   s->y_scale = b.scale;
   s->x_zero = a.zero + s->flip;
   s->y_zero = b.zero + s->flip;
-  return true;
+  const char* rounding = attr_string(step, "rounding", "");
+  s->litert = strcmp(rounding, "litert") == 0;
+  return s->litert || !*rounding || env.fail("rounding %s is not known", rounding);
 }
 
 template <class Read>
@@ -48,6 +52,11 @@ LITE_INLINE I pool_lanes(const State& s, const uint8_t* x, const PoolWindow& p, 
     }
   if (s.shape.max) return acc;
   const int64_t taps = (p.ky1 - p.ky0) * (p.kx1 - p.kx0), cells = p.cells > 0 ? p.cells : 1;
+  if (s.litert) {
+    const int32_t flip = s.flip, count = static_cast<int32_t>(cells);
+    const I sum = acc - static_cast<int32_t>(taps) * flip;
+    return (sum + (sum > 0 ? splat(count / 2) : splat(-(count / 2)))) / count + flip;
+  }
   const float scale = s.x_scale / (s.y_scale * static_cast<float>(cells));
   const F mean = to_float(acc - static_cast<int32_t>(taps * s.x_zero)) * splat(scale);
   return whole_byte(mean, static_cast<float>(s.y_zero));

@@ -2,9 +2,12 @@
 //
 //   real = (q - zero_point) * scale;   q = clamp(round_half_even(real / scale) + zero_point)
 //
-// All in float32, in this order of operations: results are bit-exact everywhere.
+// All in float32, in this order of operations: results are bit-exact everywhere. With rounding="litert"
+// a number becomes an integer by a product with float32(1 / scale), and sums and products are computed
+// as int8_litert.h says.
 #include "ops/broadcast.h"
 #include "ops/convert.h"
+#include "int8_litert.h"
 #include "int8_tile.h"
 
 namespace lite::LITE_ISA {
@@ -72,7 +75,8 @@ __attribute__((noinline)) void to_real(const Tensor& t, int64_t at, int64_t stri
 }
 
 __attribute__((noinline)) void to_integer(const float* x, int n, float scale, float zero,
-                                          const Tensor& t, int64_t at) {
+                                          const Tensor& t, int64_t at, bool by_product = false) {
+  const float inverse = 1.0f / scale;
   if (is_byte(t.dtype)) {
     const uint8_t flip = t.dtype == DType::kI8 ? 0x80 : 0;
     const int32_t shift = static_cast<int32_t>(zero) + flip;
@@ -81,8 +85,10 @@ __attribute__((noinline)) void to_integer(const float* x, int n, float scale, fl
     const F low = splat(-512 * scale), high = splat(512 * scale);
     const auto bytes = [&](const float* from) __attribute__((always_inline)) {
       I v[4];
-      LITE_UNROLL for (int q = 0; q < 4; ++q)
-        v[q] = to_int(divide(min(high, at_least(low, load(from + q * kLanes))), s));
+      LITE_UNROLL for (int q = 0; q < 4; ++q) {
+        const F real = min(high, at_least(low, load(from + q * kLanes)));
+        v[q] = to_int(by_product ? real * splat(inverse) : divide(real, s));
+      }
       return narrow(v[0], v[1], v[2], v[3], shift) ^ splat_byte(flip);
     };
     uint8_t* y = t.data + at;
@@ -105,7 +111,7 @@ __attribute__((noinline)) void to_integer(const float* x, int n, float scale, fl
   high -= zero;
   int64_t whole[kChunk];
   for (int i = 0; i < n; ++i) {
-    const float q = x[i] / scale;
+    const float q = by_product ? x[i] * inverse : x[i] / scale;
     const float inside = q > low ? (q < high ? q : high) : low;
     // Adding 1.5 * 2^23 rounds to whole numbers, ties to even.
     const float rounded = (inside + 12582912.0f) - 12582912.0f;
@@ -114,11 +120,18 @@ __attribute__((noinline)) void to_integer(const float* x, int n, float scale, fl
   store_ints(t.dtype, whole, n, t.data + at * dtype_bytes(t.dtype));
 }
 
+bool is_litert(const Step& step, Env& env, bool* answer) {
+  const char* rounding = attr_string(step, "rounding", "");
+  *answer = strcmp(rounding, "litert") == 0;
+  return *answer || !*rounding || env.fail("rounding %s is not known", rounding);
+}
+
 // ---- QuantizeLinear, DequantizeLinear
 
 struct LinearState {
   Params params;
   int64_t entries, inner;  // element i uses entry i / inner % entries
+  bool by_product;
 };
 
 bool prepare_linear(Step& step, Env& env) {
@@ -133,6 +146,7 @@ bool prepare_linear(Step& step, Env& env) {
   LinearState* s = static_cast<LinearState*>(env.allocate(sizeof(LinearState)));
   if (!s) return env.out_of_memory();
   step.state = s;
+  if (!is_litert(step, env, &s->by_product)) return false;
   const Tensor* scale = input_of(step, 1);
   s->entries = s->inner = 1;
   if (scale && scale->size != 1) {
@@ -159,18 +173,19 @@ void run_linear(const Step& step, int, int thread, int threads, void*) {
     if (rest < n) n = static_cast<int>(rest);
     const int64_t entry = i / run % s.entries;
     const float scale = scale_at(s.params, entry), zero = zero_at(s.params, entry);
-    if (quantize) to_integer(x.as<float>() + i, n, scale, zero, y, i);
+    if (quantize) to_integer(x.as<float>() + i, n, scale, zero, y, i, s.by_product);
     else to_real(x, i, 1, n, scale, zero, y.as<float>() + i);
     i += n;
   }
 }
 
-// ---- QLinearAdd, QLinearMul: inputs a, its scale and zero point, b, ..., y's scale and zero point
+// ---- QLinearAdd, QLinearSub, QLinearMul: inputs a, its scale and zero point, b, ..., y's scale and zero point
 
 struct BinaryState {
   Broadcast plan;
   Params a, b, y;
-  bool multiply;
+  bool multiply, subtract, is_litert;
+  LitertBinary litert;
 };
 
 bool prepare_binary(Step& step, Env& env) {
@@ -181,12 +196,18 @@ bool prepare_binary(Step& step, Env& env) {
   if (!s) return env.out_of_memory();
   step.state = s;
   s->multiply = strcmp(step.op, "QLinearMul") == 0;
+  s->subtract = strcmp(step.op, "QLinearSub") == 0;
+  if (!is_litert(step, env, &s->is_litert)) return false;
   const Tensor* inputs[] = {a, b};
   return read_params(step, env, 1, 1, y->dtype, &s->a) &&
          read_params(step, env, 4, 1, y->dtype, &s->b) &&
          read_params(step, env, 6, 1, y->dtype, &s->y) &&
-         plan_broadcast(env, *y, inputs, 2, &s->plan);
+         plan_broadcast(env, *y, inputs, 2, &s->plan) &&
+         (!s->is_litert || prepare_litert(step, env, &s->litert));
 }
+
+// A difference is a sum with the negative of b: -(x * scale) is x * -scale, to the last bit.
+float b_scale(const BinaryState& s) { return s.subtract ? -scale_at(s.b, 0) : scale_at(s.b, 0); }
 
 template <bool kMultiply, bool kSigned>
 LITE_INLINE B combine(const uint8_t* pa, const uint8_t* pb, int32_t za, int32_t zb, float sa,
@@ -208,9 +229,9 @@ bool run_dense(const BinaryState& s, const Step& step, int thread, int threads) 
   if (p.rank != 1) return false;
   for (int i = 0; i < 3; ++i)
     if (p.stride[i][0] != 1) return false;
-  const float sa = scale_at(s.a, 0), sb = scale_at(s.b, 0), sy = scale_at(s.y, 0);
+  const float sa = scale_at(s.a, 0), sb = b_scale(s), sy = scale_at(s.y, 0);
   // Beyond that the numbers do not fit int32, where narrow() takes them from.
-  const float most = kMultiply ? 255 * sa * (255 * sb) : 255 * sa + 255 * sb;
+  const float most = kMultiply ? 255 * sa * (255 * sb) : 255 * sa + 255 * scale_at(s.b, 0);
   if (!(most / sy < 1e6f)) return false;
   const uint8_t flip = kSigned ? 0x80 : 0;
   const int32_t za = static_cast<int32_t>(zero_at(s.a, 0));
@@ -250,7 +271,8 @@ bool run_rows(const BinaryState& s, const Step& step, int thread, int threads) {
   const Params& of_full = full == 1 ? s.a : s.b;
   const Params& of_row = full == 1 ? s.b : s.a;
   float x[kChunk], z[kChunk];
-  to_real(*step.inputs[row == 1 ? 0 : 3], 0, 1, static_cast<int>(c), scale_at(of_row, 0),
+  const float of_a = scale_at(s.a, 0), of_b = b_scale(s);
+  to_real(*step.inputs[row == 1 ? 0 : 3], 0, 1, static_cast<int>(c), row == 1 ? of_a : of_b,
           zero_at(of_row, 0), z);
   const int64_t rows = kChunk / c;
   for (int64_t i = c; i < rows * c; ++i) z[i] = z[i - c];
@@ -258,7 +280,7 @@ bool run_rows(const BinaryState& s, const Step& step, int thread, int threads) {
   share(p.count[0], rows, thread, threads, &begin, &end);
   for (int64_t r = begin; r < end; r += rows) {
     const int n = static_cast<int>((end - r < rows ? end - r : rows) * c);
-    to_real(*step.inputs[full == 1 ? 0 : 3], r * c, 1, n, scale_at(of_full, 0),
+    to_real(*step.inputs[full == 1 ? 0 : 3], r * c, 1, n, full == 1 ? of_a : of_b,
             zero_at(of_full, 0), x);
     for (int k = 0; k < n; ++k) x[k] = s.multiply ? x[k] * z[k] : x[k] + z[k];
     to_integer(x, n, scale_at(s.y, 0), zero_at(s.y, 0), *step.outputs[0], r * c);
@@ -272,6 +294,10 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
       {run_dense<false, false>, run_dense<false, true>},
       {run_dense<true, false>, run_dense<true, true>}};
   const DType type = step.outputs[0]->dtype;
+  if (s.is_litert) {
+    const auto run = type == DType::kI8 ? run_litert<true> : run_litert<false>;
+    return run(s.litert, s.plan, step, thread, threads);
+  }
   if (is_byte(type) && kDense[s.multiply][type == DType::kI8](s, step, thread, threads)) return;
   if (run_rows(s, step, thread, threads)) return;
   const int last = s.plan.rank - 1;
@@ -282,7 +308,7 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
     for (int64_t i = 0; i < walk.length; i += kChunk) {
       const int n = static_cast<int>(walk.length - i < kChunk ? walk.length - i : kChunk);
       to_real(*step.inputs[0], walk.at[1] + i * sa, sa, n, scale_at(s.a, 0), zero_at(s.a, 0), x);
-      to_real(*step.inputs[3], walk.at[2] + i * sb, sb, n, scale_at(s.b, 0), zero_at(s.b, 0), z);
+      to_real(*step.inputs[3], walk.at[2] + i * sb, sb, n, b_scale(s), zero_at(s.b, 0), z);
       for (int k = 0; k < n; ++k) x[k] = s.multiply ? x[k] * z[k] : x[k] + z[k];
       to_integer(x, n, scale_at(s.y, 0), zero_at(s.y, 0), *step.outputs[0], walk.at[0] + i);
     }
@@ -291,7 +317,7 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
 
 const Kernel kQuant[] = {
     {"QuantizeLinear DequantizeLinear", "any_quantize", prepare_linear, run_linear, 0},
-    {"QLinearAdd QLinearMul", "i8_binary", prepare_binary, run_binary, kAcceptsPitch},
+    {"QLinearAdd QLinearSub QLinearMul", "i8_binary", prepare_binary, run_binary, kAcceptsPitch},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....ir import DType, Graph
+from ....ops.litert import LITERT
 from .graphs import Sketch, typed
 
 _IMAGE = (1, 6, 5, 7)
@@ -76,9 +77,9 @@ def _one(op: str, dtype: DType, shape: Sequence[int], **attrs: Any) -> Graph:
     )  # fmt: skip
 
 
-def _binary(op: str, dtype: DType, a: Sequence[int], b: Sequence[int]) -> Graph:
+def _binary(op: str, dtype: DType, a: Sequence[int], b: Sequence[int], **attrs: Any) -> Graph:
     other = [_weight(*b, dtype=dtype), *_scaled(dtype, 0.07, 1)]
-    return typed(op, dtype, a, *_scaled(dtype, 0.03, 4), *other, *_scaled(dtype, 0.11, 5))
+    return typed(op, dtype, a, *_scaled(dtype, 0.03, 4), *other, *_scaled(dtype, 0.11, 5), **attrs)
 
 
 def _concat(dtype: DType, axis: int) -> Graph:
@@ -138,6 +139,8 @@ def integers() -> dict[str, list[Graph]]:
             _binary("QLinearMul", _I8, _IMAGE, _IMAGE),
             _binary("QLinearAdd", _I8, (2, 5, 16), (16,)),
             _binary("QLinearMul", _U8, (3, 1, 5), (4, 1)),
+            _binary("QLinearSub", _I8, _IMAGE, (6, 1, 1), rounding=LITERT),
+            _binary("QLinearMul", _U8, (2, 5, 16), (16,), rounding=LITERT),
         ],
         "i8_table": [typed("QLookup", _U8, (3, 50), table=list(range(255, -1, -1)))]
         + [_one("QLinearSigmoid", _I8, (5, 7)), _one("QLinearLeakyRelu", _U8, (40,), alpha=0.1)],
@@ -148,6 +151,7 @@ def integers() -> dict[str, list[Graph]]:
             typed("GlobalMaxPool", _I8, _IMAGE), _one("QLinearGlobalAveragePool", _U8, _IMAGE),
             _one("QLinearAveragePool", _I8, _IMAGE, **window),
             _one("QLinearAveragePool", _U8, (1, 16, 5, 7), count_include_pad=1, **window),
+            _one("QLinearAveragePool", _I8, (1, 16, 5, 7), rounding=LITERT, **window),
         ],
         "i8_resize": [
             typed("Resize", t, shape, None, np.array([1, 1, 2, 3], np.float32), mode="nearest")

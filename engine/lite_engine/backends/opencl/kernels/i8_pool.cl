@@ -1,6 +1,7 @@
 // x (N,H,W,C) → y (N,OH,OW,C), V channels an item: the maximum, or with -DAVERAGE the sum of x - x_zero times
-// ratios[count of the places that count], COUNT_PAD padded ones too.
-//@ options V=1,4,8,16 ALIGNED AVERAGE COUNT_PAD
+// ratios[count of the places that count], COUNT_PAD padded ones too. With AWAY the sum over
+// that count, ties away from 0.
+//@ options V=1,4,8,16 ALIGNED AVERAGE COUNT_PAD AWAY
 //@ kernel pool
 //@ need min(total, OH, OW, C, KH, KW) > 0, C % V == 0, total % V == 0, (g0 + 1) * V <= INT_MAX
 //@ need min(H, W, SH, SW, DH, DW) >= 0, H + max(PB, -PB) <= INT_MAX, W + max(PR, -PR) <= INT_MAX
@@ -38,7 +39,10 @@ kernel void pool(global const uchar *x, global const float *ratios, global uchar
 #endif
     }
   }
-#ifdef AVERAGE
+#ifdef AWAY
+  const IV most = count / 2;
+  s = (s + (s > 0 ? most : -most)) / max(count, 1) + (int)y_zero;
+#elif defined(AVERAGE)
   const FV whole = rint(TO_FLOAT(s) * ratios[max(count, 1)]) + y_zero;
   s = TO_INT(WITHIN(whole));
 #endif

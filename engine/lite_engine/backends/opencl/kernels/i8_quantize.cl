@@ -1,6 +1,6 @@
 // Between real numbers and integers: real = (q - zero)·scale, q = clamp(rint(real / scale) + zero), from `low`
-// to `high`. V numbers an item have the same parameters: element i has number i / inner % entries.
-//@ options HALF TI:type TO:type V=1,4,8,16
+// to `high`; with BY_PRODUCT q = real·inverse. V numbers an item have the same parameters: element i has number i / inner % entries.
+//@ options HALF TI:type TO:type BY_PRODUCT V=1,4,8,16
 #if V == 1
 #define OF(type, v) PASTE(convert_, type)(v)
 #define LOAD(p, i) (p)[i]
@@ -25,7 +25,11 @@ kernel void quantize(global const T *x, global const float *scale, global const 
   const int at = entries == 1 ? 0 : i / inner % entries;
   const float s = scale[at], most = s * 1048576.0f;
   const FV v = LDV(x, i), near = AT_MOST(AT_LEAST(v, -most), most);
+#ifdef BY_PRODUCT
+  const FV q = rint(near * inverse[at]) + (float)zero[at];
+#else
   const FV q = rint(QUOTIENT(near, s, inverse[at])) + (float)zero[at];
+#endif
   const FV inside = AT_MOST(AT_LEAST(q, low), high);
   STORE(y, i, OF(TO, OF(int, inside)));
 }
