@@ -16,11 +16,12 @@ from .errors import LiteError
 from .runtime import kernel_check
 
 if TYPE_CHECKING:
+    from .exporters.onnx import write_onnx
     from .importers import load
     from .model_file import Model, optimize
     from .runtime import Predictor
 
-__all__ = ["LiteError", "Model", "Predictor", "__version__", "load", "optimize"]
+__all__ = ["LiteError", "Model", "Predictor", "__version__", "load", "optimize", "write_onnx"]
 
 # `import lite_engine` stays fast, and so does `lite --help`.
 __getattr__ = lazily(
@@ -30,6 +31,7 @@ __getattr__ = lazily(
         "Predictor": "runtime",
         "load": "importers",
         "optimize": "model_file",
+        "write_onnx": "exporters.onnx",
     },
 )
 

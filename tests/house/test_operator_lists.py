@@ -21,7 +21,12 @@ ALLOWED = {
     "lite_engine/passes/merge_views.py _RESHAPES": "views that keep the order of elements",
 }
 #: Whole folders: tables from a format's names to ours and back.
-NAME_MAPS = ("lite_engine/importers/", "lite_engine/model_file/naive_buffer/", "lite_engine/ops/")
+NAME_MAPS = (
+    "lite_engine/importers/",
+    "lite_engine/model_file/naive_buffer/",
+    "lite_engine/exporters/",
+    "lite_engine/ops/",
+)
 
 
 def literals(path: Path) -> Iterator[tuple[str, int, list[str]]]:

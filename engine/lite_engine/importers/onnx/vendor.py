@@ -12,6 +12,9 @@ from ...ops import find_op
 from .call import Call
 from .classic import classic_op
 
+#: Domain of operators of ours that neither ONNX nor onnxruntime has (`lite_engine.exporters.onnx`).
+OWN_DOMAIN = "lite_engine"
+
 #: com.microsoft operators whose meaning is that of our operator of the same name.
 _MICROSOFT = {
     "QLinearAdd",
@@ -48,7 +51,7 @@ def vendor_op(call: Call, metadata: dict[str, Any]) -> None:
         _microsoft(call)
     elif call.domain == "ai.onnx.ml" and (call.op == "ZipMap" or find_op(call.op) is not None):
         classic_op(call, metadata)
-    elif call.domain == "ai.onnx.preview" and find_op(call.op) is not None:
+    elif call.domain in ("ai.onnx.preview", OWN_DOMAIN) and find_op(call.op) is not None:
         call.version = 99
     else:
         call.op = f"{call.domain}::{call.op}"
