@@ -139,10 +139,49 @@ LITE_API const char* lite_backend_name(int backend);
  * fork of this one when that is NULL; one that says nothing for `timeout_s` seconds (0: 20) hangs.
  * NULL when out of memory; free it with lite_text_free. */
 LITE_API char* lite_opencl_report(const char* runner, int32_t timeout_s);
-LITE_API void lite_text_free(char* text);
+LITE_API void lite_text_free(void* text);
 /* The other process's part: what a runner does with the arguments of main when the first one begins
  * with "--probe-". Returns the exit status. */
 LITE_API int lite_opencl_child(int argc, char** argv);
+
+/* Pipelines: an image in, an answer out, over several models and the steps between them
+ * (docs/pipelines.md). One pipeline may be used by one thread at a time. */
+typedef struct lite_app lite_app;
+
+#define LITE_APP_MAX_OUTPUTS 16
+
+/* A dense array; dtype as in lite_tensor_info. */
+typedef struct {
+  int32_t dtype;
+  int32_t rank;
+  int64_t dims[8];
+  const void* data;
+  size_t bytes;
+} lite_array;
+
+/* Runs the i-th model of a pipeline. Fills `outputs`, which must stay as they are until the next call;
+ * returns their number, at most LITE_APP_MAX_OUTPUTS, or -1 with one line in `error`. */
+typedef int (*lite_model_call)(void* user, int model, const lite_array* input, lite_array* outputs,
+                               char* error, size_t error_bytes);
+
+/* The pipeline of a file (`lite pipeline`), which must outlive it. */
+LITE_API lite_app* lite_app_open(lite_file*, const lite_options* options, char* error,
+                                 size_t error_bytes);
+/* A pipeline whose models the caller runs. */
+LITE_API lite_app* lite_app_make(const char* json, size_t bytes, lite_model_call call, void* user,
+                                 char* error, size_t error_bytes);
+LITE_API void lite_app_free(lite_app*);
+/* `image` are the bytes of a JPEG, PNG or BMP file. 0 when it ran. */
+LITE_API int lite_app_run(lite_app*, const void* image, size_t bytes, char* error, size_t error_bytes);
+/* What was found in the last image, as JSON; with its stages' times where `times` is not 0. Valid
+ * until the next call; NULL when nothing ran or memory does not suffice. */
+LITE_API const char* lite_app_answer(lite_app*, int times);
+/* The last image with the answer drawn on it, as a PNG file. Valid until the next call. */
+LITE_API const void* lite_app_drawn(lite_app*, size_t* bytes);
+/* A JPEG, PNG or BMP file's pixels, upright: height * width * 3 bytes, red first. Free them with
+ * lite_text_free. NULL with one line in `error`. */
+LITE_API uint8_t* lite_image_decode(const void* file, size_t bytes, int32_t* width, int32_t* height,
+                                    char* error, size_t error_bytes);
 
 #ifdef __cplusplus
 }

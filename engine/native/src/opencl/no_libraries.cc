@@ -48,6 +48,6 @@ char* lite_opencl_report(const char*, int32_t) {
   return out.data;
 }
 
-void lite_text_free(char* text) { free(text); }
+void lite_text_free(void* text) { free(text); }
 
 int lite_opencl_child(int, char**) { return kNotStarted; }

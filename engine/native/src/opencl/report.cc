@@ -85,7 +85,7 @@ char* lite_opencl_report(const char* runner, int32_t timeout_s) {
   return out.data;
 }
 
-void lite_text_free(char* text) { free(text); }
+void lite_text_free(void* text) { free(text); }
 
 int lite_opencl_child(int argc, char** argv) {
   if (argc < 2) return kNotStarted;

@@ -4,6 +4,7 @@
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
 //            [--dump DIR]
+//   lite_run pipeline.lite --image PHOTO [--draw FILE.png] [--times]   a pipeline's answer, as JSON
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lite_run_app.h"
 #include "lite_run_check.h"
 #include "lite_run_npy.h"
 #include "lite_run_profile.h"
@@ -39,9 +41,10 @@ struct Arguments {
   const char* tap_dir = nullptr;
   const char* dump = nullptr;
   const char* target = nullptr;
+  const char *image = nullptr, *draw = nullptr;
   lite_options options{};
   int runs = 1, warmup = 0;
-  bool info = false, check = false;
+  bool info = false, check = false, times = false;
 };
 
 char error_text[1024];
@@ -64,6 +67,7 @@ int usage(const char* why) {
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
           "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
+          "       lite_run pipeline.lite --image PHOTO [--draw FILE.png] [--times]\n"
           "       lite_run --kernels\n"
           "       lite_run --list-devices [--probe-seconds N]\n",
           why, lite_target());
@@ -138,6 +142,10 @@ int parse(int argc, char** argv, Arguments* args) {
       args->check = true;
       continue;
     }
+    if (strcmp(arg, "--times") == 0) {
+      args->times = true;
+      continue;
+    }
     if (strcmp(arg, "--pin") == 0) {
       args->options.pin = 1;
       continue;
@@ -150,6 +158,8 @@ int parse(int argc, char** argv, Arguments* args) {
       if (good) args->inputs[args->num_inputs++] = value;
     } else if (strcmp(arg, "--output") == 0) args->output = value;
     else if (strcmp(arg, "--profile") == 0) args->profile = value;
+    else if (strcmp(arg, "--image") == 0) args->image = value;
+    else if (strcmp(arg, "--draw") == 0) args->draw = value;
     else if (strcmp(arg, "--tap") == 0) good = split_taps(value, args);
     else if (strcmp(arg, "--dump") == 0) args->dump = value;
     else if (strcmp(arg, "--tap-dir") == 0) args->tap_dir = value;
@@ -349,6 +359,12 @@ int main(int argc, char** argv) {
   args.options.timed = args.profile != nullptr;
   lite_file* file = lite_file_open(args.model, error_text, sizeof error_text);
   if (!file) return failed("%s", error_text);
+  if (args.image) {
+    const bool answered = answer_image(file, args.options, args.image, args.draw, args.times, args.runs,
+                                       error_text, sizeof error_text);
+    lite_file_close(file);
+    return answered ? 0 : failed("%s: %s", args.model, error_text);
+  }
   lite_program* program =
       lite_file_program(file, args.target, &args.options, error_text, sizeof error_text);
   if (!program) {

@@ -77,6 +77,7 @@ bool map_file(lite_file* file, const char* path, char* error, size_t bytes) {
   }
   file->data = static_cast<const uint8_t*>(data);
   file->size = size;
+  file->mapped = true;
   return true;
 }
 
@@ -176,6 +177,25 @@ bool read_weights(lite_file* file, const char* path, char* error, size_t bytes) 
 
 }  // namespace
 
+lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error, size_t bytes) {
+  size_t size;
+  const void* data = lite_file_section(bundle, tag, &size);
+  if (!data || size < 16) {
+    fail(error, bytes, "section %.8s of the pipeline is missing", tag);
+    return nullptr;
+  }
+  lite_file* file = static_cast<lite_file*>(calloc(1, sizeof(lite_file)));
+  if (!file) {
+    fail(error, bytes, "out of memory");
+    return nullptr;
+  }
+  file->data = static_cast<const uint8_t*>(data);
+  file->size = size;
+  if (read_table(file, tag, error, bytes) && read_weights(file, tag, error, bytes)) return file;
+  lite_file_close(file);
+  return nullptr;
+}
+
 extern "C" {
 
 lite_file* lite_file_open(const char* path, char* error, size_t error_bytes) {
@@ -194,7 +214,7 @@ lite_file* lite_file_open(const char* path, char* error, size_t error_bytes) {
 
 void lite_file_close(lite_file* file) {
   if (!file) return;
-  if (file->data) munmap(const_cast<uint8_t*>(file->data), file->size);
+  if (file->data && file->mapped) munmap(const_cast<uint8_t*>(file->data), file->size);
   for (size_t i = 0; file->derived && i < file->num_weights; ++i) free(file->derived[i]);
   free(file->derived);
   free(file->weights);

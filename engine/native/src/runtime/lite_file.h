@@ -13,9 +13,13 @@ struct Section {
   uint32_t crc, flags;
 };
 
+// The model file in a section of a bundle, which must stay open longer. Null with one line in `error`.
+lite_file* open_part(const lite_file* bundle, const char* tag, char* error, size_t error_bytes);
+
 }  // namespace lite
 
 struct lite_file {
+  bool mapped;  // else its bytes are another file's
   const uint8_t* data;
   size_t size;
   uint32_t count;

@@ -1,0 +1,98 @@
+// A pipeline's JSON. It comes from a file: nothing in it is trusted.
+#include <stdio.h>
+
+#include <new>
+
+#include "app.h"
+
+namespace lite::app {
+
+namespace {
+
+constexpr int kMaxModels = 16, kMaxStages = 64;
+
+const char* read_quant(Json::Value from, Quant* out) {
+  if (!from["scale"]) return nullptr;
+  out->scale = static_cast<float>(from["scale"].number());
+  const bool good = out->scale > 0 && out->scale < 1e30f;
+  return good && from["zero_point"].whole(-65536, 65536, &out->zero_point)
+             ? nullptr
+             : "a `scale` is not above 0, or a `zero_point` is not a whole number";
+}
+
+const char* read_model(Json::Value from, Model* m) {
+  m->name = from["name"].text();
+  if (!*m->name || strlen(m->name) > 60) return "a model has no `name`, or one of more than 60 bytes";
+  const char* dtype = from["input"]["dtype"].text("f32");
+  m->dtype = strcmp(dtype, "f32") == 0 ? 1 : strcmp(dtype, "i8") == 0 ? 5 : strcmp(dtype, "u8") == 0 ? 6 : 0;
+  if (!m->dtype) return "a model's input is neither f32, i8 nor u8";
+  if (const char* why = read_quant(from["input"], &m->input)) return why;
+  for (Json::Value v = from["outputs"].first(); v; v = v.next()) {
+    Quant q;
+    if (const char* why = read_quant(v, &q)) return why;
+    if (!m->outputs.push(q)) return "does not fit in memory";
+  }
+  if (m->outputs.empty() || m->outputs.size() > LITE_APP_MAX_OUTPUTS) return "a model has no `outputs`, or too many";
+  if (const char* why = m->preprocess.read(from["preprocess"])) return why;
+  return m->reading.read(from["read"], from["labels"]);
+}
+
+int find(const App& app, const char* name) {
+  for (size_t i = 0; i < app.models.size(); ++i)
+    if (strcmp(app.models[i]->name, name) == 0) return static_cast<int>(i);
+  return -1;
+}
+
+const char* read_stage(const App& app, Json::Value from, Stage* s) {
+  if (const char* model = from["model"].text(nullptr)) {
+    s->kind = Stage::kModel;
+    s->model = find(app, model);
+    if (s->model < 0) return "a stage names a model that is not there";
+    snprintf(s->name, sizeof s->name, "%s", model);
+    return nullptr;
+  }
+  if (const Json::Value crop = from["crop"]) {
+    s->kind = Stage::kCrop;
+    s->grow = crop["grow"].number(0);
+    s->limit = 100;
+    snprintf(s->name, sizeof s->name, "crop");
+    if (!(s->grow >= 0 && s->grow <= 4)) return "crop: `grow` is not a number from 0 to 4";
+    return crop["limit"].whole(1, 10000, &s->limit) ? nullptr : "crop: `limit` is not 1 to 10000";
+  }
+  const Json::Value turn = from["turn"];
+  if (!turn) return "a stage is none of model, crop and turn";
+  s->kind = Stage::kTurn;
+  s->label = turn["label"].text();
+  s->above = turn["above"].number(0.9);
+  s->model = find(app, turn["model"].text());
+  snprintf(s->name, sizeof s->name, "turn");
+  return s->model < 0 ? "turn: `model` names a model that is not there" : nullptr;
+}
+
+}  // namespace
+
+const char* read_pipeline(App* app, const char* json, size_t bytes) {
+  size_t at;
+  if (!app->config.read(json, bytes, &at)) return "its JSON is damaged";
+  const Json::Value root = app->config.root();
+  if (root["format"].number() != 1) return "its `format` is not 1; use a newer runtime";
+  if (strcmp(root["input"].text("image"), "image") != 0) return "its `input` is not image";
+  for (Json::Value v = root["models"].first(); v; v = v.next()) {
+    Model* m = new (std::nothrow) Model;
+    if (!m || app->models.size() == kMaxModels || !app->models.push(m)) {
+      delete m;
+      return "there are too many models";
+    }
+    if (const char* why = read_model(v, m)) return why;
+    for (size_t i = 0; i + 1 < app->models.size(); ++i)
+      if (strcmp(app->models[i]->name, m->name) == 0) return "two models have one name";
+  }
+  for (Json::Value v = root["stages"].first(); v; v = v.next()) {
+    Stage s{};
+    if (const char* why = read_stage(*app, v, &s)) return why;
+    if (app->stages.size() == kMaxStages || !app->stages.push(s)) return "there are too many stages";
+  }
+  return app->models.empty() || app->stages.empty() ? "it has no `models` or no `stages`" : nullptr;
+}
+
+}  // namespace lite::app

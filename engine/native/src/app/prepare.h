@@ -1,0 +1,34 @@
+// A picture to a model's input: what lite_engine/preprocess.py documents, with the same numbers.
+#pragma once
+
+#include "image.h"
+#include "json.h"
+#include "values.h"
+
+namespace lite::app {
+
+// Where a picture lies in an input of `width` by `height`: resized to (scaled_w, scaled_h), its corner at
+// (left, top), which is negative where it was cut.
+struct Placement {
+  int width = 0, height = 0, scaled_w = 0, scaled_h = 0, left = 0, top = 0;
+  // x and y as parts of the input → parts of the picture, 0...1.
+  void to_picture(float* x, float* y) const;
+};
+
+struct Preprocess {
+  enum Fit { kStretch, kCrop, kLetterbox, kHeight } fit = kStretch;
+  float mean[3] = {0, 0, 0}, std[3] = {255, 255, 255};
+  bool bgr = false, grey = false, nhwc = false, numbers = false;
+  int width = 0, height = 0, pad = 114;
+  double crop = 0.875;
+
+  // Null, or what is wrong with it.
+  const char* read(Json::Value from);
+  const char* place(int width, int height, Placement* out) const;
+  int channels() const { return grey ? 1 : 3; }
+  // Into `out`, one element after the other in the type `dtype` (1 f32, 5 i8, 6 u8).
+  const char* apply(const Image& picture, int dtype, Quant quant, Array<uint8_t>* out,
+                    Placement* placed) const;
+};
+
+}  // namespace lite::app

@@ -1,0 +1,79 @@
+// What a model's outputs say: the readings of lite_workbench/answers.py, with the same rules and numbers.
+#pragma once
+
+#include "image.h"
+#include "json.h"
+#include "prepare.h"
+#include "values.h"
+
+namespace lite::app {
+
+struct View;
+
+// Something found in a picture. `box` is x0, y0, x1, y1 and `corners` four points from the upper left, clockwise,
+// both in parts of the view.
+struct Found {
+  float box[4];
+  float corners[8];
+  float score;
+  int32_t index;
+  bool slanted;   // `corners` say more than `box`
+  View* crop;     // owned by the answer, null until it is cut out
+};
+
+struct Class {
+  int32_t index;
+  float score;  // of a mask: the share of the pixels
+};
+
+enum class Kind { kValues, kText, kTop, kBoxes, kMask, kRegions, kVector };
+const char* kind_name(Kind kind);
+
+struct Answer {
+  int model = 0;
+  Kind kind = Kind::kValues;
+  Array<Found> found;
+  Array<Class> classes;
+  Array<char> text;          // UTF-8, with its zero byte
+  float confidence = 0;      // mean of the letters' scores
+  Array<uint8_t> mask;       // class of each pixel over the picture
+  int mask_w = 0, mask_h = 0;
+  Answer* next = nullptr;
+  ~Answer();
+};
+
+// How outputs are read.
+struct Reading {
+  bool named = false;  // somebody chose the kind
+  Kind kind = Kind::kValues;
+  double threshold = 0.4, overlap = 0.3;
+  double map_threshold = 0.3, box_threshold = 0.6, unclip = 1.5;
+  int64_t top = 5;
+  bool normalised = false;  // softmax of class scores
+  Json::Value labels;
+  int num_labels = 0;
+  Array<const char*> label;
+
+  const char* read(Json::Value how, Json::Value labels);
+  const char* name(int index, char* room, size_t bytes) const;  // "class 7" where there is no label
+};
+
+struct Given {
+  const Array<Values*>& outputs;
+  const Reading& how;
+  const Placement& placed;
+};
+
+// False where the outputs do not fit this kind. Null in `why`, or what failed.
+bool read_text(const Given& g, Answer* out, const char** why);
+bool read_top(const Given& g, Answer* out, const char** why);
+bool read_boxes(const Given& g, Answer* out, const char** why);
+bool read_mask(const Given& g, Answer* out, const char** why);
+bool read_regions(const Given& g, Answer* out, const char** why);
+// The first kind that fits, or the one that was chosen. Null, or why not.
+const char* read_answer(const Given& g, Answer* out);
+
+// Keeps of boxes sorted best first those that no better one of their class covers (intersection over union).
+bool suppress(Array<Found>* found, double overlap);
+
+}  // namespace lite::app
