@@ -8,8 +8,8 @@ from pathlib import Path
 import lite_workbench as lw
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
-from lite_workbench.adapter import Adapter
 from lite_workbench.cli import main
 from lite_workbench.cluster import Cluster, cut
 from lite_workbench.evaluate import Side, evaluate, read_dataset

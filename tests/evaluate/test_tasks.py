@@ -11,10 +11,10 @@ import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.model_file import read_model
 from lite_engine.preprocess import open_image
-from lite_workbench.adapter import Adapter
 from lite_workbench.cli import main
 from lite_workbench.evaluate import Side, evaluate, read_dataset
 from lite_workbench.evaluate.dataset import Box

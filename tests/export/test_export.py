@@ -27,7 +27,7 @@ pytestmark = pytest.mark.cpu
 def test_a_folder_that_was_made_for_nothing_goes(tmp_path, monkeypatch) -> None:
     """And one that was there stays, with what is in it."""
     model = optimize(classifier(), targets=[host_target()])
-    monkeypatch.setattr("lite_engine.export.exporter._copy", _full_disk)
+    monkeypatch.setattr("lite_engine.export.exporter.copy", _full_disk)
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "mine.txt").write_text("kept")
     for name in ("old", "new"):

@@ -26,13 +26,16 @@ _LAZY = {
     "Session": (".session", "Session"),
     "Workbench": (".workbench", "Workbench"),
     "open": (".opening", "open_session"),
+    "pipeline": (".opening", "open_pipeline"),
     "restore": (".opening", "restore"),
     "shipped": (".lessons", "shipped"),
     "load_ipython_extension": (".magics", "load_ipython_extension"),
     "unload_ipython_extension": (".magics", "unload_ipython_extension"),
 }
 
-__all__ = ["LiteError", "Session", "Workbench", "__version__", "open", "restore", "shipped"]
+__all__ = [
+    "LiteError", "Session", "Workbench", "__version__", "open", "pipeline", "restore", "shipped",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lite_engine.adapter import OVERLAP, THRESHOLD, Adapter
 from lite_engine.errors import UsageError, reason_of
 from lite_engine.preprocess import Placement, Preprocess
 from lite_messages import tr
 
-from .adapter import OVERLAP, THRESHOLD, Adapter
 from .pictures import find_boxes, find_image, find_mask, is_one_row, mask_items
 from .regions import find_regions
 from .scores import find_line, find_top

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
 from lite_messages import tr
@@ -11,12 +12,23 @@ from lite_messages import tr
 from .session import Session
 from .state import project
 
+if TYPE_CHECKING:
+    from lite_engine.pipeline import Pipeline
+
 
 def open_session(path: str | Path, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Session:
     """Opens a model of any format, or a `.liteproject`. Raises LiteError."""
     if project.is_project(Path(path)):
         return _open_project(Path(path))
     return Session(path, shapes=shapes)
+
+
+def open_pipeline(path: str | Path) -> Pipeline:
+    """Opens a pipeline's .yaml, .json or .lite file, or any model as a pipeline of its own. Raises
+    LiteError."""
+    from lite_engine.pipeline import Pipeline
+
+    return Pipeline.open(path)
 
 
 def restore(path: str | Path | None = None) -> Session:

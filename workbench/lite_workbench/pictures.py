@@ -9,10 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from lite_engine.adapter import OVERLAP, THRESHOLD
 from lite_engine.preprocess import PRESETS, Placement, Preprocess
 from lite_messages import tr
-
-from .adapter import OVERLAP, THRESHOLD
 
 MAX_CLASSES = 256
 

@@ -19,10 +19,10 @@ from .inputs import read_source
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from lite_engine.adapter import Adapter
     from lite_engine.model_file import Model
     from lite_engine.runtime import Predictor
 
-    from .adapter import Adapter
     from .answers import Answer
 
 #: (--preprocess, what it does to pixels)

@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
             "compare": 3, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
-            "runs": 2}  # fmt: skip
+            "pipeline": 1, "runs": 2}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},
@@ -186,6 +186,17 @@ class ShippedFile(TypedDict):
     what: str
 
 
+class PipelineDocument(TypedDict):
+    """`lite pipeline`: the models and stages, the file that was written and the answer about an
+    image, as docs/pipelines.md has it; empty where there is none."""
+
+    pipeline: str
+    models: list[str]
+    stages: list[dict[str, Any]]
+    file: str
+    answer: dict[str, Any]
+
+
 class Export(TypedDict):
     """`lite export`."""
 
@@ -316,5 +327,6 @@ _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
     "quantize": _quantize, "run": _run, "profile": _profile, "tune": _tune, "compare": _compare,
     "evaluate": _evaluate, "sweep": _sweep,
     "recommend": _recommend,
+    "pipeline": lambda: [schema_of(PipelineDocument)],
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
 }  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -37,7 +37,9 @@ _WHAT = {
     "lib/liblite_runtime.so": tr("the runtime library for your own program"),
     "include/lite_runtime.h": tr("C interface"),
     "include/lite_runtime.hpp": "C++ interface",
-    "CMakeLists.txt": tr("builds the samples"),
+    "app/app.cpp": tr("the application in C++"),
+    "app/app.py": tr("the application in Python"),
+    "CMakeLists.txt": tr("builds the samples or the application"),
     "README.md": tr("how to use these files"),
     "report.html": tr("report about the model, with its profile"),
 }
@@ -89,6 +91,19 @@ def export_model(
     Raises UsageError for an unknown target, TargetMismatchError when the model has no program for
     it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
     """
+    check_target(model, target)
+    with filling(folder) as part:
+        made = _fill(model, part, target, trimmed)
+        if more is not None:
+            more(made)
+            made.sizes = sizes_of(part)
+    made.folder = folder
+    return made
+
+
+def check_target(model: Model, target: str) -> None:
+    """Raises UsageError for an unknown target, TargetMismatchError when the model has no program
+    for it."""
     if target not in ARCHITECTURES:
         raise UsageError(
             tr(
@@ -108,13 +123,6 @@ def export_model(
             ),
             command=f"lite convert {quote(str(model.path or 'MODEL'))} --targets {also}",
         )
-    with filling(folder) as part:
-        made = _fill(model, part, target, trimmed)
-        if more is not None:
-            more(made)
-            made.sizes = sizes_of(part)
-    made.folder = folder
-    return made
 
 
 def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
@@ -125,19 +133,23 @@ def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
     if trimmed:
         cut = trim(model, target)
         runner, library = cut.runner, cut.library
-    _copy(runner, folder / "bin" / "lite_run", executable=True)
-    _copy(library, folder / "lib" / "liblite_runtime.so")
-    _copy(header_path(), folder / "include" / "lite_runtime.h")
-    names = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
-    for template, place in _FILES.items():
-        names["@SIZES@"] = _listed(folder)
+    copy(runner, folder / "bin" / "lite_run", executable=True)
+    copy(library, folder / "lib" / "liblite_runtime.so")
+    copy(header_path(), folder / "include" / "lite_runtime.h")
+    marks = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
+    write_templates(folder, _FILES, marks)
+    return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])
+
+
+def write_templates(folder: Path, files: Mapping[str, str], marks: Mapping[str, str]) -> None:
+    """Templates in their places, with the marks' values; "@SIZES@" lists what is there by then."""
+    for template, place in files.items():
         text = (_TEMPLATES / template).read_text(encoding="utf-8")
-        for mark, value in names.items():
+        for mark, value in {**marks, "@SIZES@": _listed(folder)}.items():
             text = text.replace(mark, value)
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, text)
-    return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])
 
 
 def _listed(folder: Path) -> str:
@@ -163,7 +175,7 @@ def _write_model(model: Model, folder: Path, target: str) -> Path:
     return made
 
 
-def _copy(source: Path, target: Path, *, executable: bool = False) -> None:
+def copy(source: Path, target: Path, *, executable: bool = False) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
     target.chmod(0o755 if executable else 0o644)

@@ -16,6 +16,8 @@ precision whose graph it is), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX 
 WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py), HALF.x86 and
 HALF.arm (the program for CPUs with bf16 or fp16 arithmetic, where it is another), OCL.0 and so on
 (backends/opencl/native_plan.py). PROG and OCL stand in the file's order of preference.
+A bundle (pipeline/bundle.py) has others: PIPE (JSON, as docs/pipelines.md says) and MODEL.0 and so
+on, each a whole file of this kind.
 """
 
 from __future__ import annotations
@@ -130,9 +132,10 @@ class Sections(Mapping[str, memoryview]):
         return len(self._rows)
 
 
-def read_container(path: Path) -> Sections:
-    """The sections of a file. Raises ModelFormatError, VersionError."""
-    data = map_file(path)
+def read_container(path: Path, data: memoryview | None = None) -> Sections:
+    """The sections of a file, or of `data`, which lies in that file. Raises ModelFormatError,
+    VersionError."""
+    data = map_file(path) if data is None else data
     if len(data) < _HEAD.size:
         raise ModelFormatError(tr("too short for a .lite file"), where=path)
     magic, version, count = _HEAD.unpack(data[: _HEAD.size])

@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_messages import tr
 
-from ..errors import LiteError, ModelFormatError, VersionError
+from ..errors import LiteError, ModelFormatError, UsageError, VersionError
 from ..files import head
 from ..ir import Entry, Journal
 from . import schema
@@ -19,6 +20,7 @@ from ._container import ALIGN, MAGIC, Sections, read_container
 from .model import Model
 from .needs import Needs, from_bytes
 from .precision import PRECISIONS
+from .scales import restore_scales
 
 if TYPE_CHECKING:
     from ..ir import Graph
@@ -35,10 +37,12 @@ def read_model(path: Path) -> Model:
     return model
 
 
-def open_file(path: Path) -> Model:
-    """A file's Model; its graphs are read when they are asked for. Constants are views of the
-    mapped file. Raises ModelFormatError, VersionError; reading a graph, ModelFormatError."""
-    sections = read_container(path)
+def open_file(path: Path, data: memoryview | None = None) -> Model:
+    """A file's Model, or that of `data`, which lies in a pipeline's file; its graphs are read when
+    they are asked for. Constants are views of the mapped file. Raises ModelFormatError, UsageError
+    for a pipeline's file; reading a graph, ModelFormatError."""
+    sections = read_container(path, data)
+    _check_kind(sections)
     missing = [tag for tag in ("META", "GRAPH", "WINDEX", "WEIGHTS") if tag not in sections]
     if missing:
         raise ModelFormatError(
@@ -60,8 +64,19 @@ def open_file(path: Path) -> Model:
                     tr("the graph for {precision!r} is missing", precision=precision)
                 )
         model.graphs = _Graphs(sections, meta.get("graphs", {}))
-    model.path, model.needs = path, needs
+    # A part of a file has no path: it cannot be opened by one.
+    model.path, model.needs = path if data is None else None, needs
     return model
+
+
+def _check_kind(sections: Sections) -> None:
+    """Raises UsageError for a pipeline's file."""
+    if "PIPE" in sections and "GRAPH" not in sections:
+        raise UsageError(
+            tr("a pipeline of several models, not a single one"),
+            where=sections.path,
+            command=f"lite pipeline {quote(str(sections.path))} --image PHOTO",
+        )
 
 
 class _Graphs(Mapping[str, "Graph"]):
@@ -91,6 +106,7 @@ def _graph(sections: Sections, tag: str) -> Graph:
         arrays = _arrays(data["arrays"], sections)
         graph = from_text(data["text"], arrays)
         graph.metadata = dict(data["metadata"])
+        restore_scales(graph)
         verify(graph, "reading")
         return graph
 

@@ -22,6 +22,7 @@ from .ending import native_ends
 from .needs import needs_of, to_bytes
 from .opencl_programs import opencl_programs
 from .precision import OR_FP32, PRECISIONS, computed
+from .scales import scales_of
 
 CPU_TARGETS = ("x86", "arm")
 
@@ -133,7 +134,8 @@ def _graph(graph: Graph, pool: WeightTable) -> bytes:
     table = [
         {"dtype": str(DType.of(a)), "shape": list(a.shape), "weight": pool.add(a)} for a in arrays
     ]
-    return _json({"text": text, "arrays": table, "metadata": _plain(graph.metadata)})
+    metadata = {**graph.metadata, **scales_of(graph)}
+    return _json({"text": text, "arrays": table, "metadata": _plain(metadata)})
 
 
 def _python_only(plan: Plan) -> list[str]:

@@ -2,10 +2,12 @@
 # reader would. The readers are compiled with line coverage, too (tests/fuzz/native.py).
 set(readers src/runtime/program.cc src/runtime/lite_file.cc src/runtime/lite_derived.cc
     src/runner/lite_run_npy.cc)
+file(GLOB app_sources src/app/*.cc)
+list(APPEND readers ${app_sources})
 set_property(SOURCE ${readers} APPEND PROPERTY COMPILE_OPTIONS
   -fprofile-instr-generate -fcoverage-mapping)
 
-foreach(target program file npy)
+foreach(target program file npy image pipeline)
   add_executable(fuzz_${target} fuzz/fuzz_${target}.cc src/runner/lite_run_npy.cc ${objects}
     ${opencl})
   target_include_directories(fuzz_${target} PRIVATE src)

@@ -279,9 +279,9 @@ def _int8_graph(model: Model, args: argparse.Namespace) -> Graph:
 
 def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, Any]:
     """What the arguments say beside what was `read` from the file. Raises UsageError."""
+    from lite_engine.adapter import Adapter
     from lite_engine.preprocess import Preprocess
 
-    from ..adapter import Adapter
     from ..answers import read_labels
 
     out: dict[str, Any] = {}

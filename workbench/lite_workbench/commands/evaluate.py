@@ -140,10 +140,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Evaluation:
+    from lite_engine.adapter import Adapter
     from lite_engine.files import write_file
     from lite_engine.runtime import strict_json
 
-    from ..adapter import Adapter
     from ..evaluate import evaluate
 
     labels = read_labels(args.labels) if args.labels else None

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_engine.errors import UsageError
 from lite_messages import tr
 
 from ..words import number
@@ -15,6 +16,7 @@ from ._table import table
 
 if TYPE_CHECKING:
     from lite_engine.export import Exported
+    from lite_engine.pipeline import Pipeline
 
 
 RUNS = 10
@@ -40,20 +42,38 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--app", action="store_true",
+        help=tr(
+            "write a whole application: MODEL is a pipeline (.yaml, .json or .lite), or a model "
+            "that says how its input and outputs are read"
+        ),
+    )  # fmt: skip
+    parser.add_argument(
         "--report", action=argparse.BooleanOptionalAction, default=True,
         help=tr("also measure the model here and write report.html (default: on)"),
     )  # fmt: skip
 
 
 def _call(args: argparse.Namespace) -> Exported:
-    from lite_engine.export import export_model
+    from lite_engine.export import export_application, export_model
 
+    if args.app:
+        return export_application(_pipeline(args), Path(args.output), args.target)
     model = load_model(args)
     return export_model(
         model, Path(args.output), args.target, trimmed=args.trim,
         more=(lambda made: _report(made, Path(args.output) / f"{model.name}.lite"))
         if args.report else None,
     )  # fmt: skip
+
+
+def _pipeline(args: argparse.Namespace) -> Pipeline:
+    """Raises UsageError for options that are about a single model, LiteError."""
+    from lite_engine.pipeline import Pipeline
+
+    if args.trim or args.shape or args.params:
+        raise UsageError(tr("--app does not take --trim, --shape or --params"))
+    return Pipeline.open(args.model)
 
 
 def _report(made: Exported, place: Path) -> None:

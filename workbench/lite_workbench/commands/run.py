@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lite_engine.adapter import OVERLAP, THRESHOLD, Adapter
 from lite_engine.errors import UsageError
 from lite_engine.files import writing
 from lite_messages import tr
 
-from ..adapter import OVERLAP, THRESHOLD, Adapter
 from ..answers import TOP, Answer, answer_of, read_labels
 from ..inputs import GUESSED, is_guessed
 from ..recipes import RecipeAnswer, recipe_answers

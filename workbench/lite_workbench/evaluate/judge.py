@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.adapter import Adapter
 from lite_engine.errors import CalibrationError, ShapeError, UsageError
 
-from ..adapter import Adapter
 from ..answers import answer_of
 from ..inputs import read_source
 from .tasks._base import UnreadableLabel

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr
 
-from ..adapter import Adapter
 from ..cluster import Cluster, Progress
 from ..inputs import GUESSED, is_guessed, is_picture
 from .evaluation import Evaluation

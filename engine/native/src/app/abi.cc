@@ -1,8 +1,6 @@
 // The C interface of pipelines.
 #include <stdio.h>
 
-#include <new>
-
 #include "app.h"
 #include "runtime/lite_file.h"
 
@@ -29,7 +27,7 @@ void release(void* owned) {
   for (auto& one : p->list) lite_program_free(one.program);
   for (auto& one : p->list)
     if (one.owner) lite_file_close(one.file);
-  delete p;
+  destroy(p);
 }
 
 int run(void* user, int model, const lite_array* in, lite_array* out, char* error, size_t bytes) {
@@ -56,7 +54,7 @@ int run(void* user, int model, const lite_array* in, lite_array* out, char* erro
 }
 
 bool open_models(App* app, lite_file* file, const lite_options* options, char* error, size_t bytes) {
-  Programs* programs = new (std::nothrow) Programs;
+  Programs* programs = make<Programs>();
   if (!programs) return say(error, bytes, "out of memory");
   app->owned = app->user = programs;
   app->release = release;
@@ -79,7 +77,7 @@ bool open_models(App* app, lite_file* file, const lite_options* options, char* e
 
 lite_app* failed(lite_app* app, const char* why, char* error, size_t bytes) {
   if (why) say(error, bytes, "the pipeline: %s", why);
-  delete app;
+  destroy(app);
   return nullptr;
 }
 
@@ -89,7 +87,7 @@ extern "C" {
 
 lite_app* lite_app_make(const char* json, size_t size, lite_model_call call, void* user, char* error,
                         size_t bytes) {
-  lite_app* app = new (std::nothrow) lite_app;
+  lite_app* app = make<lite_app>();
   if (!app) return failed(app, "out of memory", error, bytes);
   if (const char* why = read_pipeline(app, json, size)) return failed(app, why, error, bytes);
   app->call = call;
@@ -106,7 +104,7 @@ lite_app* lite_app_open(lite_file* file, const lite_options* options, char* erro
   return app;
 }
 
-void lite_app_free(lite_app* app) { delete app; }
+void lite_app_free(lite_app* app) { destroy(app); }
 
 int lite_app_run(lite_app* app, const void* photo, size_t size, char* error, size_t bytes) {
   return run_pipeline(app, {static_cast<const uint8_t*>(photo), size}, error, bytes) ? 0 : 1;

@@ -6,9 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <new>
 #include <type_traits>
 
 namespace lite::app {
+
+// An object by itself, null without memory: the library's `new` would bring exceptions along.
+template <class T>
+T* make() {
+  void* room = malloc(sizeof(T));
+  return room ? new (room) T() : nullptr;
+}
+
+template <class T>
+void destroy(T* object) {
+  if (!object) return;
+  object->~T();
+  free(static_cast<void*>(object));
+}
 
 template <class T>
 class Array {

@@ -1,8 +1,6 @@
 // A pipeline's JSON. It comes from a file: nothing in it is trusted.
 #include <stdio.h>
 
-#include <new>
-
 #include "app.h"
 
 namespace lite::app {
@@ -78,9 +76,9 @@ const char* read_pipeline(App* app, const char* json, size_t bytes) {
   if (root["format"].number() != 1) return "its `format` is not 1; use a newer runtime";
   if (strcmp(root["input"].text("image"), "image") != 0) return "its `input` is not image";
   for (Json::Value v = root["models"].first(); v; v = v.next()) {
-    Model* m = new (std::nothrow) Model;
+    Model* m = make<Model>();
     if (!m || app->models.size() == kMaxModels || !app->models.push(m)) {
-      delete m;
+      destroy(m);
       return "there are too many models";
     }
     if (const char* why = read_model(v, m)) return why;

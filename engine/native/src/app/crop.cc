@@ -1,7 +1,6 @@
 #include <math.h>
 
 #include <algorithm>
-#include <new>
 
 #include "app.h"
 
@@ -94,11 +93,11 @@ bool cut_slanted(const View& from, const Found& f, View* out) {
 void to_photo(const View& view, double x, double y, double* out) { apply(view.back, x, y, out); }
 
 View* cut_out(const View& from, const Found& f, double grow) {
-  View* out = new (std::nothrow) View;
+  View* out = make<View>();
   if (!out) return nullptr;
   if (f.slanted) {
     if (cut_slanted(from, f, out)) return out;
-    delete out;
+    destroy(out);
     return nullptr;
   }
   const double w = from.image.width, h = from.image.height;
@@ -109,7 +108,7 @@ View* cut_out(const View& from, const Found& f, double grow) {
   const int y1 = static_cast<int>(std::min(h, ceil((f.box[3] + more_y) * h)));
   const int left = std::min(x0, from.image.width - 1), upper = std::min(y0, from.image.height - 1);
   if (!out->image.make(std::max(x1 - left, 1), std::max(y1 - upper, 1))) {
-    delete out;
+    destroy(out);
     return nullptr;
   }
   for (int y = 0; y < out->image.height; ++y)

@@ -48,7 +48,8 @@ const char* inflate(Bytes stream, size_t limit, Array<uint8_t>* out);
 // The picture as a PNG file, not compressed.
 bool encode_png(const Image& image, Array<uint8_t>* out);
 
-// Bilinear with a filter as wide as the reduction, in the fixed point of Pillow's resize: the same bytes.
+// Bilinear with a filter as wide as the reduction, in the fixed point of Pillow's resize: the same bytes
+// but for one level where Pillow takes columns first.
 bool resize(const Image& in, int width, int height, Image* out);
 
 }  // namespace lite::app

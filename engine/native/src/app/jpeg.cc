@@ -1,8 +1,6 @@
 // JPEG's markers (ITU-T T.81, annex B).
 #include "jpeg.h"
 
-#include <new>
-
 namespace lite::app {
 
 namespace jpeg {
@@ -105,7 +103,7 @@ const char* read_frame(Decoder* d, Bytes b) {
 
 const char* decode_jpeg(Bytes file, Image* out, int* orientation) {
   using namespace jpeg;
-  Decoder* d = new (std::nothrow) Decoder;
+  Decoder* d = make<Decoder>();
   if (!d) return "does not fit in memory";
   d->file = file;
   const char* why = nullptr;
@@ -144,7 +142,7 @@ const char* decode_jpeg(Bytes file, Image* out, int* orientation) {
   }
   if (!why && !d->scanned) why = "is cut off";
   if (!why) why = to_pixels(d, out);
-  delete d;
+  destroy(d);
   return why;
 }
 

@@ -1,5 +1,5 @@
 // Pillow's bilinear resize for bytes: weights of a triangle as wide as the reduction, in 22-bit fixed point,
-// rows first and columns then, each rounded to bytes.
+// along rows first and columns then, each rounded to bytes (Pillow begins with the cheaper one).
 #include "image.h"
 
 #include <math.h>

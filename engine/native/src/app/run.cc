@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include <new>
-
 #include "app.h"
 
 namespace lite::app {
@@ -13,7 +11,7 @@ using opencl::say;
 View::~View() {
   while (answers) {
     Answer* next = answers->next;
-    delete answers;
+    destroy(answers);
     answers = next;
   }
 }
@@ -30,12 +28,12 @@ void View::add(Answer* answer) {
 }
 
 Answer::~Answer() {
-  for (Found& f : found) delete f.crop;
+  for (Found& f : found) destroy(f.crop);
 }
 
 App::~App() {
-  delete photo;
-  for (Model* m : models) delete m;
+  destroy(photo);
+  for (Model* m : models) destroy(m);
   answer.release();
   if (release) release(owned);
 }
@@ -51,7 +49,7 @@ int64_t now() {
 struct Outputs {
   Array<Values*> list;
   ~Outputs() {
-    for (Values* v : list) delete v;
+    for (Values* v : list) destroy(v);
   }
 };
 
@@ -76,14 +74,14 @@ bool look(App* app, Stage* stage, View* view, Array<uint8_t>* input, char* error
   const int64_t ran = now();
   Outputs outputs;
   for (int i = 0; i < count; ++i) {
-    Values* v = new (std::nothrow) Values;
+    Values* v = make<Values>();
     if (!v || !outputs.list.push(v)) {
-      delete v;
+      destroy(v);
       return say(error, bytes, "%s: does not fit in memory", m.name);
     }
     if (const char* why = v->read(out[i], m.outputs[i])) return say(error, bytes, "%s: %s", m.name, why);
   }
-  Answer* answer = new (std::nothrow) Answer;
+  Answer* answer = make<Answer>();
   if (!answer) return say(error, bytes, "%s: does not fit in memory", m.name);
   answer->model = stage->model;
   view->add(answer);
@@ -123,10 +121,10 @@ void turn(const App& app, const Stage& stage, const Array<View*>& views) {
 }  // namespace
 
 bool run_pipeline(App* app, Bytes photo, char* error, size_t bytes) {
-  delete app->photo;
+  destroy(app->photo);
   app->answer.release();
   const int64_t start = now();
-  app->photo = new (std::nothrow) View;
+  app->photo = make<View>();
   if (!app->photo) return say(error, bytes, "does not fit in memory");
   if (const char* why = decode_image(photo, &app->photo->image))
     return say(error, bytes, "the image %s", why);

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr
+
+from .errors import LiteError, UsageError
 
 KINDS = ("text", "top", "boxes", "mask", "regions", "image")
 #: a box is shown from this score on; `lite run --threshold` changes it

@@ -1,0 +1,75 @@
+"""A pipeline in one `.lite` file: section PIPE says the stages, MODEL.0 and so on are whole model
+files. A model that several stages use lies there once."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lite_messages import tr
+
+from ..documents import parse
+from ..errors import ModelFormatError
+from ..files import head
+from ..model_file import Model
+from ..model_file._container import MAGIC, read_container, write_container
+from ..model_file.reader import open_file
+from ..preprocess import Preprocess
+from .stages import Part
+
+
+def is_bundle(path: str | Path) -> bool:
+    """Is it a pipeline's `.lite` file?"""
+    path = Path(path)
+    if not path.is_file() or head(path, len(MAGIC)) != MAGIC:
+        return False
+    try:
+        return "PIPE" in read_container(path)
+    except ModelFormatError:
+        return False
+
+
+def sections_of(parts: Sequence[Part]) -> list[str]:
+    """The section of each part's model; parts that share one share it."""
+    models: list[int] = []
+    tags = []
+    for part in parts:
+        if id(part.model) not in models:
+            models.append(id(part.model))
+        tags.append(f"MODEL.{models.index(id(part.model))}")
+    return tags
+
+
+def write_bundle(path: Path, document: dict[str, Any], parts: Sequence[Part]) -> Path:
+    """Writes the file and returns its path. Raises LiteError when it cannot be written."""
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    sections: dict[str, list[bytes | memoryview]] = {"PIPE": [text]}
+    with tempfile.TemporaryDirectory() as folder:
+        for tag, part in zip(sections_of(parts), parts, strict=True):
+            if tag not in sections:
+                file = part.model.save(Path(folder) / f"{tag}.lite")
+                sections[tag] = [file.read_bytes()]
+    return write_container(path, sections)
+
+
+def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
+    """What the file says of the pipeline, and its models. Raises ModelFormatError, VersionError."""
+    sections = read_container(path)
+    if "PIPE" not in sections:
+        raise ModelFormatError(tr("section {missing} is missing", missing="PIPE"), where=path)
+    document = parse(bytes(sections["PIPE"]), "pipeline")
+    models: dict[str, Model] = {}
+    parts = []
+    for each in document["models"].items():
+        tag, name = each["section"].text(), each["name"].text()
+        if tag not in sections:
+            raise ModelFormatError(tr("section {missing} is missing", missing=tag), where=path)
+        if tag not in models:
+            models[tag] = open_file(path, sections[tag])
+        labels = tuple(label.text() for label in each["labels"].items())
+        preprocess = Preprocess.from_dict(each["preprocess"].value)
+        parts.append(Part(name, models[tag], preprocess, labels, each["read"].value))
+    return document.value, parts

@@ -1,0 +1,149 @@
+"""Pipeline: models and steps as one object and one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lite_messages import tr
+
+from ..errors import UsageError, reason_of
+from ..model_file import Model
+from ..runtime import Predictor
+from .bundle import is_bundle, read_bundle, sections_of, write_bundle
+from .native import NativePipeline
+from .stages import Part, read_document, read_stages
+
+#: The version of the document in section PIPE.
+FORMAT = 1
+
+
+class Pipeline:
+    """From a photo to an answer.
+
+    `stages` is a list of mappings: `{"model": FILE or Model, "name": …, "preprocess": …, "labels":
+    …, "read": …}` looks at every picture under work; `{"crop": {"grow": 0.1}}` cuts out what the
+    model before it found, which are the pictures from there on; `{"turn": {"model": …, "label":
+    "180", "above": 0.9}}` turns those by half a turn of which that model said so. What a model's
+    stage does not say is what travels with the model. docs/pipelines.md has it all.
+    Raises UsageError, and what opening a model raises.
+    """
+
+    def __init__(
+        self, stages: Sequence[Mapping[str, Any]], name: str = "pipeline", folder: Path = Path()
+    ) -> None:
+        self.name = name
+        self.parts, self.stages = read_stages(stages, folder)
+        self._check()
+
+    def _check(self) -> None:
+        """Raises UsageError for what the native runtime refuses."""
+        self._running: tuple[tuple[Any, ...], NativePipeline] | None = None
+        NativePipeline(self._document(), lambda *_: ())
+
+    @classmethod
+    def open(cls, path: str | Path) -> Pipeline:
+        """A pipeline's .yaml, .json or .lite file; any other model file is a pipeline of one model.
+        Raises LiteError."""
+        path = Path(path)
+        if path.suffix in (".yaml", ".yml", ".json"):
+            document = read_document(path)
+            name = str(document.get("name") or path.stem)
+            try:
+                return cls(document["stages"], name, path.parent)
+            except UsageError as error:
+                raise error.within(path) from None
+        if not is_bundle(path):
+            return cls([{"model": path}], path.stem)
+        made = cls.__new__(cls)
+        document, made.parts = read_bundle(path)
+        made.name, made.stages = str(document.get("name", path.stem)), document["stages"]
+        made._check()
+        return made
+
+    @property
+    def models(self) -> dict[str, Part]:
+        return {part.name: part for part in self.parts}
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the native runtime reads it."""
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "input": "image",
+            "models": [
+                p.to_dict(t) for p, t in zip(self.parts, sections_of(self.parts), strict=True)
+            ],
+            "stages": self.stages,
+        }
+
+    def _document(self) -> bytes:
+        return json.dumps(self.to_dict()).encode()
+
+    def save(self, path: str | Path, targets: Sequence[str] = ()) -> Path:
+        """Writes a `.lite` file with each model once; models without targets are converted for
+        `targets`. Raises LiteError."""
+        parts: list[Part] = []
+        made: dict[int, Model] = {}
+        for part in self.parts:
+            model = part.model
+            if targets and not model.targets:
+                model = made.setdefault(id(model), model.but(targets=list(targets)))
+            parts.append(Part(part.name, model, part.preprocess, part.labels, part.read))
+        return write_bundle(Path(path), self.to_dict(), parts)
+
+    def run(
+        self,
+        image: str | Path | bytes,
+        backend: str = "auto",
+        *,
+        times: bool = False,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """The answer about an image file (or its bytes), as docs/pipelines.md describes it; with
+        `times` also what each stage took. `options` are those of `Predictor`. Raises UsageError for
+        an image that cannot be read, and what running a model raises."""
+        data = image if isinstance(image, bytes) else _bytes(Path(image))
+        native = self._native(backend, options)
+        try:
+            native.run(data)
+        except UsageError as error:
+            raise error if isinstance(image, bytes) else error.within(image) from None
+        answer: dict[str, Any] = json.loads(native.answer(times=times))
+        return answer
+
+    def drawn(self) -> bytes:
+        """The last image with the answer on it, as a PNG file. Raises UsageError before a run."""
+        if self._running is None:
+            raise UsageError(tr("nothing ran yet"), fix=tr("call run first"))
+        return self._running[1].drawn()
+
+    def _native(self, backend: str, options: Mapping[str, Any]) -> NativePipeline:
+        """The one of the last run, where it was on this backend."""
+        key = (backend, *sorted(options.items()))
+        if self._running is None or self._running[0] != key:
+            predictors = [Predictor(p.model, backend, **options) for p in self.parts]
+
+            def run(index: int, array: np.ndarray) -> list[np.ndarray]:
+                predictor = predictors[index]
+                outputs = predictor.run({predictor.input_names[0]: array})
+                return [outputs[name] for name in predictor.output_names]
+
+            self._running = key, NativePipeline(self._document(), run)
+        return self._running[1]
+
+    def __repr__(self) -> str:
+        said = " → ".join(s.get("model") or next(iter(s)) for s in self.stages)
+        return f"<Pipeline {self.name}: {said}>"
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None

@@ -1,0 +1,176 @@
+"""A pipeline as somebody writes it: a list of stages, in Python, JSON or YAML."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from lite_messages import tr
+
+from ..adapter import Adapter
+from ..errors import LiteError, UsageError, reason_of
+from ..ir import DType, QuantParams, Value
+from ..model_file import Model, open_model
+from ..preprocess import Preprocess
+
+#: What a model's stage may say beside `model`.
+MODEL_KEYS = ("name", "preprocess", "labels", "read")
+#: Stages between models, with what they may say.
+STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
+#: Types that a model's input may have.
+_INPUTS = {DType.F32: "f32", DType.I8: "i8", DType.U8: "u8"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model of a pipeline, and how it is used: `read` is its adapter, with what
+    docs/pipelines.md lists."""
+
+    name: str
+    model: Model
+    preprocess: Preprocess
+    labels: tuple[str, ...] = ()
+    read: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self, section: str) -> dict[str, Any]:
+        """As the native runtime reads it. Raises UsageError, ShapeError."""
+        image = self._input()
+        return {
+            "name": self.name,
+            "section": section,
+            "input": {"dtype": _INPUTS[image.type.dtype], **_quant(image.quant)},
+            "outputs": [_quant(value.quant) for value in self.model.graph.outputs],
+            "preprocess": self.preprocess.fitted(image.shape or ()).to_dict(),
+            "labels": list(self.labels),
+            "read": dict(self.read),
+        }
+
+    def _input(self) -> Value:
+        inputs = self.model.graph.inputs
+        if len(inputs) != 1 or inputs[0].type.dtype not in _INPUTS:
+            raise UsageError(
+                tr("a pipeline's model has one input of float32, int8 or uint8"), where=self.name
+            )
+        shape = inputs[0].shape or ()
+        if not shape or not all(isinstance(d, int) for d in shape):
+            raise UsageError(
+                tr("its input {value} has no fixed size", value=inputs[0].type),
+                where=self.name,
+                fix=tr("convert it with --shape"),
+            )
+        return inputs[0]
+
+
+def _quant(quant: QuantParams | None) -> dict[str, Any]:
+    if quant is None or np.size(quant.scale) != 1:
+        return {}
+    return {"scale": float(quant.scale), "zero_point": int(quant.zero_point)}
+
+
+def read_stages(
+    stages: Sequence[Mapping[str, Any]], folder: Path
+) -> tuple[list[Part], list[dict[str, Any]]]:
+    """The models and the stages that use them, as the native runtime reads them. Files are relative
+    to `folder`. Raises UsageError and what opening a model raises."""
+    parts: dict[str, Part] = {}
+    made: list[dict[str, Any]] = []
+    for index, stage in enumerate(stages):
+        where = tr("stage {number}", number=index + 1)
+        if not isinstance(stage, Mapping):
+            raise UsageError(tr("a stage is a mapping"), where=where)
+        known = next((k for k in ("model", *STEPS) if k in stage), None)
+        if known is None:
+            raise UsageError(
+                tr("a stage is one of {known}", known=", ".join(("model", *STEPS))), where=where
+            )
+        if known == "model":
+            _known_keys(stage, ("model", *MODEL_KEYS), where)
+            part = _part(stage, folder)
+            if part.name in parts:
+                raise UsageError(tr("two models are called {name!r}", name=part.name), where=where)
+            parts[part.name] = part
+            made.append({"model": part.name})
+        else:
+            said = stage[known] or {}
+            _known_keys(stage, (known,), where)
+            _known_keys(said, STEPS[known], where)
+            made.append({known: dict(said)})
+    return list(parts.values()), made
+
+
+def _known_keys(given: Any, known: Sequence[str], where: str) -> None:
+    if not isinstance(given, Mapping):
+        raise UsageError(tr("expected a mapping of {known}", known=", ".join(known)), where=where)
+    for key in given:
+        if key not in known:
+            raise UsageError(
+                tr("a stage has no {key!r}", key=key),
+                where=where,
+                fix=tr("it has {known}", known=", ".join(known)),
+            )
+
+
+def _part(stage: Mapping[str, Any], folder: Path) -> Part:
+    given = stage["model"]
+    model = open_model(folder / given if isinstance(given, (str, Path)) else given)
+    name = str(stage.get("name") or (Path(given).stem if isinstance(given, (str, Path)) else ""))
+    how = stage.get("preprocess", model.metadata.get("preprocess") or {})
+    labels = stage.get("labels", model.metadata.get("labels", ()))
+    return Part(
+        name or model.name,
+        model,
+        Preprocess.parse(how, model.metadata.get("preprocess"))
+        if isinstance(how, str)
+        else Preprocess.from_dict(how),
+        tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
+        {**Adapter.of(model.metadata).options(), **(stage.get("read") or {})},
+    )
+
+
+def _labels(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            tr("labels cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """A pipeline's JSON or YAML file. Raises LiteError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
+    try:
+        document = json.loads(text) if path.suffix == ".json" else _yaml(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            tr("not a pipeline that can be read ({error})", error=error), where=path
+        ) from None
+    if not isinstance(document, dict) or not isinstance(document.get("stages"), list):
+        raise UsageError(tr("a pipeline is a mapping with `stages`, a list"), where=path)
+    _known_keys(document, ("name", "stages"), str(path))
+    return document
+
+
+def _yaml(text: str) -> Any:
+    """Raises ValueError for text that is not YAML, LiteError without PyYAML."""
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError:
+        raise LiteError(
+            tr("pipelines in YAML need PyYAML"),
+            fix=tr("write them in JSON, or install it"),
+            command="pip install pyyaml",
+        ) from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None
