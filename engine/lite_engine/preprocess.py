@@ -333,7 +333,9 @@ def _short(text: str) -> dict[str, Any]:
     return out
 
 
-def open_image(source: str | Path | bytes, name: str = "") -> Any:
+def open_image(
+    source: str | Path | bytes, name: str = "", formats: Sequence[str] = IMAGE_FORMATS
+) -> Any:
     """A PIL image of a file, or of a file's bytes. Raises UsageError, naming the file (or `name`),
     when it is not an image."""
     import io
@@ -347,7 +349,7 @@ def open_image(source: str | Path | bytes, name: str = "") -> Any:
             # damaged EXIF block, an APNG that is none) does not change the pixels.
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            picture = Image.open(data, formats=IMAGE_FORMATS)
+            picture = Image.open(data, formats=list(formats))
             picture.load()
     except (
         OSError, ValueError, SyntaxError, struct.error,

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor, load
+from lite_engine.backends.reference import run_graph
 from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
+from lite_engine.importers import onnx as importer
 from lite_engine.importers._protobuf import Message
 from lite_engine.importers.onnx.tensors import TensorReader, read_type
 from lite_engine.ir import DType
@@ -53,16 +55,39 @@ def test_types(name: str, raw: bool) -> None:
     np.testing.assert_array_equal(array, wanted)
 
 
-@pytest.mark.parametrize("name", ["INT4", "UINT4"])
+PACKED = {
+    "INT4": [-8, 7, -1, 0, 3],
+    "UINT4": [15, 7, 1, 0, 3],
+    "INT2": [-2, 1, -1, 0, 1],
+    "UINT2": [3, 2, 1, 0, 3],
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
 @pytest.mark.parametrize("raw", [False, True])
-def test_four_bits_become_eight(name: str, raw: bool) -> None:
-    values = [-8, 7, -1, 0, 3] if name == "INT4" else [15, 7, 1, 0, 3]
-    tensor = helper.make_tensor("t", getattr(TensorProto, name), [5], values)
+def test_packed_integers_are_held_one_per_byte(name: str, raw: bool) -> None:
+    tensor = helper.make_tensor("t", getattr(TensorProto, name), [5], PACKED[name])
     if raw:
         tensor = numpy_helper.from_array(numpy_helper.to_array(tensor), "t")
     array, dtype = read(tensor)
-    assert dtype is (DType.I8 if name == "INT4" else DType.U8)
-    assert array.tolist() == values
+    assert str(dtype) == name.lower().replace("uint", "u").replace("int", "i")
+    assert array.dtype == dtype.np and array.tolist() == PACKED[name]
+
+
+def test_constants_of_four_bits_keep_kernels() -> None:
+    """What computes with 4-bit weights sees 8-bit integers, which have kernels."""
+    weight = helper.make_tensor("w", TensorProto.INT4, [5], PACKED["INT4"])
+    graph = helper.make_graph(
+        [helper.make_node("DequantizeLinear", ["w", "s"], ["y"])],
+        "g",
+        [],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [5])],
+        [weight, helper.make_tensor("s", TensorProto.FLOAT, [], [0.5])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    read_graph = importer.read_bytes(model.SerializeToString())
+    assert read_graph.nodes[0].inputs[0].dtype is DType.I8
+    np.testing.assert_array_equal(run_graph(read_graph, [])[0], np.multiply(PACKED["INT4"], 0.5))
 
 
 @pytest.mark.parametrize("linear", [False, True])

@@ -12,7 +12,11 @@ from ..errors import ShapeError
 
 
 class DType(str, Enum):
-    """Element type of a value. `bf16` arrays are held as their 16 bits in uint16."""
+    """Element type of a value. `bf16` arrays are held as their 16 bits in uint16.
+
+    Those of 8 bits and fewer after `bool` are narrow: held one element per byte, as their bits
+    (floats) or as int8 and uint8. Operators convert and move them; no kernel computes in them.
+    """
 
     F32 = "f32"
     F16 = "f16"
@@ -27,6 +31,16 @@ class DType(str, Enum):
     I64 = "i64"
     U64 = "u64"
     BOOL = "bool"
+    F8E4M3FN = "f8e4m3fn"
+    F8E4M3FNUZ = "f8e4m3fnuz"
+    F8E5M2 = "f8e5m2"
+    F8E5M2FNUZ = "f8e5m2fnuz"
+    F8E8M0 = "f8e8m0"
+    F4E2M1 = "f4e2m1"
+    I4 = "i4"
+    U4 = "u4"
+    I2 = "i2"
+    U2 = "u2"
 
     def __str__(self) -> str:
         return self.value
@@ -43,6 +57,11 @@ class DType(str, Enum):
     @property
     def is_float(self) -> bool:
         return self in (DType.F32, DType.F16, DType.BF16, DType.F64)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it is one of the types that are storage only."""
+        return self in _NARROW
 
     @staticmethod
     def of(array_or_dtype: object) -> DType:
@@ -74,4 +93,6 @@ _TO_NUMPY: dict[DType, np.dtype] = {
     DType.BOOL: np.dtype(np.bool_),
 }
 _FROM_NUMPY = {n: d for d, n in _TO_NUMPY.items() if d is not DType.BF16}
-_NAMES = " ".join(d.value for d in DType)
+_NARROW = {d: np.dtype(np.int8 if d[0] == "i" else np.uint8) for d in DType if d not in _TO_NUMPY}
+_TO_NUMPY |= _NARROW
+_NAMES = " ".join(d.value for d in DType if d not in _NARROW)

@@ -19,7 +19,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError, UnsupportedOperatorError
 from ..ir import DType, Graph, Node, TypeInfo
-from ._bf16 import narrowed, widened
+from ._narrow import narrowed, widened
 from ._records import Cost, KernelRef
 
 #: How an operator sees memory; ARCHITECTURE section 3 says what each means.

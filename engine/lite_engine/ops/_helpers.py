@@ -14,7 +14,7 @@ from ..ir import Dim, DType, Shape, TypeInfo
 from ._core import OpDef
 
 #: Element types of kernels that only move elements.
-ANY = ",".join(DType)
+ANY = ",".join(d for d in DType if not d.is_narrow)
 #: Element types of kernels that compute in int64 or double: they cannot order large u64.
 COUNTED = ANY.replace("u64,", "")
 #: Those of them that ONNX's arithmetic takes.

@@ -161,7 +161,7 @@ def _make_constant(
     for value, array in zip(list(node.outputs), arrays, strict=False):
         array = np.asarray(array, order="C")
         const = Value(value.name, value.dtype, const=array, quant=value.quant)
-        if value.dtype is not DType.BF16:
+        if value.dtype is not DType.BF16 and not (value.dtype and value.dtype.is_narrow):
             const.dtype = DType.of(array)
         _replace(graph, nested, value, const)
     graph.remove(node)

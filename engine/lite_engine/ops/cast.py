@@ -12,6 +12,7 @@ from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from ._core import REQUIRED, define_op
 from ._helpers import ANY
+from ._narrow import FORMATS, encode, wrapped
 from ._records import Cost
 from ._samples import Draw, Sample
 
@@ -24,13 +25,19 @@ cast = define_op(
 )
 
 
-def convert(x: np.ndarray, to: DType) -> np.ndarray:
+def convert(x: np.ndarray, to: DType, saturate: int = 1, round_mode: str = "nearest") -> np.ndarray:
     """x in another element type: floats to integers truncate towards zero, integers wrap around.
 
-    bfloat16 stays float32 here; the registry rounds it.
+    bfloat16 stays float32 here; the registry rounds it. `saturate` says what floats of 8 bits make
+    of what is too large, `round_mode` how powers of two (f8e8m0) round.
     """
     if to is DType.BF16:
         return x.astype(np.float32)
+    if to in FORMATS:
+        rounding = round_mode if to is DType.F8E8M0 else "nearest"
+        return encode(x, to, saturate=bool(saturate), rounding=rounding)
+    if to.is_narrow:
+        return wrapped(convert(x, DType.I64), to)
     if x.dtype.kind == "f" and to.np.kind in "iu":
         whole = np.trunc(x.astype(np.float64))
         whole = np.where(np.isfinite(whole), whole, 0)
@@ -54,7 +61,7 @@ def _(x: TypeInfo, *, to: DType, **_: Any) -> TypeInfo:
 @cast.reference
 def _(x: np.ndarray, *, to: DType, saturate: int, round_mode: str) -> np.ndarray:
     """y = x as element type `to`"""
-    return convert(x, _target(to))
+    return convert(x, _target(to), saturate, round_mode)
 
 
 cast.cost(lambda x, **_: Cost(flops=x.size))
@@ -103,9 +110,9 @@ cast.kernel("opencl", "cast", dtype=_ON_DEVICE, when=_to_device_type)
 
 @cast.samples
 def _(draw: Draw) -> Iterator[Sample]:
-    for to in DType:
+    for to in ANY.split(","):
         for shape in ((1,), (17,), (2, 3, 5, 19)):
-            yield Sample([draw(*shape)], {"to": to})
+            yield Sample([draw(*shape)], {"to": DType(to)})
 
 
 @cast_like.samples

@@ -17,6 +17,7 @@ from ..ir import DType, Node, TypeInfo
 from ._conditions import all_of, attr, constant, of_type
 from ._core import define_op
 from ._helpers import normalise_axis
+from ._narrow import FORMATS, encode, limits
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import saturate
@@ -70,23 +71,28 @@ def spread(v: np.ndarray, shape: tuple[int, ...], axis: int, block_size: int) ->
 
 @quantize_linear.infer
 def _(x: TypeInfo, scale: TypeInfo, zero: TypeInfo | None, **attrs: Any) -> TypeInfo:
-    return TypeInfo(zero.dtype if zero is not None else attrs["output_dtype"] or DType.U8, x.shape)
+    stated = DType.U8 if zero is None else zero.dtype
+    return TypeInfo(attrs["output_dtype"] or stated, x.shape)
 
 
 @quantize_linear.reference
 def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, **attrs: Any) -> np.ndarray:
-    """q = clamp(round_half_even(x / scale) + zero_point)"""
-    dtype = zero_point.dtype if zero_point is not None else (attrs["output_dtype"] or DType.U8).np
+    """q = clamp(round_half_even(x / scale) + zero_point); floats of 8 and 4 bits keep fractions and
+    have no zero point"""
+    dtype = attrs["output_dtype"] or (DType.U8 if zero_point is None else DType.of(zero_point))
     axis, block_size = attrs["axis"], attrs["block_size"]
     work = np.float64 if x.dtype.kind in "iu" or x.dtype == np.float64 else np.float32
     by: np.ndarray[Any, Any] = spread(scale, x.shape, axis, block_size).astype(work)
     if attrs["rounding"] == LITERT:
-        q = np.rint(x.astype(work) * (1 / by).astype(work))
+        q = x.astype(work) * (1 / by).astype(work)
     else:
-        q = np.rint(x.astype(work) / by)
+        q = x.astype(work) / by
+    if dtype in FORMATS:
+        return encode(q, dtype, saturate=bool(attrs["saturate"]))
+    q = np.rint(q)
     if zero_point is not None:
         q = q + spread(zero_point, x.shape, axis, block_size).astype(work)
-    return saturate(q, dtype)
+    return np.clip(q, *limits(dtype)).astype(dtype.np)
 
 
 @dequantize_linear.infer

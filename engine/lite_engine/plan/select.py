@@ -39,6 +39,12 @@ def kernels_for(
     if not refs:
         return [], [tr("{op} has no {backend} kernel", op=op.name, backend=backend)]
     first = next((t for t in types if t is not None), None)
+    given = [
+        v.dtype for v in (*node.inputs, *node.outputs) if v is not None and v.dtype is not None
+    ]
+    narrow = next((d for d in given if d.is_narrow), None)
+    if narrow is not None:
+        return [], [tr("no kernel takes {narrow}, which NumPy converts", narrow=narrow)]
     missing = _runtime_attr(node, types)
     if missing:
         return [], [tr("{op}'s {missing} is computed at run time", op=op.name, missing=missing)]

@@ -297,17 +297,19 @@ def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
     if not nodes:
         folded = tr("folded into others before it runs")
         return Support(name, count, target, True, folded, backend=own)
-    missing: Counter[tuple[str, str]] = Counter()
+    missing: Counter[str] = Counter()
+    example: dict[str, Node] = {}
     for node in nodes:
         why = _why_not(node, target)
         if why is not None:
             reason = why if node.op == name else tr("it becomes {op}: {why}", op=node.op, why=why)
-            missing[reason, node.op] += 1
+            missing[reason] += 1
+            example[reason] = node
     if not missing:
         return Support(name, count, target, True, backend=own)
-    (reason, op), uses = missing.most_common(1)[0]
+    (reason, uses), *_ = missing.most_common(1)
     some = f" ({uses} of {len(nodes)})" if uses < len(nodes) else ""
-    backend, fix = _instead(op, target)
+    backend, fix = _instead(example[reason], target)
     return Support(name, count, target, False, reason + some, fix, backend)
 
 
@@ -334,13 +336,13 @@ def _static(types: list[TypeInfo | None]) -> bool:
     return all(t is None or t.is_static for t in types)
 
 
-def _instead(name: str, target: str) -> tuple[str, str]:
-    """The backend that runs an operator without a kernel on a target ("" when none does), and what
-    that means."""
-    op = find_op(name)
+def _instead(node: Node, target: str) -> tuple[str, str]:
+    """The backend that runs a node without a kernel on a target ("" when none does), and what that
+    means."""
+    op = find_op(node.op)
     if op is None:
         return "", tr("export with another opset, or replace it before export")
-    if target == "opencl" and any(k.backend == "cpu" for k in op.kernels):
+    if target == "opencl" and _why_not(node, "x86") is None:
         return "cpu", tr("runs on the CPU, with copies to and from the device")
     if op._reference is not None or op.has_subgraphs:
         return "reference", tr("runs in Python with NumPy; the runner without Python cannot run it")

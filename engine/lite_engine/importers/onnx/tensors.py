@@ -22,22 +22,12 @@ from . import fields
 DTYPES = {
     1: DType.F32, 2: DType.U8, 3: DType.I8, 4: DType.U16, 5: DType.I16, 6: DType.I32, 7: DType.I64,
     9: DType.BOOL, 10: DType.F16, 11: DType.F64, 12: DType.U32, 13: DType.U64, 16: DType.BF16,
+    17: DType.F8E4M3FN, 18: DType.F8E4M3FNUZ, 19: DType.F8E5M2, 20: DType.F8E5M2FNUZ, 21: DType.U4,
+    22: DType.I4, 23: DType.F4E2M1, 24: DType.F8E8M0, 25: DType.U2, 26: DType.I2,
 }  # fmt: skip
-#: Four-bit integers are held as eight-bit ones: (DType, signed).
-_FOUR_BIT = {21: DType.U8, 22: DType.I8}
-_OTHER = {
-    8: "string",
-    14: "complex64",
-    15: "complex128",
-    17: "float8e4m3fn",
-    18: "float8e4m3fnuz",
-    19: "float8e5m2",
-    20: "float8e5m2fnuz",
-    23: "float4e2m1",
-    24: "float8e8m0",
-    25: "uint2",
-    26: "int2",
-}
+#: Bits of the types that share bytes in a file, the first element in the lowest bits.
+_PACKED = {DType.U4: 4, DType.I4: 4, DType.F4E2M1: 4, DType.U2: 2, DType.I2: 2}
+_OTHER = {8: "string", 14: "complex64", 15: "complex128"}
 _INT32_DATA = (
     DType.U8,
     DType.I8,
@@ -52,7 +42,7 @@ _INT32_DATA = (
 
 def dtype_of(code: int, where: str) -> DType:
     """The DType of an ONNX element type. Raises UnsupportedOperatorError for one not held."""
-    found = DTYPES.get(code) or _FOUR_BIT.get(code)
+    found = DTYPES.get(code)
     if found is not None:
         return found
     if code in _OTHER:
@@ -83,8 +73,8 @@ class TensorReader:
                 tr("tensor dimensions {dims} are not valid", dims=dims[:8]), where=name
             )
         count = math.prod(dims)
-        if code in _FOUR_BIT:
-            return self._four_bit(tensor, name, count, dtype).reshape(dims), dtype
+        if dtype in _PACKED:
+            return self._unpacked(tensor, name, count, dtype).reshape(dims), dtype
         raw = self._raw(tensor, name)
         if raw is not None:
             if len(raw) != count * dtype.itemsize:
@@ -109,21 +99,30 @@ class TensorReader:
             array = array.copy()
         return array.reshape(dims), dtype
 
-    def _four_bit(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
-        """Two elements per byte, low half first → one per byte."""
-        raw = self._raw(tensor, name)
+    def _unpacked(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
+        """Several elements per byte, the first in the lowest bits → one per byte."""
+        raw, bits = self._raw(tensor, name), _PACKED[dtype]
         packed = (
             np.frombuffer(raw, np.uint8)
             if raw is not None
             else np.array([v & 0xFF for v in tensor.ints(fields.Tensor.INT32_DATA)], np.uint8)
         )
-        if packed.size != (count + 1) // 2:
+        if packed.size != -(-count * bits // 8):
             raise ModelFormatError(
-                tr("{size} bytes for {four} four-bit elements", size=packed.size, four=count),
+                tr(
+                    "{bytes} bytes of data for {elements} elements of {dtype}",
+                    bytes=packed.size,
+                    elements=count,
+                    dtype=dtype,
+                ),
                 where=name,
             )
-        both = np.stack([packed & 15, packed >> 4], -1).ravel()[:count]
-        return ((both ^ 8).astype(np.int8) - 8) if dtype is DType.I8 else both
+        parts = [packed >> at & ((1 << bits) - 1) for at in range(0, 8, bits)]
+        codes = np.stack(parts, -1).ravel()[:count]
+        if dtype.np.kind == "u":
+            return codes
+        sign = 1 << (bits - 1)
+        return (codes ^ sign).astype(np.int8) - np.int8(sign)
 
     def _raw(self, tensor: Message, name: str) -> Buffer | None:
         if tensor.int(fields.Tensor.DATA_LOCATION) == 1:
@@ -211,7 +210,7 @@ def _typed_fields(tensor: Message, dtype: DType) -> np.ndarray:
         return np.array(
             [v & 0xFFFFFFFFFFFFFFFF for v in tensor.ints(fields.Tensor.UINT64_DATA)], np.uint64
         ).astype(dtype.np)
-    assert dtype in _INT32_DATA
+    assert dtype in _INT32_DATA or dtype.is_narrow
     values = np.array(tensor.ints(fields.Tensor.INT32_DATA), np.int64)
     if dtype is DType.F16:
         return values.astype(np.uint16).view(np.float16)
