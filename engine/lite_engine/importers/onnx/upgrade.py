@@ -20,6 +20,7 @@ from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from ...ops import find_op
 from .call import Call, Emit
+from .narrow import settle_types
 
 _UPGRADES: dict[str, list[tuple[int, Callable[[Call, Emit], None]]]] = {}
 
@@ -71,7 +72,7 @@ def upgrade(call: Call, emit: Emit) -> None:
     for before, fn in sorted(_UPGRADES.get(call.op, ()), key=lambda item: item[0]):
         if call.version < before:
             fn(call, emit)
-    widen_constants(call)
+    settle_types(call)
     for key, value in call.attrs.items():
         if isinstance(value, Value):  # tensor attributes that stay are plain arrays
             call.attrs[key] = value.const
@@ -315,40 +316,6 @@ def _(call: Call, emit: Emit) -> None:
         if to not in names:
             raise ModelFormatError(tr("Cast to {to!r}", to=to), where=call.label)
         call.attrs["to"] = names[to]
-
-
-@upgrades("CastLike")
-def _(call: Call, emit: Emit) -> None:
-    """The element type of `like` is known from here on, also where arrays do not tell it."""
-    like = call.input(1)
-    if like is not None and like.dtype is not None:
-        call.op, call.inputs = "Cast", call.inputs[:1]
-        call.attrs["to"] = like.dtype
-
-
-@upgrades("QuantizeLinear")
-def _(call: Call, emit: Emit) -> None:
-    """A zero point of a narrow type says what comes out."""
-    zero = call.input(2)
-    if zero is not None and zero.dtype is not None and zero.dtype.is_narrow:
-        call.attrs["output_dtype"] = zero.dtype
-
-
-#: What asks for the element type of a constant: elsewhere a narrow integer is held as a wide one.
-_OF_TYPES = ("BitCast", "Cast", "Identity", "QuantizeLinear")
-
-
-def widen_constants(call: Call) -> None:
-    """Constants of narrow integers are 8-bit integers to what computes with them, which has
-    kernels for those."""
-    if call.op in _OF_TYPES:
-        return
-    for i, value in enumerate(call.inputs):
-        if value is not None and value.is_const and value.dtype in _WIDER:
-            call.inputs[i] = Value(value.name, _WIDER[value.dtype], const=value.const)
-
-
-_WIDER = {DType.I4: DType.I8, DType.I2: DType.I8, DType.U4: DType.U8, DType.U2: DType.U8}
 
 
 @upgrades("Concat", before=4)
