@@ -10,20 +10,23 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from lite_engine.backends.opencl.programs import KERNELS, parts_of
 
 from tests.opencl.texts import Text
 
+T = TypeVar("T")
 _CACHE = Path(__file__).parents[2] / "build" / "opencl-texts"
 _LIBCLC = "nvptx64--nvidiacl.bc"
 #: Indices are ints, of size_t from get_global_id: no grid has 2^31 items. A kernel has one set of
@@ -35,9 +38,11 @@ _WARNINGS = (
 )  # fmt: skip
 #: The oldest chip with all their instructions; newer ones run what is made for it.
 _CHIP = "sm_80"
-_UNREAD = re.compile(r":(\d+):\d+: warning: unused parameter '(\w+)'")
+_UNREAD = re.compile(r"(\d+)\.cl:(\d+):\d+: warning: unused parameter '(\w+)'")
 #: The line in which a function begins: `void name(` of a kernel, `inline type name(` of others.
 _SIGNATURE = re.compile(r"^(?:kernel )?(?:void|inline \S+) \w+\(")
+#: Programs that one process compiles.
+_BATCH = 32
 _TIMEOUT_S = 120
 
 
@@ -94,8 +99,30 @@ def front_ends(text: Text) -> tuple[str, ...]:
     return ("spir64", "amdgcn-amd-amdhsa") if text.device_class == "gpu" else ("spir64",)
 
 
-def check(program: str, target: str, *, cpu: bool = False, standard: str = "CL1.2") -> Result:
-    """Whether a front end takes the program without a warning."""
+def check(jobs: Iterable[tuple[str, str, bool]], standard: str = "CL1.2") -> list[Result]:
+    """Whether front ends take programs without a warning. A job is a program, the target, and
+    whether the program is for a CPU."""
+    wanted = [(program, _front_end(target, cpu, standard)) for program, target, cpu in jobs]
+    found = {(program, flags): _known(program, flags) for program, flags in wanted}
+    missing: dict[tuple[str, ...], list[str]] = {}
+    for (program, flags), result in found.items():
+        if result is None:
+            missing.setdefault(flags, []).append(program)
+    batches = [
+        (programs[i : i + _BATCH], flags)
+        for flags, programs in missing.items()
+        for i in range(0, len(programs), _BATCH)
+    ]
+    for (programs, flags), results in zip(batches, many(batches, _compiled), strict=True):
+        for program, result in zip(programs, results, strict=True):
+            found[program, flags] = _keep(result, program, flags)
+    return [found[job] for job in wanted]  # type: ignore[misc]
+
+
+@lru_cache
+def _front_end(target: str, cpu: bool, standard: str) -> tuple[str, ...]:
+    """The command that clang's driver runs for a file, without the file: unlike the driver it takes
+    many, and most of the time of a process goes into loading the compiler."""
     flags = [*_WARNINGS, f"-cl-std={standard}", "-target", target, "-fsyntax-only", "-Dasm=__asm__"]
     flags += [
         "-nogpulib",
@@ -106,34 +133,65 @@ def check(program: str, target: str, *, cpu: bool = False, standard: str = "CL1.
         "-D__opencl_c_integer_dot_product_input_4x8bit_packed",  # of devices that have it
         *(["-DCPU"] if cpu else []),
     ]
-    return _kept(program, flags, _run_clang)
+    _, said = _run([str(clang()), "-###", "-x", "cl", *flags, "-"])
+    (line,) = [x for x in said.splitlines() if '"-cc1"' in x]
+    command = shlex.split(line)[:-1]
+    name = command.index("-main-file-name")
+    return (*command[:name], *command[name + 2 :])
 
 
 def assemble(program: str, chip: str = _CHIP) -> Result:
     """The program as machine code of an NVIDIA chip; the report has registers, spills, memory."""
+    key = (f"-arch={chip}", "-v")
+    return _known(program, key) or _keep(_assembled(program, *key), program, key)
+
+
+def _assembled(program: str, *flags: str) -> Result:
+    made = _ptx(program)
+    if made.error:
+        return made
+    with tempfile.TemporaryDirectory() as folder:
+        ptx, binary = Path(folder) / "program.ptx", Path(folder) / "program.cubin"
+        ptx.write_text(made.report)
+        status, said = _run([str(ptxas()), *flags, "-o", str(binary), str(ptx)])
+    return Result(_first_error(said)) if status else Result("", said)
+
+
+def _ptx(program: str) -> Result:
+    """What ptxas reads, the same for every chip, as the report."""
     flags = ["-cl-std=CL1.2", "-target", "nvptx64-nvidia-nvcl", "-O3", "-S", "-Dasm=__asm__"]
     for option in ("-target-feature", "+ptx75", "-target-cpu", _CHIP, "-finclude-default-header",
                    "-cl-ext=+cl_khr_fp16", "-mlink-builtin-bitcode", str(libclc())):  # fmt: skip
         flags += ["-Xclang", option]
-    return _kept(program, [*flags, "-w", "-cl-mad-enable"], _run_ptxas, chip)
+    flags += ["-w", "-cl-mad-enable"]
+    if known := _known(program, flags):
+        return known
+    with tempfile.TemporaryDirectory() as folder:
+        file, made = Path(folder) / "program.cl", Path(folder) / "program.ptx"
+        file.write_text(program)
+        status, said = _run([str(clang()), "-x", "cl", *flags, "-o", str(made), str(file)])
+        result = Result(_first_error(said)) if status else Result("", made.read_text())
+    return _keep(result, program, flags)
 
 
-def many(jobs: Iterable[tuple], work) -> list[Result]:
+def many(jobs: Iterable[tuple], work: Callable[..., T]) -> list[T]:
     """`work(*job)` of every job, on all cores, in order."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(lambda job: work(*job), jobs))
 
 
-def _kept(program: str, flags: list[str], run, *more: str) -> Result:
-    key = hashlib.sha256("\0".join([_versions(), *flags, *more, program]).encode()).hexdigest()
-    path = _CACHE / key[:2] / key
-    if path.is_file():
-        error, _, report = path.read_text().partition("\0")
-        return Result(error, report)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "program.cl"
-        file.write_text(program)
-        result = run(file, flags, *more)
+def _place(program: str, flags: Iterable[str]) -> Path:
+    key = hashlib.sha256("\0".join([_versions(), *flags, program]).encode()).hexdigest()
+    return _CACHE / key[:2] / key
+
+
+def _known(program: str, flags: Iterable[str]) -> Result | None:
+    path = _place(program, flags)
+    return Result(*path.read_text().split("\0", 1)) if path.is_file() else None
+
+
+def _keep(result: Result, program: str, flags: Iterable[str]) -> Result:
+    path = _place(program, flags)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}")
     part.write_text(f"{result.error}\0{result.report}")
@@ -154,28 +212,26 @@ def _run(command: list[str]) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def _run_clang(file: Path, flags: list[str]) -> Result:
-    status, said = _run([str(clang()), "-x", "cl", *flags, str(file)])
+def _compiled(programs: list[str], flags: tuple[str, ...]) -> list[Result]:
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{i}.cl" for i in range(len(programs))]
+        for file, program in zip(files, programs, strict=True):
+            file.write_text(program)
+        status, said = _run([*flags, *map(str, files)])
+    if status and len(programs) > 1:  # one may keep the others from being read
+        return [result for p in programs for result in _compiled([p], flags)]
     if status:
-        return Result(_first_error(said))
-    lines = file.read_text().splitlines()
-    return Result(
-        "", "\n".join(f"{_function(lines[: int(n)])}({p})" for n, p in _UNREAD.findall(said))
-    )
+        return [Result(_first_error(said))]
+    unread: list[list[str]] = [[] for _ in programs]
+    for file, line, parameter in _UNREAD.findall(said):
+        lines = programs[int(file)].splitlines()[: int(line)]
+        unread[int(file)].append(f"{_function(lines)}({parameter})")
+    return [Result("", "\n".join(x)) for x in unread]
 
 
 def _function(lines: list[str]) -> str:
     """The last function that begins in these lines."""
     return re.findall(r"(\w+)\(", "\n".join(x for x in lines if _SIGNATURE.search(x)))[-1]
-
-
-def _run_ptxas(file: Path, flags: list[str], chip: str) -> Result:
-    ptx, binary = file.with_suffix(".ptx"), file.with_suffix(".cubin")
-    status, said = _run([str(clang()), "-x", "cl", *flags, "-o", str(ptx), str(file)])
-    if status:
-        return Result(_first_error(said))
-    status, said = _run([str(ptxas()), f"-arch={chip}", "-v", "-o", str(binary), str(ptx)])
-    return Result("", said) if status == 0 else Result(_first_error(said))
 
 
 def _first_error(said: str) -> str:

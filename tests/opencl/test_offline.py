@@ -37,10 +37,7 @@ def errors(found: list[Text], kernels: Path = KERNELS, standard: str = "CL1.2") 
     for text in found:
         for target in offline.front_ends(text):
             jobs[program_text(text.file, text.options, kernels), target, text.cpu] = text
-    results = offline.many(
-        jobs,
-        lambda program, target, cpu: offline.check(program, target, cpu=cpu, standard=standard),
-    )
+    results = offline.check(jobs, standard)
     print(f"{len(jobs)} programs compiled as {standard}")
     return [
         f"{text.file}.cl for {target}: {result.error}\n{text.options}"
@@ -174,7 +171,7 @@ def wrongly_unread(found: list[Text], kernels: Path = KERNELS) -> list[str]:
     """Parameters that a text does not read although nothing of OPTIONAL says so."""
     jobs = {(program_text(t.file, t.options, kernels), offline.front_ends(t)[0], t.cpu): t
             for t in found}  # fmt: skip
-    results = offline.many(jobs, lambda text, target, cpu: offline.check(text, target, cpu=cpu))
+    results = offline.check(jobs)
     return [
         f"{text.file}.cl: {unread}\n{text.options}"
         for text, result in zip(jobs.values(), results, strict=True)

@@ -1,6 +1,6 @@
 """A plan with OpenCL steps → the bytes that the native runtime executes.
 
-Format, version 1 (read by `native/src/opencl/plan.cc`). Little-endian, packed:
+Format, version 1 (read by `native/src/opencl/device_plan.cc`). Little-endian, packed:
 
     header    char magic[4] "LCLP"; u32 version; u8 device_class, lanes, needs, 0;
               u32 columns, rows, strings_bytes, num_texts, num_buffers, num_places, num_constants,
@@ -53,8 +53,9 @@ from .steps import launches_of
 
 VERSION = 1
 DEVICE_CLASSES = ("cpu", "gpu", "nvidia", "mali", "adreno")
-#: Half arithmetic, NVIDIA's matrix units.
-NEEDS = {"fp16": 1, "matrix_units": 2}
+#: What of a device a program may need: half arithmetic, NVIDIA's matrix units, and the ways to write
+#: a dot product of four 8-bit integers that are extensions (`DeviceProfile.dot`).
+NEEDS = {"fp16": 1, "matrix_units": 2, "khr": 4, "arm": 8, "arm_add": 16, "qcom": 32}
 _TENSOR, _CONSTANT, _SCRATCH, _IMAGE, _INT, _FLOAT = 1, 2, 3, 4, 5, 6
 _SCALARS = {"uint8": 7, "uint16": 8, "uint32": 9, "uint64": 10}
 _LAUNCHES, _UPLOAD, _DOWNLOAD = 0, 1, 2
@@ -113,6 +114,7 @@ class _Writer:
         self.launches: list[bytes] = []
         self.steps: list[bytes] = []
         self.columns = self.rows = 0
+        self.needs: set[str] = set()
         self.used: set[int] = set()  # storage owners that launches and copies touch
 
     def written(self) -> bytes:
@@ -124,7 +126,9 @@ class _Writer:
         dense = {n: i for i, n in enumerate(sorted(set(kept.values())))}
         program = encode(on_device(self.plan), self.weights)
         profile = self.target.profile
-        needs = sum(bit for name, bit in NEEDS.items() if getattr(profile, name))
+        has = (profile.fp16, profile.matrix_units)
+        self.needs |= {name for name, needed in zip(NEEDS, has, strict=False) if needed}
+        needs = sum(NEEDS[name] for name in self.needs)
         tables = (
             self.texts.rows,
             [struct.pack("<Q", sizes[n]) for n in dense],
@@ -168,6 +172,9 @@ class _Writer:
         self.steps.append(struct.pack("<4I", step.index, action, first, count))
 
     def _launch(self, launch: Launch, scratch: dict[int, int]) -> bytes:
+        dot = self.target.profile.dot
+        if dot in NEEDS and f"#define DOT_{dot.upper()}" in launch.options.splitlines():
+            self.needs.add(dot)
         grid, group = launch.global_size, launch.local_size
         if group is None:
             grid, group = grouped(grid)

@@ -45,7 +45,7 @@ void describe(const ListedDevice& d, const char* reason, Text* out) {
            static_cast<unsigned long long>(info.largest_buffer),
            static_cast<unsigned long long>(info.local_memory), info.group_size,
            info.group_sizes[0], info.group_sizes[1], info.group_sizes[2], info.lanes,
-           info.image_columns, info.image_rows, truth(info.fp16), truth(info.integer_dot),
+           info.image_columns, info.image_rows, truth(info.fp16), truth(info.dots & kDotKhr),
            truth(info.fast_fma), truth(info.unified_memory), truth(info.matrix_units));
 }
 

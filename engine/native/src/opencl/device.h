@@ -14,6 +14,13 @@ const char* class_name(DeviceClass);
 // `kind`: "CPU", "GPU" or "other".
 DeviceClass class_of(const char* kind, const char* platform, const char* name, const char* vendor);
 
+// What a program may need: bits of NEEDS in backends/opencl/native_plan.py. The last four are ways to
+// write a dot product of four 8-bit integers (kernels/i8.h).
+constexpr uint8_t kFp16 = 1, kMatrixUnits = 2, kDotKhr = 4, kDotArm = 8, kDotArmAdd = 16, kDotQcom = 32;
+constexpr uint8_t kDots = kDotKhr | kDotArm | kDotArmAdd | kDotQcom;
+// The first of the features in words, for a sentence.
+const char* feature_name(uint8_t features);
+
 struct DeviceInfo {
   char platform[256], name[256], vendor[256], version[256], driver[256];
   char* extensions;  // separated by spaces; of listed devices only, the lister frees it
@@ -25,11 +32,15 @@ struct DeviceInfo {
   uint32_t buffer_align;                                 // bytes, of where a sub-buffer may begin
   int lanes;                                             // floats in a vector register: 4, 8 or 16
   uint32_t image_columns, image_rows;                    // of the largest image2d, 0: no images
+  uint8_t dots;       // features among kDots that it has
   bool fp16;          // half arithmetic, not only storage
-  bool integer_dot;   // dot products of four 8-bit integers in one instruction
   bool matrix_units;  // NVIDIA's, tried with right numbers
   bool fast_fma;      // of a CPU
   bool unified_memory;
+
+  uint8_t features() const {
+    return (fp16 ? kFp16 : 0) | (matrix_units ? kMatrixUnits : 0) | dots;
+  }
 };
 
 struct ListedDevice {

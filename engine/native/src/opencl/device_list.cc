@@ -55,6 +55,17 @@ bool has_word(const char* words, const char* word) {
   return false;
 }
 
+// The extensions that dot products are, as in dot_products.py.
+constexpr struct {
+  uint8_t feature;
+  const char* word;
+} kDotExtensions[] = {
+    {kDotKhr, "cl_khr_integer_dot_product"},
+    {kDotArm, "cl_arm_integer_dot_product_int8"},
+    {kDotArmAdd, "cl_arm_integer_dot_product_accumulate_int8"},
+    {kDotQcom, "cl_qcom_dot_product8"},
+};
+
 bool has_part(const char* text, const char* part) { return strcasestr(text, part) != nullptr; }
 
 constexpr char kHalfText[] =
@@ -109,7 +120,8 @@ void learn(ListedDevice* d, cl_platform_id platform) {
   }
   info->fp16 = has_word(extensions, "cl_khr_fp16") ||
                (has_part(info->platform, "NVIDIA") && compiles_half(*d));
-  info->integer_dot = has_word(extensions, "cl_khr_integer_dot_product");
+  for (const auto& [feature, word] : kDotExtensions)
+    if (has_word(extensions, word)) info->dots |= feature;
   info->fast_fma = type == CL_DEVICE_TYPE_CPU &&
                    (ask_number<cl_bitfield>(*d, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_FMA);
   info->unified_memory = ask_number<cl_bool>(*d, CL_DEVICE_HOST_UNIFIED_MEMORY);
@@ -148,6 +160,14 @@ cl_int twice(const ListedDevice& d, cl_context context, float values[4], char* l
 }
 
 }  // namespace
+
+const char* feature_name(uint8_t features) {
+  if (features & kFp16) return "half arithmetic";
+  if (features & kMatrixUnits) return "matrix units";
+  for (const auto& [feature, word] : kDotExtensions)
+    if (features & feature) return word;
+  return "a feature that this runtime does not know";
+}
 
 const char* class_name(DeviceClass device_class) {
   static const char* const kNames[] = {"cpu", "gpu", "nvidia", "mali", "adreno"};

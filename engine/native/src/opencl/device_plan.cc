@@ -11,7 +11,6 @@ namespace lite::opencl {
 namespace {
 
 constexpr uint32_t kVersion = 1;
-constexpr uint32_t kNeedsFp16 = 1, kNeedsMatrixUnits = 2;
 constexpr size_t kHeaderBytes = 64;
 
 bool damaged(Env& env, const char* where) {
@@ -36,15 +35,13 @@ bool parse_profile(Reader& in, DevicePlan* plan) {
   const uint32_t version = in.get<uint32_t>();
   const uint8_t device_class = in.get<uint8_t>();
   plan->lanes = in.get<uint8_t>();
-  const uint8_t needs = in.get<uint8_t>();
+  plan->needs = in.get<uint8_t>();
   in.get<uint8_t>();
   plan->columns = in.get<uint32_t>();
   plan->rows = in.get<uint32_t>();
   if (!in.good || memcmp(magic, "LCLP", 4) != 0 || version != kVersion) return false;
   if (device_class > static_cast<uint8_t>(DeviceClass::kAdreno)) return false;
   plan->device_class = static_cast<DeviceClass>(device_class);
-  plan->needs_fp16 = needs & kNeedsFp16;
-  plan->needs_matrix_units = needs & kNeedsMatrixUnits;
   return true;
 }
 

@@ -80,7 +80,7 @@ struct DeviceStep {
 struct DevicePlan {
   DeviceClass device_class;
   int lanes;
-  bool needs_fp16, needs_matrix_units;
+  uint8_t needs;           // features
   uint32_t columns, rows;  // of the largest image
   uint32_t num_buffers, num_places, num_constants, num_scratch, num_images, num_launches, num_steps;
   const uint64_t *buffers, *scratch;  // bytes

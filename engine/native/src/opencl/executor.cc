@@ -47,10 +47,9 @@ bool fits_device(lite_program* p) {
   if (cpu != (x.plan.device_class == DeviceClass::kCpu))
     return p->env.fail("OpenCL: %s: the program is for a %s device", info.name,
                        class_name(x.plan.device_class));
-  if (x.plan.needs_fp16 && !info.fp16)
-    return p->env.fail("OpenCL: %s computes nothing in half precision", info.name);
-  if (x.plan.needs_matrix_units && !info.matrix_units)
-    return p->env.fail("OpenCL: %s has no matrix units that work", info.name);
+  const uint8_t missing = x.plan.needs & ~info.features();
+  if (missing)
+    return p->env.fail("OpenCL: %s does not have %s, which the program needs", info.name, feature_name(missing));
   if (x.plan.num_images &&
       (info.image_columns < x.plan.columns || info.image_rows < x.plan.rows))
     return p->env.fail("OpenCL: %s has no images of %u x %u", info.name, x.plan.columns,
@@ -309,10 +308,14 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
 
 void describe(lite_program* p) {
   const Executor& x = *p->opencl;
-  snprintf(p->choice, sizeof p->choice, "opencl: %.200s, program for %s devices%s%s",
-           x.device->info.name, class_name(x.plan.device_class),
-           x.plan.needs_fp16 ? " with half arithmetic" : "",
-           x.plan.needs_matrix_units ? " and matrix units" : "");
+  size_t n = snprintf(p->choice, sizeof p->choice, "opencl: %.200s, program for %s devices",
+                      x.device->info.name, class_name(x.plan.device_class));
+  const char* before = " with ";
+  for (unsigned bit = 1; bit <= x.plan.needs; bit *= 2) {
+    if (!(x.plan.needs & bit) || n >= sizeof p->choice) continue;
+    n += snprintf(p->choice + n, sizeof p->choice - n, "%s%s", before, feature_name(bit));
+    before = " and ";
+  }
 }
 
 void unload(Executor* x) {

@@ -105,9 +105,13 @@ int suitability(const opencl::DevicePlan& plan, const opencl::DeviceInfo& info) 
   const bool cpu = info.device_class == DeviceClass::kCpu;
   if (!own && (cpu || plan.device_class != DeviceClass::kGpu)) return -1;
   if (plan.lanes > info.lanes && cpu) return -1;
-  if ((plan.needs_fp16 && !info.fp16) || (plan.needs_matrix_units && !info.matrix_units)) return -1;
+  if (plan.needs & ~info.features()) return -1;
   if (plan.columns > info.image_columns || plan.rows > info.image_rows) return -1;
-  return own * 1000 + plan.needs_matrix_units * 200 + plan.needs_fp16 * 100 + plan.lanes;
+  int points = own * 1000 + plan.lanes;  // what needs more makes more of the device
+  if (plan.needs & opencl::kMatrixUnits) points += 400;
+  if (plan.needs & opencl::kDots) points += 200;
+  if (plan.needs & opencl::kFp16) points += 100;
+  return points;
 }
 
 // The best of the file's OpenCL programs that loads; nullptr with one line in `error`.
