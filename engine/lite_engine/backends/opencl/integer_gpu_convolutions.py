@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import gcd
 
 import numpy as np
 
@@ -82,10 +83,11 @@ def convolved(
     launches: list[Launch] = []
     grid = (wide // tile.bn * tile.items, -(-m // tile.bm), parts)
     if on_matrix:
-        fill = Constant.of(np.full(16, x_zero & 255, np.uint8))
         text += ["#define SIXTEENS" if all(n % 16 == 0 for n in places) else ""]
         text += ["#define POINTWISE" if problem.pointwise else ""]
         text += ["#define X_SIGNED" if signed else ""]
+        text += [f"#define OUT {2 if parts > 1 else gcd(16, outputs, *problem.places[2:])}"]
+        fill = _word(x_zero)
         totals: Scratch | Constant = of_channels[0]
         if shifted:
             totals = Scratch(m * 4)

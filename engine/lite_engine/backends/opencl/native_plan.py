@@ -53,8 +53,8 @@ from .steps import launches_of
 
 VERSION = 1
 DEVICE_CLASSES = ("cpu", "gpu", "nvidia", "mali", "adreno")
-#: What of a device a program may need: half arithmetic, NVIDIA's matrix units, and the ways to write
-#: a dot product of four 8-bit integers that are extensions (`DeviceProfile.dot`).
+#: What of a device a program may need: half arithmetic, NVIDIA's matrix units, and the extensions
+#: with dot products of four 8-bit integers (`DeviceProfile.dot`).
 NEEDS = {"fp16": 1, "matrix_units": 2, "khr": 4, "arm": 8, "arm_add": 16, "qcom": 32}
 _TENSOR, _CONSTANT, _SCRATCH, _IMAGE, _INT, _FLOAT = 1, 2, 3, 4, 5, 6
 _SCALARS = {"uint8": 7, "uint16": 8, "uint32": 9, "uint64": 10}

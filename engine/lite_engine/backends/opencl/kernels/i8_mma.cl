@@ -1,14 +1,17 @@
 // Convolution of bytes as an implicit GEMM on NVIDIA's matrix units (PTX), in the manner of conv_mma.cl. A
 // work-group makes BM pixels times BN channels, a warp of 32 items 4·TM times 32 of them. x as it is, signed with
 // -DX_SIGNED; w (rows, KP) of signed bytes: k = (ky·KW + kx)·C + c, C a multiple of 8, as many rows as whole tiles
-// have. `fill` holds 16 bytes that stand for what lies outside the image; where those meet no tap, w is 0. Group
-// axis 2 splits K as in i8_tile.cl. -DW_ZERO: weights have zero points, and totals (M) the sums of x under the window.
+// have. The bytes of `fill` stand for what lies outside the image; where those meet no tap, w is 0. Group axis 2
+// splits K as in i8_tile.cl. -DW_ZERO: weights have zero points, and totals (M) the sums of x under the window.
 //
 // A step is 64 deep: 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes (-DSIXTEENS) from
 // global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that depends on the
-// row, so that eight rows of one quarter, which ldmatrix reads at once, are in different banks.
+// row, so that eight rows of one quarter, which ldmatrix reads at once, are in different banks. A lane ends up with
+// pairs of neighbouring bytes, which memory would take a quarter of its time for: residuals come and results leave
+// OUT bytes at once, by way of local memory, in rows that lie 16 bytes further apart than they are long, again for
+// the banks.
 //@ options SIXTEENS POINTWISE SPLIT W_ZERO X_SIGNED
-//@ options BM=32,64,128 BN=32,64,128 TM=8,16 TN=4 BK=16
+//@ options BM=32,64,128 BN=32,64,128 TM=8,16 TN=4 BK=16 OUT=2,4,8,16
 #ifdef SIXTEENS
 #define U uint4
 #define UNIT 16
@@ -27,7 +30,22 @@
 #define ITEMS (BM * BN / WARP_M)
 #define A_LOADS (BM * UNITS / ITEMS)
 #define B_LOADS (BN * UNITS / ITEMS)
+#define ROW (BN + 16)
+#define PIECES (BN / OUT)  // of a row
+#define EACH_PIECE                                 \
+  UNROLL for (int i = 0; i < WARP_M / OUT; ++i) {  \
+    const int q = id + i * ITEMS, row = q / PIECES, column = q % PIECES * OUT; \
+    if (m0 + row >= M || n0 + column >= O) continue;
 #define TURN(row) ((row) / 2 % 4)  // quarter q of a row lies at q ^ TURN(row)
+#if OUT == 16
+#define PIECE uint4
+#elif OUT == 8
+#define PIECE uint2
+#elif OUT == 4
+#define PIECE uint
+#else
+#define PIECE ushort
+#endif
 #ifdef X_SIGNED
 #define X_TYPE char
 #define INSTRUCTION "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
@@ -35,6 +53,15 @@
 #define X_TYPE uchar
 #define INSTRUCTION "mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
 #endif
+// What many groups read in one place keeps them waiting for each other: `fill` is a number.
+#define FETCH_OR_FILL(to, from, good)  \
+  do {                                 \
+    if (good) {                        \
+      FETCH(to, from);                 \
+    } else {                           \
+      *(to) = (U)((uint)fill);         \
+    }                                  \
+  } while (0)
 #define EACH_BLOCK                        \
   UNROLL for (int i = 0; i < HEIGHT; ++i) \
     UNROLL for (int j = 0; j < 4; ++j)
@@ -81,6 +108,7 @@ inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
 //@ need BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
 //@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0
 //@ need C % unit + XP % unit + x_at % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % 64 == 0, KP % unit == 0
+//@ need O % OUT + YP % OUT + y_at % OUT == 0 when SPLIT == 0
 //@ need part % 64 == 0, part * g2 >= K, part * (g2 - 1) < K
 //@ need g2 == 1 when SPLIT == 0
 //@ need max(KH, KW) <= 15
@@ -90,15 +118,15 @@ inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
 //@ reads x[x_at, M, XP, C] when POINTWISE
 //@ reads x[x_at, up(M, OH * OW) * H * W, XP, C] when POINTWISE == 0
-//@ reads w[(up(O, BN) * BN - 1) * KP + K], fill[unit]
+//@ reads w[(up(O, BN) * BN - 1) * KP + K]
 //@ reads bias[O], scale[O] when SPLIT == 0
 //@ reads w_zero[O], totals[M] when W_ZERO
 //@ reads residual[M * O] when adding * (SPLIT == 0)
 //@ writes partial[g2 * M * O] when SPLIT
 //@ writes y[y_at, M, YP, O] when SPLIT == 0
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void mma(global const uchar *x, global const uchar *w, global const uchar *fill, global const int *bias,
-         global const float *scale, global const int *w_zero, global const int *totals, global const uchar *residual,
+void mma(global const uchar *x, global const uchar *w, int fill, global const int *bias, global const float *scale,
+         global const int *w_zero, global const int *totals, global const uchar *residual,
          global uchar *y, global int *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH, int KW,
          int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part, int XP, int x_at, int YP, int y_at,
          REQUANTIZE) {
@@ -149,12 +177,12 @@ void mma(global const uchar *x, global const uchar *w, global const uchar *fill,
     if (step < steps) {
       local U *a_to = (local U *)a_tile[step % STAGES] + place;
 #ifdef POINTWISE
-      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + i * ITEMS, k_c < C ? x + from[i] + k_c : fill);
+      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH_OR_FILL(a_to + i * ITEMS, x + from[i] + k_c, k_c < C);
       k_c += DEPTH;
 #else
       const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
       UNROLL for (int i = 0; i < A_LOADS; ++i)
-        FETCH(a_to + i * ITEMS, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1 ? x + from[i] + tap : fill);
+        FETCH_OR_FILL(a_to + i * ITEMS, x + from[i] + tap, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1);
       for (k_c += DEPTH; k_c >= C; k_c -= C)
         if (++k_x == KW) { k_x = 0; ++k_y; }
 #endif
@@ -184,23 +212,47 @@ void mma(global const uchar *x, global const uchar *w, global const uchar *fill,
 #endif
   }
 
+#ifndef SPLIT
+  local uchar *tile = (local uchar *)a_tile;
+  barrier(CLK_LOCAL_MEM_FENCE);  // everyone has read the last step
+  if (adding) {
+    EACH_PIECE
+      *(local PIECE *)(tile + row * ROW + column) =
+          *(global const PIECE *)(residual + (size_t)(m0 + row) * O + n0 + column);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+  int2 more[4];
+  float2 factor[4];
+  UNROLL for (int j = 0; j < 4; ++j) {
+    const int n = min(n0 + wn + j * 8 + lane % 4 * 2, O - 2);
+    more[j] = *(global const int2 *)(bias + n);
+    factor[j] = *(global const float2 *)(scale + n);
+  }
+#endif
   EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
-    const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
+    const int row = wm + i * 16 + lane / 4 + h * 8, column = wn + j * 8 + lane % 4 * 2;
+    const int m = m0 + row, n = n0 + column;
     if (m >= M || n >= O) continue;
     int2 s = (int2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
 #ifdef W_ZERO
     if (first == 0) s -= vload2(0, w_zero + n) * totals[m];
 #endif
-    const size_t at = (size_t)m * O + n;
 #ifdef SPLIT
-    vstore2(s, 0, partial + (size_t)get_group_id(2) * M * O + at);
+    vstore2(s, 0, partial + ((size_t)get_group_id(2) * M + m) * O + n);
 #else
-    const uchar2 old = adding ? vload2(0, residual + at) : (uchar2)(0);
-    const uchar2 done = (uchar2)(requantized(s.x + bias[n], scale[n], old.x, REQUANTIZE_ARGS),
-                                 requantized(s.y + bias[n + 1], scale[n + 1], old.y, REQUANTIZE_ARGS));
-    *(global uchar2 *)(y + (size_t)m * YP + n) = done;
+    local uchar2 *at = (local uchar2 *)(tile + row * ROW + column);
+    const uchar2 old = adding ? *at : (uchar2)(0);
+    *at = (uchar2)(requantized(s.x + more[j].x, factor[j].x, old.x, REQUANTIZE_ARGS),
+                   requantized(s.y + more[j].y, factor[j].y, old.y, REQUANTIZE_ARGS));
 #endif
   }
+#ifndef SPLIT
+  barrier(CLK_LOCAL_MEM_FENCE);
+  EACH_PIECE
+    *(global PIECE *)(y + (size_t)(m0 + row) * YP + n0 + column) = *(local PIECE *)(tile + row * ROW + column);
+  }
+#endif
 }
 
 // The sums of x under each window.
@@ -208,10 +260,10 @@ void mma(global const uchar *x, global const uchar *w, global const uchar *fill,
 //@ need min(M, OH, OW) > 0, min(H, W, C, KH, KW, SH, SW, DH, DW) >= 0
 //@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
 //@ items M
-//@ reads x[x_at, up(M, OH * OW) * H * W, XP, C], fill[1]
+//@ reads x[x_at, up(M, OH * OW) * H * W, XP, C]
 //@ writes totals[M]
-kernel void window_sums(global const uchar *x, global const uchar *fill, global int *totals, int M, int H, int W,
-                        int C, int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW, int XP,
+kernel void window_sums(global const uchar *x, int fill, global int *totals, int M, int H, int W, int C,
+                        int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int DH, int DW, int XP,
                         int x_at) {
   const int m = get_global_id(0);
   if (m >= M) return;
@@ -221,9 +273,8 @@ kernel void window_sums(global const uchar *x, global const uchar *fill, global 
     for (int kx = 0; kx < KW; ++kx) {
       const int yy = row + ky * DH, xx = column + kx * DW;
       const int good = yy >= 0 && yy < H && xx >= 0 && xx < W;
-      global const X_TYPE *from = (global const X_TYPE *)fill;
-      if (good) from = (global const X_TYPE *)(x + (size_t)((m / OW / OH * H + yy) * W + xx) * XP + x_at);
-      for (int c = 0; c < C; ++c) total += (int)from[good ? c : 0];
+      global const X_TYPE *from = (global const X_TYPE *)(x + (size_t)((m / OW / OH * H + yy) * W + xx) * XP + x_at);
+      for (int c = 0; c < C; ++c) total += good ? (int)from[c] : (int)(X_TYPE)fill;
     }
   totals[m] = total;
 }
