@@ -14,15 +14,10 @@ from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch
 from .options import Activation, join, storage_option, vector, vectors
-from .problem import POINTWISE, Convolution
+from .problem import POINTWISE, Convolution, depthwise_block
 from .profile import DeviceProfile
 from .registry import Target, builds
 
-#: Neighbouring pixels that a depthwise work-item makes.
-_DEPTHWISE_PIXELS = 4
-#: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
-_DEPTHWISE_BLOCK = (2, 8)
-_DEPTHWISE_ITEMS = 512
 #: A CPU's groups for layers of few and of many channels: two, because PoCL compiles a kernel for
 #: every size.
 _CPU_GROUPS = (1, 32), (8, 16)
@@ -120,15 +115,11 @@ def _by_vectors(problem: Convolution, profile: DeviceProfile) -> Launch:
     y = problem.y
     _, height, width, channels, out_h, out_w, _ = problem.sizes
     kh, kw, sh, sw, top, left, dh, dw = problem.window
-    v, py, px = vector(profile, y.dtype, channels), 1, min(_DEPTHWISE_PIXELS, out_w)
+    v = vector(profile, y.dtype, channels)
     tail = not profile.local_tiles and v < _NARROW and channels > profile.lanes
     v = profile.lanes if tail else v
     images, lie = problem.images, problem.places
-    tall, wide = _DEPTHWISE_BLOCK
-    blocks = channels // v * images * -(-out_h // tall) * -(-out_w // wide)
-    enough = blocks >= _DEPTHWISE_ITEMS * profile.compute_units
-    if profile.local_tiles and enough and sh == sw == dh == dw == 1:
-        py, px = tall, wide
+    py, px = depthwise_block(problem.sizes, problem.window, v, profile)
     args = [
         problem.x, problem.taps.T.cast(y.dtype), problem.bias, problem.residual or y, y,
         images, height, width, channels, out_h, out_w, sh, top, left, dh, *lie,

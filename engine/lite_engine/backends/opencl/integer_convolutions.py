@@ -14,13 +14,11 @@ from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_o
 from .launch import Launch, Scratch
 from .movement import strided_copy
 from .options import join, vector
-from .problem import POINTWISE
+from .problem import POINTWISE, depthwise_block
 from .profile import DeviceProfile
 from .registry import Target, builds
 from .strides import strides_of
 
-#: Neighbouring pixels that a depthwise work-item makes.
-_DEPTHWISE_PIXELS = 4
 #: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
 _NARROW = 8
 
@@ -132,9 +130,10 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     _, height, width, channels, out_h, out_w, _ = problem.sizes
     kh, kw, sh, sw, top, left, dh, dw = problem.window
     lie, images = problem.places, problem.images
-    v, px = vector(profile, DType.F32, channels), min(_DEPTHWISE_PIXELS, out_w)
+    v = vector(profile, DType.F32, channels)
     tail = not profile.local_tiles and v < _NARROW and channels > profile.lanes
     v = profile.lanes if tail else v
+    py, px = depthwise_block(problem.sizes, problem.window, v, profile)
     weights = widened(problem.weight, problem.zeros).reshape(channels, -1).T
     ending = problem.ending
     args = [
@@ -146,9 +145,10 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     options = join(
         f"#define V {v}", "#define ALIGNED" if aligned else "",
         "#define FAST_FMA" if profile.fast_fma else "", "#define TAIL" if tail else "",
-        f"#define PX {px}\n#define KH {kh}\n#define KW {kw}\n#define SW {sw}\n#define DW {dw}",
+        f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
+        f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
-    grid = (-(-channels // v), images * out_h * -(-out_w // px))
+    grid = (-(-channels // v), images * -(-out_h // py) * -(-out_w // px))
     return [Launch("i8_depthwise", "depthwise", args, grid, options)]
 
 

@@ -172,8 +172,9 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     one = (1,) * (4 - len(x.dims))
     xd, yd = (x.dims[0], *one, *x.dims[1:]), (y.dims[0], *one, *y.dims[1:])
-    if "Global" in step.op:
-        geometry = [*xd[1:3], 1, 1, 0, 0, 0, 0, 1, 1]
+    if "Global" in step.op:  # one row, of which the kernel has several loads under way
+        xd = (xd[0], 1, xd[1] * xd[2], xd[3])
+        geometry = [1, xd[2], 1, 1, 0, 0, 0, 0, 1, 1]
     else:
         window = Window((x.dims[0], x.dims[-1], *x.dims[1:-1]), step.attrs)
         begin, end = window.pads[: len(window.kernel)], window.pads[len(window.kernel) :]

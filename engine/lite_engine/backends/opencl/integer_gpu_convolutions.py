@@ -12,7 +12,7 @@ from .integers import IntegerConvolution
 from .launch import Launch, Scratch
 from .options import join
 from .profile import DeviceProfile
-from .variants import DIRECT, Product, Tile, Variant, variants
+from .variants import DIRECT, INTEGERS, Product, Tile, Variant, variants
 
 #: BK is in words of four bytes of depth.
 TILES = (
@@ -31,7 +31,7 @@ _STEP = 64
 @lru_cache(maxsize=4096)
 def ranked(size: Product, units: int, matrix: bool) -> tuple[Variant, ...]:
     """`size` in words of depth, of which matrix units take as many in a step as of floats."""
-    return tuple(variants(size, units, 4 if matrix else 0, TILES))
+    return tuple(variants(size, units, 4 if matrix else 0, TILES, INTEGERS))
 
 
 def ways(problem: IntegerConvolution, profile: DeviceProfile) -> tuple[Variant, ...]:

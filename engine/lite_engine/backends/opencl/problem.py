@@ -8,9 +8,15 @@ from ...plan import PlanTensor
 from .constants import Constant
 from .launch import Scratch, place
 from .options import IDENTITY, Activation
+from .profile import DeviceProfile
 
 #: The window of one tap, as `Convolution.window` has it.
 POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
+#: Neighbouring pixels that a depthwise work-item makes.
+_DEPTHWISE_PIXELS = 4
+#: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
+_DEPTHWISE_BLOCK = (2, 8)
+_DEPTHWISE_ITEMS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,3 +61,16 @@ class Convolution:
     @property
     def dense(self) -> bool:
         return self.places == [self.sizes[3], 0, self.sizes[6], 0]
+
+
+def depthwise_block(
+    sizes: list[int], window: list[int], v: int, profile: DeviceProfile
+) -> tuple[int, int]:
+    """Rows and columns of pixels that a depthwise work-item makes, of v channels."""
+    m, _, _, channels, out_h, out_w, _ = sizes
+    tall, wide = _DEPTHWISE_BLOCK
+    blocks = channels // v * (m // (out_h * out_w)) * -(-out_h // tall) * -(-out_w // wide)
+    enough = blocks >= _DEPTHWISE_ITEMS * profile.compute_units
+    if profile.local_tiles and enough and window[2:4] == window[6:] == [1, 1]:
+        return tall, wide
+    return 1, min(_DEPTHWISE_PIXELS, out_w)

@@ -102,20 +102,36 @@ class Product:
         return f"m{self.m}_n{self.n}_k{self.k}_c{self.channels}_t{self.tiles}"
 
 
+@dataclass(frozen=True)
+class Rates:
+    """Shares of _MACS_PER_S that variants reach: tiles by the results that a work-item holds in
+    registers, matrix units by the bytes of a step's number and the pixels of an item."""
+
+    tiles: dict[int, float]
+    matrix: dict[tuple[int, int], float]
+
+    def of(self, variant: Variant) -> float:
+        tile = variant.tile
+        if variant.matrix:
+            return self.matrix[_MATRIX_STEP // tile.bk, tile.tm]
+        return self.tiles[tile.tm * tile.tn]
+
+
 #: What a compute unit does in a second when its pipelines are full, bytes of memory in a second,
 #: and the cost of one more launch: an NVIDIA H200's, which keep their proportions elsewhere.
 _MACS_PER_S = 2.2e11
 _BYTES_PER_S = 2.5e12
 _LAUNCH_S = 5e-6
-#: Share of that rate by results a work-item holds in registers.
-_EFFICIENCY = {64: 0.6, 32: 0.42, 16: 0.36}
-#: The same of matrix units, by bytes of a number and pixels of an item.
-_MATRIX_EFFICIENCY = {(4, 8): 0.8, (4, 16): 0.8, (2, 8): 3.6, (2, 16): 4.5}
+FLOATS = Rates(
+    {64: 0.6, 32: 0.42, 16: 0.36}, {(4, 8): 0.8, (4, 16): 0.8, (2, 8): 3.6, (2, 16): 4.5}
+)
+#: Words of four bytes, whose dot products come at half the rate of a float's product.
+INTEGERS = Rates({64: 0.3, 32: 0.21, 16: 0.18}, {(4, 8): 1.8, (4, 16): 2.2})
 #: Work-items a unit needs to hide its latencies.
 _FULL_ITEMS = 512
 
 
-def estimate_s(size: Product, variant: Variant, units: int) -> float:
+def estimate_s(size: Product, variant: Variant, units: int, rates: Rates = FLOATS) -> float:
     """Expected seconds. Only the order of variants matters."""
     tile = variant.tile
     if variant.winograd:
@@ -125,8 +141,7 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
     groups = -(-m // tile.bm) * -(-size.n // tile.bn) * batch
     waves = -(-groups // units)
     resident = min(waves, max(1, 2048 // tile.items)) * tile.items
-    share = _share(variant)
-    rate = _MACS_PER_S * share * min(1.0, resident / _FULL_ITEMS) ** 0.5
+    rate = _MACS_PER_S * rates.of(variant) * min(1.0, resident / _FULL_ITEMS) ** 0.5
     seconds = _LAUNCH_S + waves * tile.bm * tile.bn * (depth + tile.bk) / rate
     if variant.winograd:
         # The larger transforms are read and written once more, and weights are four times as many.
@@ -138,15 +153,12 @@ def estimate_s(size: Product, variant: Variant, units: int) -> float:
     return seconds
 
 
-def _share(variant: Variant) -> float:
-    tile = variant.tile
-    if variant.matrix:
-        return _MATRIX_EFFICIENCY[_MATRIX_STEP // tile.bk, tile.tm]
-    return _EFFICIENCY[tile.tm * tile.tn]
-
-
 def variants(
-    size: Product, units: int, matrix: int = 0, tiles: tuple[Tile, ...] = TILES
+    size: Product,
+    units: int,
+    matrix: int = 0,
+    tiles: tuple[Tile, ...] = TILES,
+    rates: Rates = FLOATS,
 ) -> list[Variant]:
     """All that make sense for a size, the most promising first. `matrix` units multiply numbers of
     so many bytes, 0 without them."""
@@ -169,7 +181,7 @@ def variants(
         if fitting:
             wide = [t for t in matrix_tiles(4) if _fills(t, size.tiles, size.n)]
             found += [Variant(t, winograd=True, matrix=True) for t in wide]
-    return sorted(found, key=lambda v: estimate_s(size, v, units))
+    return sorted(found, key=lambda v: estimate_s(size, v, units, rates))
 
 
 def _fills(tile: Tile, m: int, n: int) -> bool:

@@ -22,7 +22,7 @@ kernel void pool(global const uchar *x, global const float *ratios, global uchar
 #endif
   for (int ky = 0; ky < KH; ++ky) {
     const int iy = oy * SH - PT + ky * DH;
-    for (int kx = 0; kx < KW; ++kx) {
+    _Pragma("unroll 8") for (int kx = 0; kx < KW; ++kx) {
       const int ix = ox * SW - PL + kx * DW;
 #if defined(AVERAGE) && defined(COUNT_PAD)
       if (iy < H + PB && ix < W + PR) ++count;
