@@ -14,11 +14,17 @@ from typing import Any
 
 from lite_messages import find_catalogue, tr
 
+from . import extensions
 from .errors import UsageError
 
 BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
 OPENCL_EXECUTORS = ("pyopencl", "native")
 MAX_THREADS = 256
+
+
+def backends() -> tuple[str, ...]:
+    """The words for a backend, those of installed packages included."""
+    return (*BACKENDS, *(n for n in extensions.found(extensions.BACKENDS) if n not in BACKENDS))
 
 
 class Setting:
@@ -41,8 +47,8 @@ class Setting:
 
 
 def _backend(text: str) -> str:
-    if text not in BACKENDS:
-        raise ValueError(tr("not one of {backends}", backends=", ".join(BACKENDS)))
+    if text not in backends():
+        raise ValueError(tr("not one of {backends}", backends=", ".join(backends())))
     return text
 
 

@@ -6,10 +6,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 from .._lazy import lazily
+from ..extensions import BACKENDS, register, unregister
 from ._usability import Usability
 
 if TYPE_CHECKING:
     from ._base import (
+        SHARED,
         Backend,
         Executable,
         LayersRefused,
@@ -23,28 +25,56 @@ if TYPE_CHECKING:
         Tried,
         Tunable,
     )
+    from .plugins import BackendPlugin, PluginBackend
 
 _MODULES = {"cpu": "CpuBackend", "opencl": "OpenCLBackend", "reference": "ReferenceBackend"}
 _made: dict[str, Backend] = {}
+_plugins: dict[str, PluginBackend] = {}
 
 
 def get_backend(name: str) -> Backend:
-    """The backend called "cpu", "opencl" or "reference"; made on first use, so that importing the
-    engine loads neither the native library nor an OpenCL driver."""
+    """The backend called "cpu", "opencl" or "reference", or one of another package (plugins/); made
+    on first use, so that importing the engine loads neither the native library nor a driver."""
     if name not in _made:
-        module = importlib.import_module(f"{__name__}.{name}")
-        made: Backend = getattr(module, _MODULES[name])()
+        if name in _MODULES:
+            module = importlib.import_module(f"{__name__}.{name}")
+            made: Backend = getattr(module, _MODULES[name])()
+        else:
+            made = get_plugin(name)
         _made[name] = made
     return _made[name]
 
 
+def get_plugin(name: str) -> PluginBackend:
+    """The backend of another package; one that is not installed says so when it is used."""
+    from .plugins import PluginBackend
+
+    if name not in _plugins:
+        _plugins[name] = PluginBackend(name)
+    return _plugins[name]
+
+
+def register_backend(plugin: BackendPlugin) -> None:
+    """Adds a backend for this process, as an installed package does by its entry point."""
+    register(BACKENDS, plugin.name, plugin)
+    for made in (_made, _plugins):
+        made.pop(plugin.name, None)
+
+
+def unregister_backend(name: str) -> None:
+    unregister(BACKENDS, name)
+    for made in (_made, _plugins):
+        made.pop(name, None)
+
+
 _CONTRACT = (
-    "Backend", "Executable", "LayersRefused", "Measured", "Offload", "Probed", "Recovering",
-    "Repeats", "Samples", "StepTime", "Tried", "Tunable",
+    "SHARED", "Backend", "Executable", "LayersRefused", "Measured", "Offload", "Probed",
+    "Recovering", "Repeats", "Samples", "StepTime", "Tried", "Tunable",
 )  # fmt: skip
 __getattr__ = lazily(__name__, dict.fromkeys(_CONTRACT, "_base"))
 
 __all__ = [
+    "SHARED",
     "Backend",
     "Executable",
     "LayersRefused",
@@ -59,4 +89,7 @@ __all__ = [
     "Tunable",
     "Usability",
     "get_backend",
+    "get_plugin",
+    "register_backend",
+    "unregister_backend",
 ]

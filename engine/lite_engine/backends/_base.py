@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from ._usability import Usability
 
 
+#: How the variant of a step ends whose time is its share of a sub-graph's by an estimate.
+SHARED = "(share)"
+
+
 class StepTime(NamedTuple):
     """Start and end of one step in nanoseconds from the start of its segment's run, and the full
     name of the kernel that ran."""

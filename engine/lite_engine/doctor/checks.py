@@ -11,7 +11,7 @@ from typing import Any
 from lite_messages import tr
 
 from .. import settings
-from ..backends import Probed, get_backend
+from ..backends import Probed, get_backend, get_plugin
 from ..devices import arm_opencl
 from ..errors import with_command
 from ..profile.environment import environment
@@ -44,8 +44,9 @@ class Examination:
 
 def examine() -> Examination:
     """Looks at this machine. Never raises: what fails is a check that says so."""
-    checks = [_cpu(), _opencl(), _emulator(), _compilers(), _packages(), _settings()]
-    names = [host_target(), "opencl", "reference"]
+    plugins = [_plugin(name) for name in settings.backends() if name not in settings.BACKENDS]
+    checks = [_cpu(), _opencl(), _emulator(), *plugins, _compilers(), _packages(), _settings()]
+    names = [host_target(), "opencl", "reference", *(c.name for c in plugins)]
     if host_target() != "arm":
         names.insert(1, "arm")
     return Examination(checks, {n: usability(n).usable for n in names})
@@ -98,6 +99,16 @@ def _emulator() -> Check:
         check.command = "lite devices setup emulated"
         check.fix = with_command("", check.command)
     return check
+
+
+def _plugin(name: str) -> Check:
+    """A backend of another package, asked in another process."""
+    state = usability(name)
+    mark = "good" if state.usable else "bad"
+    origin = get_plugin(name).origin
+    return Check(
+        name, mark, f"{state.reason} ({origin})", state.fix, state.command, {"package": origin}
+    )
 
 
 def _compilers() -> Check:

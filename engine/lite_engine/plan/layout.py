@@ -8,6 +8,7 @@ from typing import Any
 from lite_messages import tr
 
 from ..errors import ShapeError
+from ..ir import Node
 from ..ops import OpDef
 from .model import Layout, row_major
 
@@ -118,3 +119,11 @@ def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, A
         half = [value[i : i + rank] for i in range(0, len(value), rank)]
         out[key] = [part[axis] for part in half for axis in layout]
     return out
+
+
+def inserted_axes(out: tuple[int, ...], node: Node) -> list[int] | None:
+    """Axes that an Unsqueeze to the shape `out` inserts, None when they are not constant."""
+    axes = node.input(1)
+    if axes is None or axes.const is None:
+        return None
+    return [int(a) % len(out) for a in axes.const.ravel()]

@@ -12,6 +12,7 @@ from ..ir import DType, Graph, Node, TypeInfo, Value, captured
 from ..ops import OpDef, get_op
 from ..ops._bf16 import bf16_to_f32
 from . import layout as lay
+from .accelerate import Sharing
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
 from .select import select
 from .tensors import DEVICE, HOST, Key, TensorPool
@@ -31,6 +32,7 @@ class Lowering:
         numbers: Mapping[str, DType] | None = None,
         faults: Mapping[str, str] | None = None,
         refused: Mapping[str, str] | None = None,
+        sharing: Sharing | None = None,
     ) -> None:
         self.graph = graph
         self.faults = dict(faults or {})
@@ -40,6 +42,7 @@ class Lowering:
         self.overrides = overrides or {}
         self.numbers = numbers or {}
         self.refused = refused or {}
+        self.sharing = sharing or Sharing()
         self.plan = Plan(backend)
         self.pool = TensorPool(self.plan)
         self._lifted: list[Value] = []  # keeps helper values alive: tensors are found by id()
@@ -50,7 +53,9 @@ class Lowering:
             self.pool.register(value, HOST, index)
             self.plan.inputs.append(index)
         for node in self.graph.nodes:
-            if not (self.backend != "reference" and self._view(node)):
+            if node.name in self.sharing.taken:
+                self._node_step(node, self._accelerated(node))
+            elif not (self.backend != "reference" and self._view(node)):
                 self._step(node)
             if node.name in self.faults:
                 self._plant(node, self.faults[node.name])
@@ -75,7 +80,7 @@ class Lowering:
             perm = node.attrs.get("perm") or list(range(len(shape)))[::-1]
             source = self.pool.want(value, space, source_layout, dtype)
             target = lay.transposed(source_layout, perm)
-        elif node.op == "Unsqueeze" and (axes := _inserted(shape, out_shape, node)) is not None:
+        elif node.op == "Unsqueeze" and (axes := lay.inserted_axes(out_shape, node)) is not None:
             source = self.pool.want(value, space, source_layout, dtype)
             target = lay.unsqueezed(source_layout, axes)
         elif node.op == "Identity" or out_shape == shape:
@@ -103,7 +108,7 @@ class Lowering:
         types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
         placement = self._place(node, types)
         if placement.backend == "reference":
-            self._reference_step(node, placement)
+            self._node_step(node, placement)
             return
         op = get_op(node.op, node.name)
         space = DEVICE if placement.backend == "opencl" else HOST
@@ -178,9 +183,15 @@ class Lowering:
             compute=self._number(node) if where == self.backend else DType.F32,
             refused=self.refused.get(node.name, "") if where == self.backend else "",
         )
+        if left := self.sharing.left.get(node.name):
+            placement.why = f"{left}; {placement.why}"
         if node.name in self.overrides or node.name in self.numbers:
             placement.why = f"overridden; {placement.why}"
         return placement
+
+    def _accelerated(self, node: Node) -> Placement:
+        name = self.sharing.taken[node.name]
+        return Placement(name, name, tr("part of a sub-graph for {name}", name=name))
 
     def _number(self, node: Node) -> DType:
         """What a layer's float values are computed in."""
@@ -278,8 +289,9 @@ class Lowering:
                 taken.add(i)
         return attrs, taken
 
-    def _reference_step(self, node: Node, placement: Placement) -> None:
-        """A NumPy step on the host, row-major, in the graph's own types."""
+    def _node_step(self, node: Node, placement: Placement) -> None:
+        """A whole node on the host's memory, row-major, in the graph's own types: for NumPy, or as
+        part of an accelerator's sub-graph."""
         inputs = []
         for value in node.inputs:
             inputs.append(-1 if value is None else self._reference_input(value))
@@ -292,7 +304,7 @@ class Lowering:
             node.op,
             placement.kernel,
             placement.why,
-            "reference",
+            placement.backend,
             inputs,
             outputs,
             {},
@@ -386,11 +398,3 @@ class Lowering:
                 made.name = f"{value.name}:inner"
             tensor.name = value.name
         self.plan.outputs.append(index)
-
-
-def _inserted(shape: tuple[int, ...], out: tuple[int, ...], node: Node) -> list[int] | None:
-    """Axes that Unsqueeze inserts, None when they are not constant."""
-    axes = node.input(1)
-    if axes is None or axes.const is None:
-        return None
-    return [int(a) % len(out) for a in axes.const.ravel()]

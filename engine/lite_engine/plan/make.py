@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..ir import DType, Graph, Shape
 from ..ops import specialise
+from .accelerate import Accelerator, share
 from .bands import mark_bands
 from .lower import Lowering
 from .memory import assign_offsets, reuse_in_place
 from .model import Plan
+from .select import FALLBACK
 from .storage import store_shorts
 from .views import share_buffers
 
@@ -28,26 +30,34 @@ def make_plan(
     overrides: Mapping[str, str] | None = None,
     faults: Mapping[str, str] | None = None,
     refused: Mapping[str, str] | None = None,
+    accelerators: Sequence[Accelerator] = (),
+    accelerate: bool = False,
 ) -> Plan:
     """Plans a graph for "cpu", "opencl" or "reference".
 
     `tuning` maps node names to kernels that were measured fastest, `overrides` node names to a
     backend or to a precision, `faults` node names to planted faults (tests and lessons), `refused`
     node names to the reason why the backend did not run them, which sends them to the next one.
-    Raises ShapeError, UnsupportedOperatorError.
+    With `accelerate` the first of the `accelerators` takes the sub-graphs where that is profitable
+    and `precision` and `refused` are about it; all of them take the nodes that `overrides` names
+    them for. Raises ShapeError, UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
     by_hand = dict(overrides or {})
+    sharing = share(fixed, accelerators, free=accelerate, overrides=by_hand, refused=refused or {})
+    asked, precision = precision, "fp32" if accelerate else precision
     plan = Lowering(
         fixed,
         backend,
         number=PRECISION[precision],
         tuning=tuning,
-        overrides={n: word for n, word in by_hand.items() if word not in PRECISION},
+        overrides={n: w for n, w in by_hand.items() if w in FALLBACK},
         numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},
         faults=faults,
-        refused=refused,
+        refused={} if accelerate else refused,
+        sharing=sharing,
     ).run()
+    plan.precision, plan.subgraphs = asked, sharing.estimates
     if backend == "cpu" and PRECISION[precision] is DType.BF16:
         store_shorts(plan)
     share_buffers(plan)

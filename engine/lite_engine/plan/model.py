@@ -116,7 +116,7 @@ class Step:
     op: str
     kernel: str
     why: str
-    backend: str  # "cpu" | "opencl" | "reference"
+    backend: str  # "cpu" | "opencl" | "reference" | the name of an accelerator
     inputs: list[int]
     outputs: list[int]
     attrs: dict[str, Any]
@@ -146,6 +146,10 @@ class Plan:
     arena_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
+    #: What accelerators compute float values in, and what the planner expects of their sub-graphs:
+    #: backend, number of nodes, estimated ms.
+    precision: str = "fp32"
+    subgraphs: list[tuple[str, int, float]] = field(default_factory=list)
 
     def root(self, index: int) -> PlanTensor:
         """The tensor that owns the storage of `index`."""

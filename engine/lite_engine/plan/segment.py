@@ -59,7 +59,7 @@ def _segment(plan: Plan, backend: str, steps: list[Step], crossing: set[int]) ->
         read |= {plan.root(i).index for i in step.inputs if i >= 0}
     outer = sorted(used)
     inner = {index: i for i, index in enumerate(outer)}
-    part = Plan(plan.backend)
+    part = Plan(plan.backend, precision=plan.precision)
     for index in outer:
         old = plan.tensors[index]
         root = plan.root(index)

@@ -25,7 +25,7 @@ from .memory_map import memory_map
 from .moves import move_of
 from .record import LayerTime, Profile
 from .roof import Roof, measured_roof
-from .warnings import refusals, warnings_of
+from .warnings import refusals, subgraphs, warnings_of
 
 WARMUP_RUNS = 3
 #: Layers below this share of the time do not say how well layers can be ranked.
@@ -114,7 +114,8 @@ def _profile(
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
     refused = refusals({**predictor.refused, **execution.refusals})
-    out.warnings = [*measured.warnings, *warnings_of(out), *refused]
+    estimates = subgraphs(execution.plan, out.layers)
+    out.warnings = [*measured.warnings, *warnings_of(out), *refused, *estimates]
     return out
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from lite_messages import tr, trn
 
+from ..backends import SHARED
+from ..plan import Plan
 from .measured import FEWEST_RUNS
-from .record import Profile
+from .record import LayerTime, Profile
 
 #: Layers that a sentence names.
 _NAMED = 3
@@ -113,3 +115,27 @@ def _explained(result: Profile, median: float) -> str:
             )
         )
     return said + tr("steps overlap on the device")
+
+
+def subgraphs(plan: Plan, layers: Sequence[LayerTime]) -> list[str]:
+    """What was estimated of an accelerator's sub-graphs, beside their measured time."""
+    out = []
+    for name in dict.fromkeys(name for name, _, _ in plan.subgraphs):
+        own = [(count, ms) for backend, count, ms in plan.subgraphs if backend == name]
+        rows = [x for x in layers if x.backend == name]
+        out.append(
+            trn(
+                "{name}: {n} sub-graph with {layers} layers, estimated {estimate:.3f} ms, "
+                "measured {measured:.3f} ms",
+                "{name}: {n} sub-graphs with {layers} layers, estimated {estimate:.3f} ms, "
+                "measured {measured:.3f} ms",
+                len(own),
+                name=name,
+                layers=sum(count for count, _ in own),
+                estimate=sum(ms for _, ms in own),
+                measured=sum(x.median_ms for x in rows),
+            )
+        )
+        if any(x.kernel.endswith(SHARED) for x in rows):
+            out[-1] += tr("; its layers' times are shares of that by their estimates")
+    return out

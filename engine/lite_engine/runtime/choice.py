@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from lite_messages import tr
 
 from .. import settings
-from ..backends import Usability, get_backend
+from ..backends import Usability, get_backend, get_plugin
 from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
 from ..model_file import Model, computed
 from ..model_file.precision import ANYWHERE, OR_FP32, PRECISIONS
@@ -79,8 +79,15 @@ class Decision:
         return "\n".join(lines)
 
 
+def is_plugin(backend: str) -> bool:
+    """Whether a backend's word is that of another package."""
+    return backend not in settings.BACKENDS
+
+
 def usability(backend: str) -> Usability:
-    """Whether "x86", "arm", "opencl" or "reference" can be used here."""
+    """Whether "x86", "arm", "opencl", "reference" or a backend of a package can be used here."""
+    if is_plugin(backend):
+        return get_plugin(backend).usability()
     if backend == "reference":
         return get_backend("reference").usability()
     if backend == "opencl":
@@ -127,13 +134,14 @@ def choose(
     """Picks a backend for a model. Raises TargetMismatchError when the file fits nothing here,
     BackendUnavailableError when a forced backend cannot be used, UsageError for an unknown one,
     DeviceError when the device cannot be reached."""
-    if backend not in settings.BACKENDS:
+    if backend not in settings.backends():
         raise UsageError(
             tr(
                 "backend {backend!r} is not one of {backends}",
                 backend=backend,
-                backends=", ".join(settings.BACKENDS),
-            )
+                backends=", ".join(settings.backends()),
+            ),
+            fix=tr("a backend of another package has to be installed with it"),
         )
     if precision not in (None, *PRECISIONS):
         raise UsageError(
@@ -179,7 +187,8 @@ def _reason(model: Model, target: str, precision: str | None) -> Reason:
 
 
 def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decision:
-    if model.targets and backend != "reference" and backend not in model.targets:
+    anywhere = backend == "reference" or is_plugin(backend)
+    if model.targets and not anywhere and backend not in model.targets:
         raise TargetMismatchError(
             tr(
                 "{model} was converted for {targets}, {by}: {backend}",
@@ -237,6 +246,12 @@ def precision_on(
     model: Model, target: str, asked: str | None, device: Device | None = None
 ) -> tuple[str, str]:
     """What it is computed in, and a note when that is not what the caller or the file asks for."""
+    if is_plugin(target):
+        wanted = asked or "fp32"
+        held = wanted if wanted in get_plugin(target).precisions else "fp32"
+        note = tr("; {wanted} {why}, so {held} is used", wanted=wanted, held=held,
+                  why=tr("is not offered by this backend"))  # fmt: skip
+        return held, note if held != wanted else ""
     return held_on(target, asked or model.precision(target), bool(asked), device)
 
 

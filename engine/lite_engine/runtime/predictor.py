@@ -19,7 +19,7 @@ from ..mapped import FileState, maps
 from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import PRECISIONS, told
-from .choice import Decision, choose, held_on, host_target, precision_on, usability
+from .choice import Decision, choose, held_on, host_target, is_plugin, precision_on, usability
 from .feeds import checked
 from .forks import turns
 from .kernel_check import run_checks
@@ -41,12 +41,12 @@ PLANS_KEPT = 4
 class Predictor:
     """Runs a model: a `.lite` path, a Model, or a Graph.
 
-    `backend` is auto, x86, arm, opencl or reference; LITE_BACKEND and then the file's preference
-    decide when it is auto. `overrides` (layer → backend or precision) and `tuning` (layer →
-    kernel) go before what the file says of its target; `faults` spoils layers on purpose
-    (plan/faults.py), `device` runs the CPU steps elsewhere. `mmap=False` (default: LITE_MMAP) reads
-    a file into memory; one that is mapped may not be overwritten in place. A new set of input
-    shapes makes (and caches) a new plan. Threads may share one: their runs take turns.
+    `backend` is auto, x86, arm, opencl, reference or one of an installed package; LITE_BACKEND and
+    then the file's preference decide when it is auto. `overrides` (layer → backend or precision)
+    and `tuning` (layer → kernel) go before what the file says of its target; `faults` spoils layers
+    on purpose (plan/faults.py), `device` runs the CPU steps elsewhere. `mmap=False` (default:
+    LITE_MMAP) reads a file into memory; one that is mapped may not be overwritten in place. A new
+    set of input shapes makes (and caches) a new plan. Threads may share one: their runs take turns.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, and, for a
     layer that is not in the graph, UsageError.
     """
@@ -99,7 +99,7 @@ class Predictor:
         overrides, tuning = self._given
         self.overrides = {
             name: held_on(self.backend, word, name in overrides, self.device)[0]
-            if word in PRECISIONS
+            if word in PRECISIONS and not is_plugin(self.backend)
             else word
             for name, word in {**self.model.overrides.get(self.backend, {}), **overrides}.items()
         }
@@ -281,6 +281,7 @@ class Predictor:
         """Plans until the device takes every layer that is left to it."""
         from ..backends import LayersRefused
         from ..plan import make_plan
+        from .accelerators import accelerators, own_backend
         from .execute import Execution
 
         self._files = self.graph.files()
@@ -288,13 +289,15 @@ class Predictor:
         while True:
             plan = make_plan(
                 self.graph,
-                {"x86": "cpu", "arm": "cpu"}.get(self.backend, self.backend),
+                own_backend(self.backend),
                 shapes,
                 precision=self.precision,
                 overrides=self.overrides,
                 tuning=self.tuning,
                 faults=self.faults,
                 refused=self.refused,
+                accelerators=accelerators(self.backend, self.overrides),
+                accelerate=is_plugin(self.backend),
             )
             if self.backend == "opencl":
                 self._before_opencl(plan)
@@ -337,12 +340,16 @@ class Predictor:
         """A predictor of another graph with this one's backend, threads and precision, and what was
         chosen for its layers."""
         model = Model(graph, metadata=dict(self.model.metadata))
+        placed: dict[str, str] = {}
+        if is_plugin(self.backend):  # alone a layer may not be worth its copies
+            steps = [s for e in self._executions.values() for s in e.plan.steps]
+            placed = {s.name: s.backend for s in steps if s.node is not None}
         return Predictor(
             model,
             self.backend,
             threads=self.threads,
             precision=self.precision,
-            overrides=of_graph(self.overrides, graph),
+            overrides=of_graph({**placed, **self.overrides}, graph),
             tuning=of_graph(self.tuning, graph),
             faults=of_graph(self.faults, graph),
             device=self.device,

@@ -191,12 +191,27 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def backend_word(text: str) -> str:
+    """A backend of the engine or of an installed package. Raises argparse's error."""
+    from lite_engine import settings
+
+    if text not in settings.BACKENDS and text not in settings.backends():
+        raise argparse.ArgumentTypeError(
+            tr("{text!r} is not one of {words}", text=text, words=", ".join(settings.backends()))
+        )
+    return text
+
+
 def add_backend(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend",
         default="auto",
-        choices=("auto", "x86", "arm", "opencl", "reference"),
-        help=tr("the backend to run on (default: the best one available)"),
+        type=backend_word,
+        metavar="BACKEND",
+        help=tr(
+            "the backend to run on: auto, x86, arm, opencl, reference, or one of an installed "
+            "package (default: the best one available)"
+        ),
     )
     parser.add_argument(
         "--threads", type=at_least(1), metavar="N", help=tr("number of CPU threads")

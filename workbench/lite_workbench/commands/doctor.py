@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
-from ._base import Command, add_device, write_json
+from ._base import Command, add_device, backend_word, write_json
 from ._table import table
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--backend",
-        choices=("x86", "arm", "opencl", "reference"),
+        type=backend_word,
+        metavar="BACKEND",
         help=tr("exit with 1 unless this backend can be used"),
     )
     parser.add_argument(

@@ -1,0 +1,27 @@
+"""Backends of other packages: the contract, the search for them, and the guard around them."""
+
+from .adapter import PluginBackend
+from .contract import (
+    CONTRACT,
+    BackendPlugin,
+    Borders,
+    Cached,
+    CompiledGraph,
+    Estimates,
+    Precisions,
+    Tapped,
+    Timed,
+)
+
+__all__ = [
+    "CONTRACT",
+    "BackendPlugin",
+    "Borders",
+    "Cached",
+    "CompiledGraph",
+    "Estimates",
+    "PluginBackend",
+    "Precisions",
+    "Tapped",
+    "Timed",
+]

@@ -1,0 +1,57 @@
+"""What other packages add: their entry points, found without importing them.
+
+A distribution names what it brings in its metadata, `lite_engine.backends` for backends and
+`lite_engine.passes` for passes; `register` adds one for this process. Nothing that a model file
+says is looked up here.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+BACKENDS, PASSES = "lite_engine.backends", "lite_engine.passes"
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One of them. `value` is `module:object` for one that is installed, "" for one that this
+    process registered; `origin` names the distribution and its version."""
+
+    name: str
+    value: str
+    origin: str
+    load: Callable[[], Any]
+
+
+_registered: dict[str, dict[str, Extension]] = {BACKENDS: {}, PASSES: {}}
+
+
+def register(group: str, name: str, made: Any) -> None:
+    """Adds one for this process, before those that are installed."""
+    _registered[group][name] = Extension(name, "", "this process", lambda: made)
+
+
+def unregister(group: str, name: str) -> None:
+    _registered[group].pop(name, None)
+
+
+def found(group: str) -> dict[str, Extension]:
+    """By name, those of this process first."""
+    return {**_installed(group), **_registered[group]}
+
+
+@cache
+def _installed(group: str) -> dict[str, Extension]:
+    return {
+        entry.name: Extension(
+            entry.name,
+            entry.value,
+            f"{entry.dist.name} {entry.dist.version}" if entry.dist else "",
+            entry.load,
+        )
+        for entry in importlib.metadata.entry_points(group=group)
+    }

@@ -1,0 +1,227 @@
+"""Backends of other packages: what they run; their faults cost no more than a sub-graph."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, extensions, settings
+from lite_engine.backends import get_plugin, register_backend, unregister_backend
+from lite_engine.backends.plugins.probe import usability_of
+from lite_engine.compare import Side, compare
+from lite_engine.doctor import examine
+from lite_engine.errors import BackendUnavailableError, UsageError
+from lite_engine.profile import profile
+
+from tests.plugins.toy import Toy
+from tests.small_models import Builder
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def register():
+    yield register_backend
+    unregister_backend("toy")
+
+
+def _network():
+    """Nothing that the passes would fuse: convolutions around a pool, a product, a view."""
+    b = Builder((1, 3, 16, 16))
+    a = b.conv(b.x, 3, 8, 3, name="first")
+    a = b.add("MaxPool", a, name="pool", kernel_shape=[3, 3], pads=[1] * 4, strides=[1, 1])
+    c = b.conv(a, 8, 8, 3, name="second")
+    d = b.conv(a, 8, 8, 1, name="branch")
+    e = b.add("Mul", c, d, name="join")
+    b.graph.outputs = [b.add("Reshape", e, b.ints(1, -1), name="flat")]
+    from lite_engine.ops import infer_types
+
+    infer_types(b.graph)
+    return b.graph
+
+
+def _feeds():
+    return {"x": np.random.default_rng(3).standard_normal((1, 3, 16, 16)).astype(np.float32)}
+
+
+def _expected():
+    return Predictor(_network(), "reference").run(_feeds())
+
+
+def _same(got, want):
+    assert got.keys() == want.keys()
+    for name in want:
+        np.testing.assert_allclose(got[name], want[name], atol=1e-5)
+
+
+def test_a_plugin_gets_the_whole_graph_and_its_values_can_be_tapped(register):
+    toy = Toy()
+    register(toy)
+    predictor = Predictor(_network(), "toy")
+    _same(predictor.run(_feeds()), _expected())
+    assert {s.backend for s in predictor.plan().steps} == {"toy"}
+    assert [len(g.nodes) for g in toy.graphs] == [6]
+    inner = predictor.run(_feeds(), taps=["pool", "join"])
+    wanted = Predictor(_network(), "reference").run(_feeds(), taps=["pool", "join"])
+    _same(inner, wanted)
+
+
+@pytest.mark.parametrize("refused", ["Conv", "MaxPool", "Mul"])
+def test_what_a_plugin_refuses_runs_on_the_cpu_with_its_reason(register, refused):
+    register(Toy(lambda node: f"no {refused}" if node.op == refused else ""))
+    predictor = Predictor(_network(), "toy")
+    _same(predictor.run(_feeds()), _expected())
+    steps = [s for s in predictor.plan().steps if s.node is not None]
+    assert {s.backend for s in steps if s.op == refused} == {"cpu"}
+    assert all(f"no {refused}" in s.why for s in steps if s.op == refused)
+    assert "toy" in {s.backend for s in steps}
+
+
+def _raises(results):
+    raise RuntimeError("the device is on fire")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (_raises, "the device is on fire"),
+        (lambda r: [a[..., :-1] for a in r], "expected f32"),
+        (lambda r: [a.astype(np.float64) for a in r], "float64"),
+        (lambda r: [], "gave 0 outputs, expected 1"),
+    ],
+    ids=["raises", "shape", "type", "count"],
+)
+def test_a_plugin_that_fails_costs_its_subgraph_not_the_run(register, spoil, reason):
+    register(Toy(spoil=spoil))
+    predictor = Predictor(_network(), "toy")
+    _same(predictor.run(_feeds()), _expected())
+    assert reason in predictor.refused["join"]
+    assert reason in predictor.explain()
+    assert "toy" not in {s.backend for s in predictor.plan().steps}
+
+
+def test_a_plugin_that_fails_to_compile_one_subgraph_keeps_the_other(register):
+    def no_second(graph):
+        if any(n.name == "second" for n in graph.nodes):
+            raise ValueError("too many channels")
+
+    register(Toy(lambda node: "not here" if node.name == "pool" else "", change=no_second))
+    predictor = Predictor(_network(), "toy")
+    _same(predictor.run(_feeds()), _expected())
+    where = {s.name: s.backend for s in predictor.plan().steps}
+    assert where["first"] == "toy" and where["second"] == where["join"] == "cpu"
+    assert "too many channels" in predictor.refused["second"]
+
+
+def test_overrides_send_layers_to_a_plugin_and_away_from_it(register):
+    register(Toy())
+    predictor = Predictor(_network(), "x86", overrides={"second": "toy"})
+    _same(predictor.run(_feeds()), _expected())
+    where = {s.name: s.backend for s in predictor.plan().steps}
+    assert where["second"] == "toy" and where["first"] == "cpu"
+    predictor = Predictor(_network(), "toy", overrides={"second": "reference"})
+    _same(predictor.run(_feeds()), _expected())
+    where = {s.name: s.backend for s in predictor.plan().steps}
+    assert where["second"] == "reference" and where["first"] == "toy"
+
+
+def test_compare_names_the_layer_that_a_plugin_computes_wrongly(register):
+    def another_bias(graph):
+        for node in graph.nodes:
+            if node.name == "branch":
+                node.inputs[2].const = np.full_like(node.inputs[2].const, 5)
+
+    register(Toy(lambda n: "no" if n.op == "MaxPool" else "", change=another_bias))
+    sides = (Side(Predictor(_network(), name)) for name in ("reference", "toy"))
+    result = compare(*sides, _feeds())
+    assert result.finding.layer == "branch"
+
+
+def test_profile_shows_the_subgraph_and_its_estimate(register):
+    register(Toy())
+    result = profile(Predictor(_network(), "toy"), _feeds(), runs=3)
+    assert {row.backend for row in result.layers} == {"toy"}
+    assert any(w.startswith("toy: 1 sub-graph with 6 layers, estimated") for w in result.warnings)
+    assert result.shares["toy"].layers == 6
+
+
+def test_doctor_knows_plugins_by_name(register):
+    register(Toy())
+    found = examine()
+    assert found.backends["toy"] is True
+    assert next(c for c in found.checks if c.name == "toy").summary.startswith("a toy")
+
+
+def test_a_backend_that_is_not_installed_is_named():
+    with pytest.raises(UsageError, match="'nowhere' is not one of"):
+        Predictor(_network(), "nowhere")
+    assert "pip install lite-backend-nowhere" in str(get_plugin("nowhere").usability())
+
+
+def test_a_plugin_of_another_contract_is_refused(register):
+    toy = Toy()
+    toy.contract = 99
+    register(toy)
+    with pytest.raises(BackendUnavailableError, match="contract 99, this engine has 1"):
+        Predictor(_network(), "toy")
+
+
+# ---- installed ones, asked in another process
+
+
+def _install(folder, name, body):
+    """A distribution as pip leaves it behind."""
+    (folder / f"{name}_module.py").write_text(textwrap.dedent(body))
+    info = folder / f"lite_backend_{name}-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: lite-backend-{name}\nVersion: 1.2\n"
+    )
+    (info / "entry_points.txt").write_text(
+        f"[lite_engine.backends]\n{name} = {name}_module:Plugin\n"
+    )
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    def install(name, body):
+        _install(tmp_path, name, body)
+        extensions._installed.cache_clear()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    yield install
+    extensions._installed.cache_clear()
+    for name in list(sys.modules):
+        if name.endswith("_module"):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason"),
+    [
+        ("crashing", "import ctypes; ctypes.string_at(0)", "SIGSEGV"),
+        ("incomplete", "raise ImportError('libacme.so is missing')", "libacme.so is missing"),
+        ("silent", "import os; os._exit(0)", "fails while it is opened"),
+        ("empty", "class Plugin: pass", "not a BackendPlugin"),
+    ],
+)
+def test_a_plugin_that_breaks_while_it_is_asked_is_told_apart(installed, name, body, reason):
+    installed(name, body)
+    assert name in settings.backends()
+    state = usability_of(name)
+    assert not state.usable
+    assert reason in state.reason
+    assert f"lite-backend-{name} 1.2" in str(state)
+    with pytest.raises(BackendUnavailableError):
+        Predictor(_network(), name)
+
+
+def test_a_plugin_that_hangs_is_given_up(installed):
+    installed("slow", "import time; time.sleep(600)")
+    began = time.monotonic()
+    state = usability_of("slow", timeout_s=1.5)
+    assert time.monotonic() - began < 60
+    assert "does not answer within" in state.reason
