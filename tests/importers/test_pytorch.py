@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pytest
 from lite_engine import load
 from lite_engine.errors import BackendUnavailableError, ModelFormatError, UsageError
-from lite_engine.importers import pytorch
+from lite_engine.importers import format_of, pytorch
 
 from tests.importers.golden_runs import run_graph
 
@@ -38,9 +40,20 @@ def module(torch):
     )  # fmt: skip
 
 
-def test_same_answer_as_torch(torch, module):
+EXPORTERS = pytest.mark.parametrize("exporter", pytorch.EXPORTERS)
+
+
+@pytest.fixture
+def onnxscript(torch):
+    return pytest.importorskip("onnxscript", reason="onnxscript is not installed")
+
+
+@EXPORTERS
+def test_same_answer_as_torch(torch, module, exporter):
+    if exporter == "dynamo":
+        pytest.importorskip("onnxscript", reason="onnxscript is not installed")
     x = torch.randn(1, 3, 32, 32)
-    graph = load(module, example_inputs=x)
+    graph = load(module, x, exporter=exporter)
     assert module.training and graph.metadata["format"] == "pytorch"
     (y,) = run_graph(graph, {graph.inputs[0].name: x.numpy()}).values()
     wanted = module.eval()(x).detach().numpy()
@@ -69,3 +82,82 @@ def test_what_torch_cannot_export_is_one_line(torch):
 
     with pytest.raises(ModelFormatError, match="torch cannot export this module: not this way"):
         load(Odd(), example_inputs=torch.ones(2))
+
+
+@EXPORTERS
+def test_both_exporters_of_a_transformer(torch, onnxscript, exporter):
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 16), layer, torch.nn.LSTM(16, 6)).eval()
+    x = torch.randn(2, 5, 8)
+    graph = load(module, (x,), exporter=exporter)
+    got = list(run_graph(graph, {graph.inputs[0].name: x.numpy()}).values())
+    y, (h, c) = module(x)
+    for ours, theirs in zip(got, (y, h, c), strict=True):
+        np.testing.assert_allclose(ours, theirs.detach().numpy(), atol=1e-5)
+
+
+def test_programs_keep_their_dynamic_sizes(torch, onnxscript, module, tmp_path):
+    x = torch.randn(2, 3, 32, 32)
+    sizes = ({0: torch.export.Dim("batch")},)
+    program = torch.export.export(module.eval(), (x,), dynamic_shapes=sizes)
+    torch.export.save(program, tmp_path / "net.pt2")
+    for given in (program, tmp_path / "net.pt2", tmp_path / "net"):
+        graph = load(given)
+        assert graph.metadata["format"] == "pytorch"
+        batch, *rest = graph.inputs[0].shape
+        assert isinstance(batch, str) and rest == [3, 32, 32]
+        for n in (1, 7):
+            x = torch.randn(n, 3, 32, 32)
+            (y,) = run_graph(graph, {graph.inputs[0].name: x.numpy()}).values()
+            np.testing.assert_allclose(y, module(x).detach().numpy(), atol=1e-6)
+    graph = load(module, x, dynamic_shapes=sizes)
+    assert isinstance(graph.inputs[0].shape[0], str)
+
+
+def test_scripted_modules_have_one_exporter(torch, module):
+    x = torch.randn(1, 3, 32, 32)
+    graph = load(torch.jit.trace(module.eval(), x), x)
+    (y,) = run_graph(graph, {graph.inputs[0].name: x.numpy()}).values()
+    np.testing.assert_allclose(y, module(x).detach().numpy(), atol=1e-6)
+
+
+def test_wrong_options_are_told(torch, module, tmp_path):
+    x = torch.ones(1, 3, 32, 32)
+    with pytest.raises(UsageError, match="exporter must be one of dynamo, torchscript, got 'jit'"):
+        load(module, x, exporter="jit")
+    with pytest.raises(UsageError, match="fixed sizes"):
+        load(module, x, exporter="torchscript", dynamic_shapes=({0: "n"},))
+    torch.save(module.state_dict(), tmp_path / "weights.pt")
+    with pytest.raises(ModelFormatError, match=r"save it with torch\.export\.save"):
+        load(tmp_path / "weights.pt")
+
+
+def program_file(path):
+    """The outside of a `.pt2` file."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("net/archive_format", "pt2")
+        archive.writestr("net/models/model.json", "{}")
+    return path
+
+
+def test_a_program_without_torch_is_one_line(tmp_path, monkeypatch):
+    path = program_file(tmp_path / "net.pt2")
+    assert format_of(path) == "pytorch"
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    with pytest.raises(BackendUnavailableError, match="pip install torch"):
+        load(path)
+
+
+def test_damaged_programs(torch, tmp_path):
+    with pytest.raises(ModelFormatError, match="torch cannot read this file"):
+        load(program_file(tmp_path / "net.pt2"))
+    (tmp_path / "cut.pt2").write_bytes((tmp_path / "net.pt2").read_bytes()[:60])
+    with pytest.raises(ModelFormatError, match="a PyTorch file"):
+        load(tmp_path / "cut.pt2")
+
+
+def test_examples_are_for_modules(tmp_path):
+    path = program_file(tmp_path / "net.pt2")
+    with pytest.raises(UsageError, match="example inputs are for a PyTorch module"):
+        load(path, np.ones(3))

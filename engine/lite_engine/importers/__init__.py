@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
-FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe")
+FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe", "pytorch")
 #: What may be left out of a path, and what is looked for in a folder.
-_SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb")
+_SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb", ".pt2")
 
 
 def _module(name: str) -> ModuleType:
@@ -77,8 +77,8 @@ _OTHERS = (
         b"PK",
         (".pt", ".pth", ".pt2", ".ckpt"),
         tr(
-            "a PyTorch file; `lite_engine.load(module, example_inputs=…)` takes the "
-            "module, or export it with torch.onnx.export"
+            "a PyTorch file without a program that others can run; `lite_engine.load(module, "
+            "example)` takes the module, or save it with torch.export.save as .pt2"
         ),
     ),
     (b"PK", (".keras",), tr("a Keras file; save it with model.export(FOLDER), a SavedModel")),
@@ -133,24 +133,30 @@ def _what_it_is(path: Path) -> str:
 
 def load(
     path: Any,
+    example_inputs: Any = None,
     *,
     params: str | Path | None = None,
     shapes: Mapping[str, Shape] | None = None,
     mmap: bool | None = None,
     **options: Any,
 ) -> Graph:
-    """Reads a model of any known format, or takes a PyTorch module (with `example_inputs=`).
+    """Reads a model of any known format, or takes a PyTorch module: `load(module, example)`.
 
-    `path` is a file or folder; a known suffix may be left out. `params` is the file of weights
-    where a format keeps two files (Paddle, Caffe) and its place cannot be guessed. `shapes` fixes
-    symbolic input shapes. Constants are views of the mapped file; with `mmap=False` (default:
-    LITE_MMAP) it is read into memory, so that nothing can change it.
+    `path` is a file or folder; a known suffix may be left out. `example_inputs` (a tensor or a
+    tuple of arguments) and other options of `pytorch.from_module` are for modules. `params` is the
+    file of weights where a format keeps two files (Paddle, Caffe) and its place cannot be guessed.
+    `shapes` fixes symbolic input shapes. Constants are views of the mapped file; with `mmap=False`
+    (default: LITE_MMAP) it is read into memory, so that nothing can change it.
     Raises ModelFormatError, UnsupportedOperatorError.
     """
     pytorch = _module("pytorch")
     if pytorch.is_module(path):
-        return _checked(pytorch.from_module(path, **options), shapes)
+        return _checked(pytorch.from_module(path, example_inputs, **options), shapes)
     path = find_model(path)
+    if example_inputs is not None:
+        raise UsageError(
+            tr("example inputs are for a PyTorch module"), fix=tr("open the file without them")
+        )
     if params is not None:
         options["params"] = Path(params)
     format_name = format_of(path)

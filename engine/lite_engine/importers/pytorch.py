@@ -1,44 +1,145 @@
-"""A PyTorch module → Graph, where torch is installed: exported to ONNX in memory, then read.
+"""PyTorch → Graph, where torch is installed: exported to ONNX in memory, then read.
 
-graph = load(module, example_inputs=(torch.zeros(1, 3, 224, 224),))
+graph = load(module, torch.zeros(1, 3, 224, 224))
+graph = load("model.pt2")
+
+torch reads `.pt2` files itself: open those of people that you trust.
 """
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import io
-from collections.abc import Sequence
+import logging
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from lite_messages import tr
 
 from ..errors import BackendUnavailableError, ModelFormatError, UsageError
+from ..files import head
 from ..ir import Graph
 from .onnx import read_bytes
 
+EXPORTERS = ("dynamo", "torchscript")
+_MODULES = ("Module", "ScriptModule", "ExportedProgram")
+
 
 def is_module(model: Any) -> bool:
-    """True for torch.nn.Module and what torch.jit made, without importing torch."""
+    """True for torch.nn.Module, what torch.jit made and what torch.export made, without importing
+    torch."""
     return any(
-        base.__module__.startswith("torch.") and base.__name__ in ("Module", "ScriptModule")
+        base.__module__.startswith("torch.") and base.__name__ in _MODULES
         for base in type(model).__mro__
     )
+
+
+def match(path: Path) -> bool:
+    """True for a file of torch.export.save: an archive with `archive_format` and a model in it."""
+    if not path.is_file() or path.suffix.lower() == ".keras" or not head(path).startswith(b"PK"):
+        return False
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, OSError):
+        return False
+    inner = {name.partition("/")[2] or name for name in names}
+    return "models/model.json" in inner or "serialized_exported_program.json" in names
+
+
+def open(path: Path, **options: Any) -> Graph:
+    """Reads a `.pt2` file with torch. Raises as `from_module` does."""
+    torch = _torch()
+    try:
+        with _quiet():
+            program = torch.export.load(path)
+    except Exception as error:  # whatever its unpicklers and checks raise
+        raise ModelFormatError(
+            tr("torch cannot read this file: {text}", text=_first_line(error)), where=path
+        ) from error
+    graph = from_module(program, **options)
+    graph.name = Path(path).stem
+    return graph
 
 
 def from_module(
     module: Any,
     example_inputs: Any = None,
     *,
+    exporter: str | None = None,
+    dynamic_shapes: Any = None,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     opset: int | None = None,
 ) -> Graph:
-    """`example_inputs` is a tensor, or a tuple of the arguments that the module is called with;
-    their sizes become the graph's; `opset` is torch's own choice when None. The module is put into
-    evaluation mode for the export and back.
+    """A module, or a program of torch.export, whose dynamic sizes stay open.
+
+    `example_inputs` is a tensor, or a tuple of the arguments that the module is called with; their
+    sizes become the graph's, but for those that `dynamic_shapes` names as torch.export.export does.
+    `exporter` is one of EXPORTERS: by default "dynamo" where onnxscript is installed, which it
+    needs. `opset` is torch's own choice when None. The module is exported in evaluation mode.
 
     Raises UsageError without example inputs, BackendUnavailableError without torch or the parts it
     needs, ModelFormatError with torch's own words when it cannot export.
     """
+    torch = _torch()
+    program = hasattr(module, "graph_signature")
+    way = _exporter(torch, module, exporter, dynamic_shapes, program)
+    if example_inputs is None and not program:
+        raise UsageError(tr("give example_inputs=(tensor, …): an export follows one call"))
+    args = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
+    names = list(input_names or ([] if program else _parameters(module, len(args))))
+    options: dict[str, Any] = {} if opset is None else {"opset_version": opset}
+    if names:
+        options["input_names"] = names
+    if output_names:
+        options["output_names"] = list(output_names)
+    if dynamic_shapes is not None:
+        options["dynamic_shapes"] = dynamic_shapes
+    training = bool(getattr(module, "training", False))
+    try:
+        if not program:
+            module.eval()
+        with torch.no_grad(), _quiet():
+            data = _export(torch, module, () if program else args, way, options)
+    except ImportError as error:
+        raise BackendUnavailableError(
+            tr("exporting with torch needs an additional package: {error}", error=error)
+        ) from None
+    except Exception as error:  # whatever the module's own code raises
+        raise ModelFormatError(
+            tr("torch cannot export this module: {text}", text=_first_line(error)),
+            fix="" if program else tr("try {choices}", choices=_other(way)),
+        ) from error
+    finally:
+        if not program:
+            module.train(training)
+    graph = read_bytes(data)
+    graph.name = type(module).__name__
+    graph.metadata["format"] = "pytorch"
+    return graph
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without torch's output on its own deprecations and what it looks for: what fails, raises."""
+    log = logging.getLogger("torch")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
+def _torch() -> Any:
     try:
         import torch
     except ImportError:
@@ -46,49 +147,64 @@ def from_module(
             tr("PyTorch is not installed"),
             fix=tr("pip install torch, or export to ONNX where it is"),
         ) from None
-    if example_inputs is None:
-        raise UsageError(tr("give example_inputs=(tensor, …): an export follows one call"))
-    args = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    names = list(input_names) if input_names else _parameters(module, len(args))
+    return torch
+
+
+def _exporter(torch: Any, module: Any, given: str | None, dynamic: Any, program: bool) -> str:
+    """Which of EXPORTERS: TorchScript modules have one way, programs and open sizes the other."""
+    if given not in (None, *EXPORTERS):
+        raise UsageError(
+            tr("exporter must be one of {choices}, got {given!r}",
+               choices=", ".join(EXPORTERS), given=given)
+        )  # fmt: skip
+    if program or dynamic is not None:
+        if given == "torchscript":
+            raise UsageError(tr("the TorchScript exporter takes a module with fixed sizes"))
+        return "dynamo"
+    scripted = isinstance(module, torch.jit.ScriptModule)
+    has_dynamo = "dynamo" in inspect.signature(torch.onnx.export).parameters
+    if scripted or not has_dynamo or importlib.util.find_spec("onnxscript") is None:
+        return given or "torchscript"
+    return given or "dynamo"
+
+
+def _export(torch: Any, module: Any, args: Any, way: str, options: dict[str, Any]) -> bytes:
     stream = io.BytesIO()
-    training = bool(getattr(module, "training", False))
-    options: dict[str, Any] = {} if opset is None else {"opset_version": opset}
-    if _has_dynamo(torch):
-        options["dynamo"] = False  # the other way needs a package more
+    if way == "dynamo":
+        made = torch.onnx.export(module, args, dynamo=True, verbose=False, **options)
+        made.save(stream)
+        return stream.getvalue()
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:
+        options = {**options, "dynamo": False}
+    fused = getattr(
+        torch.backends, "mha", None
+    )  # one operator for a whole layer, without ONNX form
+    was = fused.get_fastpath_enabled() if fused else None
     try:
-        module.eval()
-        with torch.no_grad():
-            torch.onnx.export(
-                module, args, stream, input_names=names,
-                output_names=list(output_names) if output_names else None, **options,
-            )  # fmt: skip
-    except ImportError as error:
-        raise BackendUnavailableError(
-            tr("exporting with torch needs an additional package: {error}", error=error)
-        ) from None
-    except Exception as error:  # whatever the module's own code raises
-        text = str(error).strip().splitlines() or [type(error).__name__]
-        raise ModelFormatError(
-            tr("torch cannot export this module: {text}", text=text[0])
-        ) from error
+        if fused:
+            fused.set_fastpath_enabled(False)
+        torch.onnx.export(module, args, stream, **options)
     finally:
-        module.train(training)
-    graph = read_bytes(stream.getvalue())
-    graph.name = type(module).__name__
-    graph.metadata["format"] = "pytorch"
-    return graph
+        if fused:
+            fused.set_fastpath_enabled(was)
+    return stream.getvalue()
 
 
-def _has_dynamo(torch: Any) -> bool:
-    import inspect
+def _other(way: str) -> str:
+    return 'exporter="torchscript"' if way == "dynamo" else 'exporter="dynamo"'
 
-    return "dynamo" in inspect.signature(torch.onnx.export).parameters
+
+def _first_line(error: Exception) -> str:
+    """The line of torch's message that says what happened: its own errors wrap the cause."""
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    lines = str(cause).strip().splitlines()
+    return lines[0] if lines else type(cause).__name__
 
 
 def _parameters(module: Any, count: int) -> list[str]:
     """Names of the arguments of `forward`, as far as it names them."""
-    import inspect
-
     try:
         names = list(inspect.signature(module.forward).parameters.values())
     except (TypeError, ValueError):
