@@ -11,6 +11,8 @@ stretch    both sides become the size.
 crop       the picture is resized to cover size / crop (floored), its longer side floored, and the
            centre cut out: torchvision's Resize(256) and CenterCrop(224) are 224/256 = 0.875, which
            timm calls crop_pct.
+height     a line of text: the height is met, the width follows (rounded up) as far as the size's,
+           and what is left of it on the right is zero after the normalisation (PaddleOCR).
 letterbox  the picture is resized to lie within the size (rounded) and centred on grey of value
            `pad`; of an odd number of padded rows or columns the first side has the smaller half
            (Ultralytics' LetterBox).
@@ -39,7 +41,7 @@ IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
 COLOURS = ("rgb", "bgr", "grey")
 LAYOUTS = ("nchw", "nhwc")
-FITS = ("stretch", "crop", "letterbox")
+FITS = ("stretch", "crop", "letterbox", "height")
 #: short names: what most models were trained with
 PRESETS: dict[str, dict[str, Any]] = {
     "imagenet": {"mean": (123.675, 116.28, 103.53), "std": (58.395, 57.12, 57.375)},
@@ -229,9 +231,9 @@ class Preprocess:
 
     def to_dict(self) -> dict[str, Any]:
         """What is said, and no more."""
-        idle = {"stretch": ("fit", "crop", "pad"), "crop": ("pad",), "letterbox": ("crop",)}
+        idle = {"stretch": ("fit", "crop", "pad"), "height": ("crop", "pad"), "crop": ("pad",)}
         said = {k: v for k, v in asdict(self).items() if v is not None}
-        return {k: v for k, v in said.items() if k not in idle[self.fit]}
+        return {k: v for k, v in said.items() if k not in idle.get(self.fit, ("crop",))}
 
     @property
     def fit_word(self) -> str:
@@ -245,6 +247,9 @@ class Preprocess:
         pixels = self.pixels(image).astype(np.float32)
         mean, std = self.mean or PRESETS["unit"]["mean"], self.std or PRESETS["unit"]["std"]
         x = (pixels - np.array(mean, np.float32)) / np.array(std, np.float32)
+        if self.fit == "height":
+            seen = image.shape[1::-1] if isinstance(image, np.ndarray) else open_image(image).size
+            x[:, self.placed(seen).scaled[0] :] = 0
         x = x if self.layout == "nhwc" else x.transpose(2, 0, 1)
         return np.ascontiguousarray(x[None], np.float32)
 
@@ -276,6 +281,8 @@ class Preprocess:
             size = picture if self.size is None else (self.size[1], self.size[0])
             return Placement(size, size, (0, 0))
         (width, height), (h, w) = picture, self.size
+        if self.fit == "height":
+            return Placement((w, h), (min(max(math.ceil(h * width / height), 1), w), h), (0, 0))
         if self.fit == "letterbox":
             ratio = min(h / height, w / width)
             scaled = max(round(width * ratio), 1), max(round(height * ratio), 1)

@@ -3,7 +3,7 @@
     scripts/native.sh fuzzer
     python -m tests.fuzz.native TARGET SECONDS [CORPUS]
 
-runs `fuzz_<TARGET>` (engine/native/fuzz; program, file or npy) from seeds of our own writers,
+runs `fuzz_<TARGET>` (engine/native/fuzz; a key of TARGETS) from seeds of our own writers,
 and prints one JSON line: runs, the corpus before and after, edges covered, lines of the reader
 reached, and the report of a sanitizer where there is one. A corpus folder is kept and grows.
 """
@@ -27,6 +27,7 @@ from lite_engine.backends.cpu import native
 from lite_engine.model_file.program_file import write_program_file
 from lite_engine.plan.program import WeightTable, encode
 from lite_engine.quantize import quantize_weights
+from PIL import Image
 
 from tests.native.cases import merged, plans
 from tests.small_models import classifier
@@ -35,7 +36,10 @@ ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build" / "fuzzer"
 #: Target → the source whose lines count.
 TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc"),
-           "npy": ("lite_run_npy.cc",)}  # fmt: skip
+           "npy": ("lite_run_npy.cc",),
+           "image": ("jpeg.cc", "jpeg_scan.cc", "jpeg_pixels.cc", "png.cc", "inflate.cc", "bmp.cc"),
+           "pipeline": ("config.cc", "json.cc", "run.cc", "reading.cc", "read_boxes.cc",
+                        "read_classes.cc", "read_regions.cc", "crop.cc")}  # fmt: skip
 MOST_BYTES = 1 << 16
 
 
@@ -56,6 +60,10 @@ def seeds(target: str, folder: Path) -> int:
         for i, array in enumerate((np.zeros((2, 3), np.float32), np.arange(6).reshape(2, 3))):
             np.save(folder / f"{i}.npy", array)
         np.save(folder / "wrong.npy", np.zeros((6, 1), np.float16))
+    elif target == "image":
+        image_seeds(folder)
+    elif target == "pipeline":
+        pipeline_seeds(folder)
     elif target == "program":
         for kernel, plan in by_kernel():
             (folder / kernel).write_bytes(encode(plan, WeightTable()))
@@ -68,6 +76,35 @@ def seeds(target: str, folder: Path) -> int:
             small = model.but(graphs={}, source=quantize_weights(model.graph, bits))
             small.save(folder / f"weights{bits}.lite")
     return len(list(folder.iterdir()))
+
+
+def image_seeds(folder: Path) -> None:
+    shades = np.arange(11 * 13 * 3, dtype=np.uint8).reshape(11, 13, 3)
+    image = Image.fromarray(shades)
+    for i, options in enumerate(
+        ({}, {"progressive": True}, {"subsampling": 2}, {"subsampling": 1})
+    ):
+        image.save(folder / f"{i}.jpg", **options)
+    for mode in ("RGB", "L", "P", "1", "LA"):
+        image.convert(mode).save(folder / f"{mode}.png")
+        if mode != "LA":
+            image.convert(mode).save(folder / f"{mode}.bmp")
+
+
+def pipeline_seeds(folder: Path) -> None:
+    """Pipelines of each reading with a crop and a turn, and bytes for the outputs."""
+    for kind in ("", "text", "top", "boxes", "mask", "regions"):
+        read = {"kind": kind} if kind else {}
+        model = {"section": "MODEL.0", "input": {"dtype": "f32"}, "outputs": [{}],
+                 "preprocess": {"size": [4, 5], "fit": "letterbox"}, "labels": ["a", "b", "-"],
+                 "read": read}  # fmt: skip
+        stages = [{"model": "m"}, {"crop": {"grow": 0.1}}, {"model": "n"},
+                  {"turn": {"model": "n", "label": "a", "above": 0}}]  # fmt: skip
+        whole = {"format": 1, "models": [{**model, "name": "m"}, {**model, "name": "n"}],
+                 "stages": stages}  # fmt: skip
+        shape = bytes([0, 3, 1, 1, 10, 12])  # one output, of rank 4
+        data = shape + bytes(60 if (i // 7) % 2 else 3 for i in range(120))
+        (folder / (kind or "guessed")).write_bytes(json.dumps(whole).encode() + b"\0" + data * 3)
 
 
 #: A child of a shell begins with a peak of memory of its own; a process that is started directly

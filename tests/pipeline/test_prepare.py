@@ -28,7 +28,8 @@ def prepared(how: dict, pixels: np.ndarray, **more) -> np.ndarray:
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(1, 70), st.integers(1, 70), st.integers(1, 40), st.integers(1, 40),
-    st.sampled_from(["stretch", "crop", "letterbox"]), st.sampled_from(["rgb", "bgr", "grey"]),
+    st.sampled_from(["stretch", "crop", "letterbox", "height"]),
+    st.sampled_from(["rgb", "bgr", "grey"]),
     st.sampled_from(["nchw", "nhwc"]), st.sampled_from(["unit", "pm1", "imagenet", "none"]),
 )  # fmt: skip
 def test_every_resize_mode_has_the_same_numbers(

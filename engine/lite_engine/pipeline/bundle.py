@@ -70,6 +70,8 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
         if tag not in models:
             models[tag] = open_file(path, sections[tag])
         labels = tuple(label.text() for label in each["labels"].items())
-        preprocess = Preprocess.from_dict(each["preprocess"].value)
-        parts.append(Part(name, models[tag], preprocess, labels, each["read"].value))
+        heard, seen = each.get("features"), each.get("preprocess")
+        preprocess = Preprocess.from_dict(seen.value if seen else {})
+        features = heard.value if heard else None
+        parts.append(Part(name, models[tag], preprocess, labels, each["read"].value, features))
     return document.value, parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,17 @@ class Pipeline:
     def models(self) -> dict[str, Part]:
         return {part.name: part for part in self.parts}
 
+    @property
+    def hears(self) -> bool:
+        """Sounds come in, not images."""
+        return any(part.features is not None for part in self.parts)
+
     def to_dict(self) -> dict[str, Any]:
         """As the native runtime reads it."""
         return {
             "format": FORMAT,
             "name": self.name,
-            "input": "image",
+            "input": "sound" if self.hears else "image",
             "models": [
                 p.to_dict(t) for p, t in zip(self.parts, sections_of(self.parts), strict=True)
             ],
@@ -92,7 +98,7 @@ class Pipeline:
             model = part.model
             if targets and not model.targets:
                 model = made.setdefault(id(model), model.but(targets=list(targets)))
-            parts.append(Part(part.name, model, part.preprocess, part.labels, part.read))
+            parts.append(replace(part, model=model))
         return write_bundle(Path(path), self.to_dict(), parts)
 
     def run(
@@ -103,9 +109,9 @@ class Pipeline:
         times: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
-        """The answer about an image file (or its bytes), as docs/pipelines.md describes it; with
-        `times` also what each stage took. `options` are those of `Predictor`. Raises UsageError for
-        an image that cannot be read, and what running a model raises."""
+        """The answer about an image or WAV file (or its bytes), as docs/pipelines.md describes it;
+        with `times` also what each stage took. `options` are those of `Predictor`. Raises
+        UsageError for a file that cannot be read, and what running a model raises."""
         data = image if isinstance(image, bytes) else _bytes(Path(image))
         native = self._native(backend, options)
         try:
@@ -129,6 +135,8 @@ class Pipeline:
 
             def run(index: int, array: np.ndarray) -> list[np.ndarray]:
                 predictor = predictors[index]
+                if self.hears:  # features may have more or fewer dims of 1
+                    array = array.reshape(self.parts[index].input_dims)
                 outputs = predictor.run({predictor.input_names[0]: array})
                 return [outputs[name] for name in predictor.output_names]
 

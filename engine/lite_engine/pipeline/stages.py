@@ -12,13 +12,14 @@ import numpy as np
 from lite_messages import tr
 
 from ..adapter import Adapter
-from ..errors import LiteError, UsageError, reason_of
+from ..errors import LiteError, ShapeError, UsageError, reason_of
 from ..ir import DType, QuantParams, Value
-from ..model_file import Model, open_model
+from ..model_file import Model, open_model, with_shapes
 from ..preprocess import Preprocess
+from .front_end import split_front_end
 
 #: What a model's stage may say beside `model`.
-MODEL_KEYS = ("name", "preprocess", "labels", "read")
+MODEL_KEYS = ("name", "preprocess", "features", "labels", "read")
 #: Stages between models, with what they may say.
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
 #: Types that a model's input may have.
@@ -35,19 +36,43 @@ class Part:
     preprocess: Preprocess
     labels: tuple[str, ...] = ()
     read: Mapping[str, Any] = field(default_factory=dict)
+    #: Of a model that hears (front_end.py); `preprocess` is then idle.
+    features: Mapping[str, Any] | None = None
 
     def to_dict(self, section: str) -> dict[str, Any]:
         """As the native runtime reads it. Raises UsageError, ShapeError."""
         image = self._input()
+        prepared: dict[str, Any] = {"features": self.features}
+        if self.features is None:
+            prepared = {"preprocess": self._fitted(image).to_dict()}
         return {
             "name": self.name,
             "section": section,
             "input": {"dtype": _INPUTS[image.type.dtype], **_quant(image.quant)},
             "outputs": [_quant(value.quant) for value in self.model.graph.outputs],
-            "preprocess": self.preprocess.fitted(image.shape or ()).to_dict(),
+            **prepared,
             "labels": list(self.labels),
             "read": dict(self.read),
         }
+
+    @property
+    def input_dims(self) -> tuple[int, ...]:
+        """Of the only input, which has a fixed size."""
+        return tuple(d for d in self._input().shape or () if isinstance(d, int))
+
+    def _fitted(self, image: Value) -> Preprocess:
+        """Raises ShapeError for a size that is not the input's."""
+        made = self.preprocess.fitted(image.shape or ())
+        assert made.size is not None
+        height, width = made.size
+        channels = 1 if made.colour == "grey" else 3
+        want = (channels, height, width) if made.layout == "nchw" else (height, width, channels)
+        if self.input_dims != (1, *want):
+            raise ShapeError(
+                tr("its input is {value}, `preprocess` makes {want}", value=image.type, want=want),
+                where=self.name,
+            )
+        return made
 
     def _input(self) -> Value:
         inputs = self.model.graph.inputs
@@ -60,7 +85,7 @@ class Part:
             raise UsageError(
                 tr("its input {value} has no fixed size", value=inputs[0].type),
                 where=self.name,
-                fix=tr("convert it with --shape"),
+                fix=tr("add its size to `preprocess`, or convert it with --shape"),
             )
         return inputs[0]
 
@@ -117,18 +142,43 @@ def _known_keys(given: Any, known: Sequence[str], where: str) -> None:
 def _part(stage: Mapping[str, Any], folder: Path) -> Part:
     given = stage["model"]
     model = open_model(folder / given if isinstance(given, (str, Path)) else given)
+    features = stage.get("features")
+    if heard := split_front_end(model):
+        model, own = heard
+        features = {**own, **(features or {})}
     name = str(stage.get("name") or (Path(given).stem if isinstance(given, (str, Path)) else ""))
     how = stage.get("preprocess", model.metadata.get("preprocess") or {})
     labels = stage.get("labels", model.metadata.get("labels", ()))
+    if isinstance(how, str):
+        preprocess = Preprocess.parse(how, model.metadata.get("preprocess"))
+    else:
+        preprocess = Preprocess.from_dict(how)
     return Part(
         name or model.name,
-        model,
-        Preprocess.parse(how, model.metadata.get("preprocess"))
-        if isinstance(how, str)
-        else Preprocess.from_dict(how),
+        _of_one_size(model, preprocess),
+        preprocess,
         tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
         {**Adapter.of(model.metadata).options(), **(stage.get("read") or {})},
+        features,
     )
+
+
+def _of_one_size(model: Model, preprocess: Preprocess) -> Model:
+    """With a batch of one where that is open, and the preprocessing's size where that is."""
+    inputs = model.graph.inputs
+    shape = inputs[0].shape if len(inputs) == 1 else None
+    if shape is None or all(isinstance(d, int) for d in shape):
+        return model
+    dims = list(shape)
+    dims[0] = dims[0] if isinstance(dims[0], int) else 1
+    if len(dims) == 4 and preprocess.size is not None:
+        layout = preprocess.layout or ("nhwc" if dims[3] in (1, 3) else "nchw")
+        axes = (2, 3) if layout == "nchw" else (1, 2)
+        for axis, length in zip(axes, preprocess.size, strict=True):
+            dims[axis] = dims[axis] if isinstance(dims[axis], int) else length
+    if not all(isinstance(d, int) for d in dims):
+        return model
+    return with_shapes(model, {inputs[0].name: tuple(dims)})
 
 
 def _labels(path: Path) -> list[str]:

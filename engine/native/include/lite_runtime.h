@@ -144,7 +144,7 @@ LITE_API void lite_text_free(void* text);
  * with "--probe-". Returns the exit status. */
 LITE_API int lite_opencl_child(int argc, char** argv);
 
-/* Pipelines: an image in, an answer out, over several models and the steps between them
+/* Pipelines: an image or a sound in, an answer out, over several models and the steps between them
  * (docs/pipelines.md). One pipeline may be used by one thread at a time. */
 typedef struct lite_app lite_app;
 
@@ -171,12 +171,13 @@ LITE_API lite_app* lite_app_open(lite_file*, const lite_options* options, char* 
 LITE_API lite_app* lite_app_make(const char* json, size_t bytes, lite_model_call call, void* user,
                                  char* error, size_t error_bytes);
 LITE_API void lite_app_free(lite_app*);
-/* `image` are the bytes of a JPEG, PNG or BMP file. 0 when it ran. */
-LITE_API int lite_app_run(lite_app*, const void* image, size_t bytes, char* error, size_t error_bytes);
-/* What was found in the last image, as JSON; with its stages' times where `times` is not 0. Valid
+/* `input` are the bytes of a JPEG, PNG or BMP file, or of a WAV file. 0 when it ran. */
+LITE_API int lite_app_run(lite_app*, const void* input, size_t bytes, char* error, size_t error_bytes);
+/* What was found in the last image or sound, as JSON; with its stages' times where `times` is not 0. Valid
  * until the next call; NULL when nothing ran or memory does not suffice. */
 LITE_API const char* lite_app_answer(lite_app*, int times);
-/* The last image with the answer drawn on it, as a PNG file. Valid until the next call. */
+/* The last image with the answer drawn on it, as a PNG file. Valid until the next call;
+ * NULL for a sound. */
 LITE_API const void* lite_app_drawn(lite_app*, size_t* bytes);
 /* A JPEG, PNG or BMP file's pixels, upright: height * width * 3 bytes, red first. Free them with
  * lite_text_free. NULL with one line in `error`. */

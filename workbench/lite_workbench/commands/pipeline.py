@@ -40,7 +40,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pipeline", metavar="PIPELINE", help=tr("a .yaml, .json or .lite file, or a single model")
     )
-    parser.add_argument("--image", metavar="FILE", help=tr("answer about this image"))
+    parser.add_argument(
+        "--image", "--sound", metavar="FILE", help=tr("answer about this image or WAV file")
+    )
     parser.add_argument(
         "--draw", metavar="FILE.png", help=tr("write the image with the answer on it")
     )

@@ -30,14 +30,24 @@ void release(void* owned) {
   destroy(p);
 }
 
+// But for dims of 1, which features may have more or fewer of.
+bool same_dims(const lite_tensor_info& a, const lite_array& b) {
+  int i = 0, k = 0;
+  for (;;) {
+    while (i < a.rank && a.dims[i] == 1) ++i;
+    while (k < b.rank && b.dims[k] == 1) ++k;
+    if (i == a.rank || k == b.rank) return i == a.rank && k == b.rank;
+    if (a.dims[i++] != b.dims[k++]) return false;
+  }
+}
+
 int run(void* user, int model, const lite_array* in, lite_array* out, char* error, size_t bytes) {
   lite_program* p = static_cast<Programs*>(user)->list[model].program;
   const int input = lite_program_input(p, 0);
   lite_tensor_info info;
   if (lite_program_num_inputs(p) != 1 || lite_program_tensor(p, input, &info))
     return say(error, bytes, "a pipeline's model has one input"), -1;
-  bool same = info.dtype == in->dtype && info.rank == in->rank && info.bytes == in->bytes;
-  for (int i = 0; same && i < in->rank; ++i) same = info.dims[i] == in->dims[i];
+  const bool same = info.dtype == in->dtype && info.bytes == in->bytes && same_dims(info, *in);
   void* data = same ? lite_program_data(p, input) : nullptr;
   if (!data) return say(error, bytes, "its input is not what the pipeline prepares"), -1;
   memcpy(data, in->data, in->bytes);
@@ -111,14 +121,14 @@ int lite_app_run(lite_app* app, const void* photo, size_t size, char* error, siz
 }
 
 const char* lite_app_answer(lite_app* app, int times) {
-  if (!app->photo || app->photo->image.pixels.empty()) return nullptr;
+  if (!app->photo || app->photo->answers == nullptr) return nullptr;
   write_answer(app, times != 0);
   return app->answer.failed ? nullptr : app->answer.text();
 }
 
 const void* lite_app_drawn(lite_app* app, size_t* bytes) {
   Image picture;
-  if (!app->photo || !draw_answer(*app, &picture) || !encode_png(picture, &app->drawn)) return nullptr;
+  if (!app->photo || app->hears || !draw_answer(*app, &picture) || !encode_png(picture, &app->drawn)) return nullptr;
   *bytes = app->drawn.size();
   return app->drawn.data();
 }

@@ -112,8 +112,12 @@ void write_answer(App* app, bool times) {
   out.release();
   out.add("{\"pipeline\": ");
   put_text(&out, app->config.root()["name"].text("pipeline"));
-  out.add(",\n \"image\": {\"width\": %d, \"height\": %d},\n \"answers\": ", app->photo->image.width,
-          app->photo->image.height);
+  if (app->hears)
+    out.add(",\n \"sound\": {\"rate\": %d, \"samples\": %zu},\n \"answers\": ", app->sound.rate,
+            app->sound.samples.size());
+  else
+    out.add(",\n \"image\": {\"width\": %d, \"height\": %d},\n \"answers\": ", app->photo->image.width,
+            app->photo->image.height);
   put_answers(&out, *app, *app->photo);
   if (times) {
     out.add(",\n \"times\": {\"total_ms\": %.3f, \"decode_ms\": %.3f, \"stages\": [",

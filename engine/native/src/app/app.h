@@ -4,6 +4,7 @@
 #include "lite_runtime.h"
 #include "opencl/text.h"
 #include "reading.h"
+#include "sound.h"
 
 namespace lite::app {
 
@@ -19,7 +20,8 @@ struct View {
 
 struct Model {
   const char* name;
-  Preprocess preprocess;
+  Preprocess preprocess;  // of an image
+  Features features;      // of a sound
   Reading reading;
   int dtype = 1;  // of the input
   Quant input;
@@ -44,7 +46,9 @@ struct App {
   void* user = nullptr;
   Array<Model*> models;
   Array<Stage> stages;
-  View* photo = nullptr;
+  bool hears = false;     // sounds come in, not images
+  Sound sound;
+  View* photo = nullptr;  // of a sound: a picture without pixels, for the answers
   int64_t decode_ns = 0, total_ns = 0;
   opencl::Text answer;
   Array<uint8_t> drawn;

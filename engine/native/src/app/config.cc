@@ -18,7 +18,7 @@ const char* read_quant(Json::Value from, Quant* out) {
              : "a `scale` is not above 0, or a `zero_point` is not a whole number";
 }
 
-const char* read_model(Json::Value from, Model* m) {
+const char* read_model(Json::Value from, bool hears, Model* m) {
   m->name = from["name"].text();
   if (!*m->name || strlen(m->name) > 60) return "a model has no `name`, or one of more than 60 bytes";
   const char* dtype = from["input"]["dtype"].text("f32");
@@ -31,7 +31,9 @@ const char* read_model(Json::Value from, Model* m) {
     if (!m->outputs.push(q)) return "does not fit in memory";
   }
   if (m->outputs.empty() || m->outputs.size() > LITE_APP_MAX_OUTPUTS) return "a model has no `outputs`, or too many";
-  if (const char* why = m->preprocess.read(from["preprocess"])) return why;
+  const char* why = hears ? m->features.read(from["features"]) : m->preprocess.read(from["preprocess"]);
+  if (why) return why;
+  if (hears && m->dtype != 1) return "a model that hears has an input of f32";
   return m->reading.read(from["read"], from["labels"]);
 }
 
@@ -74,20 +76,23 @@ const char* read_pipeline(App* app, const char* json, size_t bytes) {
   if (!app->config.read(json, bytes, &at)) return "its JSON is damaged";
   const Json::Value root = app->config.root();
   if (root["format"].number() != 1) return "its `format` is not 1; use a newer runtime";
-  if (strcmp(root["input"].text("image"), "image") != 0) return "its `input` is not image";
+  app->hears = strcmp(root["input"].text("image"), "sound") == 0;
+  if (!app->hears && strcmp(root["input"].text("image"), "image") != 0)
+    return "its `input` is neither image nor sound";
   for (Json::Value v = root["models"].first(); v; v = v.next()) {
     Model* m = make<Model>();
     if (!m || app->models.size() == kMaxModels || !app->models.push(m)) {
       destroy(m);
       return "there are too many models";
     }
-    if (const char* why = read_model(v, m)) return why;
+    if (const char* why = read_model(v, app->hears, m)) return why;
     for (size_t i = 0; i + 1 < app->models.size(); ++i)
       if (strcmp(app->models[i]->name, m->name) == 0) return "two models have one name";
   }
   for (Json::Value v = root["stages"].first(); v; v = v.next()) {
     Stage s{};
     if (const char* why = read_stage(*app, v, &s)) return why;
+    if (app->hears && s.kind != Stage::kModel) return "only models work on a sound";
     if (app->stages.size() == kMaxStages || !app->stages.push(s)) return "there are too many stages";
   }
   return app->models.empty() || app->stages.empty() ? "it has no `models` or no `stages`" : nullptr;

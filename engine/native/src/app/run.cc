@@ -58,11 +58,14 @@ bool look(App* app, Stage* stage, View* view, Array<uint8_t>* input, char* error
   const Model& m = *app->models[stage->model];
   const int64_t start = now();
   Placement placed;
-  if (const char* why = m.preprocess.apply(view->image, m.dtype, m.input, input, &placed))
-    return say(error, bytes, "%s: %s", m.name, why);
+  const char* why_not_ready = app->hears
+                                  ? m.features.apply(app->sound, input)
+                                  : m.preprocess.apply(view->image, m.dtype, m.input, input, &placed);
+  if (why_not_ready) return say(error, bytes, "%s: %s", m.name, why_not_ready);
   const Preprocess& p = m.preprocess;
   lite_array in{m.dtype, 4, {1, p.channels(), p.height, p.width}, input->data(), input->size()};
   if (p.nhwc) in.dims[1] = p.height, in.dims[2] = p.width, in.dims[3] = p.channels();
+  if (app->hears) in = {1, 3, {1, m.features.frames(), m.features.coefficients}, input->data(), input->size()};
   lite_array out[LITE_APP_MAX_OUTPUTS] = {};
   const int64_t prepared = now();
   char why_not[400] = "the model failed";
@@ -126,8 +129,9 @@ bool run_pipeline(App* app, Bytes photo, char* error, size_t bytes) {
   const int64_t start = now();
   app->photo = make<View>();
   if (!app->photo) return say(error, bytes, "does not fit in memory");
-  if (const char* why = decode_image(photo, &app->photo->image))
-    return say(error, bytes, "the image %s", why);
+  const char* what = app->hears ? "sound" : "image";
+  if (const char* why = app->hears ? decode_wav(photo, &app->sound) : decode_image(photo, &app->photo->image))
+    return say(error, bytes, "the %s %s", what, why);
   app->decode_ns = now() - start;
   Array<View*> views;
   Array<uint8_t> input;

@@ -4,7 +4,7 @@
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
 //            [--dump DIR]
-//   lite_run pipeline.lite --image PHOTO [--draw FILE.png] [--times]   a pipeline's answer, as JSON
+//   lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] [--times]   a pipeline's answer, as JSON
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
@@ -67,7 +67,8 @@ int usage(const char* why) {
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
           "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
-          "       lite_run pipeline.lite --image PHOTO [--draw FILE.png] [--times]\n"
+          "       lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] "
+          "[--times]\n"
           "       lite_run --kernels\n"
           "       lite_run --list-devices [--probe-seconds N]\n",
           why, lite_target());
@@ -158,7 +159,7 @@ int parse(int argc, char** argv, Arguments* args) {
       if (good) args->inputs[args->num_inputs++] = value;
     } else if (strcmp(arg, "--output") == 0) args->output = value;
     else if (strcmp(arg, "--profile") == 0) args->profile = value;
-    else if (strcmp(arg, "--image") == 0) args->image = value;
+    else if (strcmp(arg, "--image") == 0 || strcmp(arg, "--sound") == 0) args->image = value;
     else if (strcmp(arg, "--draw") == 0) args->draw = value;
     else if (strcmp(arg, "--tap") == 0) good = split_taps(value, args);
     else if (strcmp(arg, "--dump") == 0) args->dump = value;
