@@ -26,6 +26,8 @@ _MATRIX_WINDOW = 8
 _MOST_ROWS = 16
 #: Bytes of a step of theirs, and words.
 _STEP = 64
+#: Largest window, in bytes, that is gathered byte by byte: a first layer's.
+_MOST_BYTES = 4 * _STEP
 
 
 @lru_cache(maxsize=4096)
@@ -37,15 +39,17 @@ def ranked(size: Product, units: int, matrix: bool) -> tuple[Variant, ...]:
 def ways(problem: IntegerConvolution, profile: DeviceProfile) -> tuple[Variant, ...]:
     m, channels, outputs = problem.sizes[0], problem.sizes[3], problem.sizes[6]
     depth = -(-problem.weight[0].size // 4)
-    size = Product(m, outputs, depth, channels)
+    size = Product(m, outputs, depth, -(-channels // 4) * 4)
     return (*ranked(size, profile.compute_units, _matrix(problem, profile)), DIRECT)
 
 
 def _matrix(problem: IntegerConvolution, profile: DeviceProfile) -> bool:
     x_step, x_at, y_step, y_at = problem.places
-    even = problem.sizes[3] % 8 == x_step % 8 == x_at % 8 == y_step % 2 == y_at % 2 == 0
+    even = y_step % 2 == y_at % 2 == 0
     if not (profile.matrix_units and even and max(problem.window[:2]) <= _MATRIX_WINDOW):
         return False
+    if any(n % 8 for n in (problem.sizes[3], x_step, x_at)):
+        return problem.weight[0].size <= _MOST_BYTES
     deep = -(-problem.weight[0].size // _STEP) * _STEP
     rows = (deep + _STEP) // (problem.sizes[3] * problem.window[1])
     return problem.pointwise or rows < _MOST_ROWS
@@ -83,8 +87,9 @@ def convolved(
     launches: list[Launch] = []
     grid = (wide // tile.bn * tile.items, -(-m // tile.bm), parts)
     if on_matrix:
-        text += ["#define SIXTEENS" if all(n % 16 == 0 for n in places) else ""]
-        text += ["#define POINTWISE" if problem.pointwise else ""]
+        read = gcd(16, *places)  # bytes at once
+        text += ["#define SIXTEENS" if read != 8 else "", "#define BYTES" if read < 8 else ""]
+        text += ["#define POINTWISE" if problem.pointwise and read >= 8 else ""]
         text += ["#define X_SIGNED" if signed else ""]
         text += [f"#define OUT {2 if parts > 1 else gcd(16, outputs, *problem.places[2:])}"]
         fill = _word(x_zero)

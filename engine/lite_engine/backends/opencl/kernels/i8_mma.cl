@@ -5,12 +5,13 @@
 // splits K as in i8_tile.cl. -DW_ZERO: weights have zero points, and totals (M) the sums of x under the window.
 //
 // A step is 64 deep: 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes (-DSIXTEENS) from
-// global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that depends on the
+// global into local memory (cp.async), STAGES - 1 steps ahead; where C is no multiple of 8, x is gathered byte by
+// byte (-DBYTES). Quarters of a row lie in an order that depends on the
 // row, so that eight rows of one quarter, which ldmatrix reads at once, are in different banks. A lane ends up with
 // pairs of neighbouring bytes, which memory would take a quarter of its time for: residuals come and results leave
 // OUT bytes at once, by way of local memory, in rows that lie 16 bytes further apart than they are long, again for
 // the banks.
-//@ options SIXTEENS POINTWISE SPLIT W_ZERO X_SIGNED
+//@ options SIXTEENS BYTES POINTWISE SPLIT W_ZERO X_SIGNED
 //@ options BM=32,64,128 BN=32,64,128 TM=8,16 TN=4 BK=16 OUT=2,4,8,16
 #ifdef SIXTEENS
 #define U uint4
@@ -107,12 +108,14 @@ inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
 //@ local (4 - (BM + BN > 192)) * (BM + BN) * 64
 //@ need BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
 //@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0
-//@ need C % unit + XP % unit + x_at % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % 64 == 0, KP % unit == 0
+//@ need C % unit + XP % unit + x_at % unit == 0 when BYTES == 0
+//@ need SIXTEENS when BYTES
+//@ need O % 2 + YP % 2 + y_at % 2 == 0, K % 64 == 0, KP % unit == 0
 //@ need O % OUT + YP % OUT + y_at % OUT == 0 when SPLIT == 0
 //@ need part % 64 == 0, part * g2 >= K, part * (g2 - 1) < K
 //@ need g2 == 1 when SPLIT == 0
 //@ need max(KH, KW) <= 15
-//@ need taps < 16 when POINTWISE == 0
+//@ need taps < 16 when (1 - POINTWISE) * (1 - BYTES)
 //@ need (taps * DH * W + KW * DW) * XP + C <= INT_MAX, O + BN <= INT_MAX, M + BM <= INT_MAX, K + 64 <= INT_MAX
 //@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
@@ -144,6 +147,14 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
 #ifdef POINTWISE
   int k_c = start;
   UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * XP;
+#elif defined(BYTES)
+  int rows[A_LOADS], columns[A_LOADS];  // of the window's first tap
+  UNROLL for (int i = 0; i < A_LOADS; ++i) {
+    const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
+    rows[i] = m / OW % OH * SH - PT;
+    columns[i] = m % OW * SW - PL;
+    from[i] = ((m / OW / OH * H + rows[i]) * W + columns[i]) * XP;
+  }
 #else
   // Where the window starts, and bits of its rows (lower half) and columns inside the image.
   uint inside[A_LOADS];
@@ -179,6 +190,25 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
 #ifdef POINTWISE
       UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH_OR_FILL(a_to + i * ITEMS, x + from[i] + k_c, k_c < C);
       k_c += DEPTH;
+#elif defined(BYTES)
+      uint words[A_LOADS][UNIT / 4];
+      int k = start + step * DEPTH, k_y = k / (KW * C), k_x = k / C % KW;
+      k %= C;
+      UNROLL for (int e = 0; e < UNIT; ++e) {
+        const int tap = (k_y * DH * W + k_x * DW) * XP + k;
+        UNROLL for (int i = 0; i < A_LOADS; ++i) {
+          const int yy = rows[i] + k_y * DH, xx = columns[i] + k_x * DW;
+          const int good = k_y < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;
+          const uint byte = good ? x[from[i] + tap] : (uchar)fill;
+          words[i][e / 4] = e % 4 ? words[i][e / 4] | byte << e % 4 * 8 : byte;
+        }
+        if (++k == C) {
+          k = 0;
+          if (++k_x == KW) { k_x = 0; ++k_y; }
+        }
+      }
+      UNROLL for (int i = 0; i < A_LOADS; ++i)
+        a_to[i * ITEMS] = (U)(words[i][0], words[i][1], words[i][2], words[i][3]);
 #else
       const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
       UNROLL for (int i = 0; i < A_LOADS; ++i)
