@@ -19,9 +19,19 @@ if TYPE_CHECKING:
     from .exporters.onnx import write_onnx
     from .importers import load
     from .model_file import Model, optimize
+    from .ops import custom_op
     from .runtime import Predictor
 
-__all__ = ["LiteError", "Model", "Predictor", "__version__", "load", "optimize", "write_onnx"]
+__all__ = [
+    "LiteError",
+    "Model",
+    "Predictor",
+    "__version__",
+    "custom_op",
+    "load",
+    "optimize",
+    "write_onnx",
+]
 
 # `import lite_engine` stays fast, and so does `lite --help`.
 __getattr__ = lazily(
@@ -29,6 +39,7 @@ __getattr__ = lazily(
     {
         "Model": "model_file",
         "Predictor": "runtime",
+        "custom_op": "ops",
         "load": "importers",
         "optimize": "model_file",
         "write_onnx": "exporters.onnx",

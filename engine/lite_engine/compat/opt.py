@@ -15,6 +15,7 @@ from lite_messages import tr
 
 from .._version import __version__
 from ..errors import LiteError, UsageError
+from ..extensions import BACKENDS, found
 from ..importers import load
 from ..importers.paddle.registry import known_types
 from ..ir import Graph
@@ -34,6 +35,9 @@ _OTHERS = (
     "verisilicon_timvx", "android_nnapi", "eeasytech_npu", "qualcomm_qnn", "kunlunxin_xtcl",
     "amlogic_npu", "rockchip_npu",
 )  # fmt: skip
+#: Those that a backend of another name reaches, by its execution providers.
+_REACHED_BY = {"qualcomm_qnn": "onnxruntime", "android_nnapi": "onnxruntime",
+               "metal": "onnxruntime"}  # fmt: skip
 
 
 def _flag(text: str) -> bool:
@@ -115,24 +119,40 @@ def run_opt(argv: Sequence[str]) -> int:
 
 
 def targets_of(text: str) -> list[str]:
-    """`arm,opencl` or `arm opencl` → names. Paddle-Lite's other targets are left out with a word
-    where one of ours stands beside them. Raises UsageError."""
+    """`arm,opencl` or `arm opencl` → names. Paddle-Lite's other targets are left out where one of
+    ours stands beside them, with the backend package that they need. Raises UsageError."""
     names = list(dict.fromkeys(text.replace(",", " ").split()))
     ours = [n for n in names if n in _OURS]
-    if not ours or any(n not in (*_OURS, *_OTHERS) for n in names):
+    others = [n for n in names if n in _OTHERS and n != "host"]
+    unknown = any(n not in (*_OURS, *_OTHERS) for n in names)
+    if others and not ours and not unknown:
+        raise UsageError(
+            "; ".join(map(_needs, others)), fix=tr("add arm, x86 or opencl for what it leaves")
+        )
+    if not ours or unknown:
         raise UsageError(
             tr("--valid_targets {text!r}: choose from {ours}", text=text, ours=", ".join(_OURS))
         )
-    others = [n for n in names if n in _OTHERS and n != "host"]
-    if others:
-        _note(
-            tr(
-                "{others}: not built here; {ours} runs what it would have run",
-                others=", ".join(others),
-                ours=ours[0],
-            )
-        )
+    for name in others:
+        _note(tr("{needs}; {ours} runs what it would have run", needs=_needs(name), ours=ours[0]))
     return ours
+
+
+def _needs(target: str) -> str:
+    """What reaches a target of Paddle-Lite that the engine has no backend of its own for."""
+    backend = _REACHED_BY.get(target, target)
+    if backend in found(BACKENDS):
+        return tr(
+            "{target}: the file is the same for the backend {backend}, which is chosen where it "
+            "runs (--backend {backend})",
+            target=target,
+            backend=backend,
+        )
+    return tr(
+        "{target} needs the backend package lite-backend-{package}, which is not installed",
+        target=target,
+        package=backend.replace("_", "-"),
+    )
 
 
 def _note(text: str) -> None:

@@ -27,16 +27,18 @@ def optimize(
     precision: str | Mapping[str, str] = "fp32",
     shapes: Mapping[str, Shape] | None = None,
     metadata: Mapping[str, Any] | None = None,
+    passes: Sequence[Any] = (),
 ) -> Model:
     """A Graph (or a model file) → Model, after the target-independent passes.
 
-    `metadata` (TRAVELLING) travels with the model. Raises ModelFormatError,
+    `metadata` (TRAVELLING) travels with the model; `passes` are further ones, or the names of
+    installed ones, that run before anything is fused. Raises ModelFormatError,
     UnsupportedOperatorError, UsageError.
     """
     # Importers and passes are loaded only here: a .lite file needs neither.
     from ..importers import load
     from ..ir import Graph
-    from ..passes import optimize_graph
+    from ..passes import optimize_graph, with_custom
 
     graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
     path = None if isinstance(model, Graph) else Path(model)
@@ -44,7 +46,7 @@ def optimize(
     precisions = parse_precisions(precision, names)
     journal = Journal()
     with about(path):
-        optimised = optimize_graph(graph, journal=journal)
+        optimised = optimize_graph(graph, journal=journal, passes=with_custom(passes))
         _check_operators(optimised)
     optimised.metadata.pop("unused_weights", None)  # they are not in the Model
     check_int8(optimised, precisions)

@@ -14,6 +14,7 @@ from ._core import (
     get_op,
     op_names,
 )
+from ._custom import custom_op
 from ._infer import (
     check_shape,
     check_types,
@@ -44,6 +45,7 @@ __all__ = [
     "all_ops",
     "check_shape",
     "check_types",
+    "custom_op",
     "define_op",
     "differs",
     "find_op",

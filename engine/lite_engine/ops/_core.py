@@ -376,7 +376,9 @@ def get_op(name: str, where: str = "") -> OpDef:
         raise UnsupportedOperatorError(
             tr("{prefix}operator {name} is not known", prefix=prefix, name=name),
             (where,) if where else (),
-            fix=tr("see `lite info MODEL` for what can replace it"),
+            fix=tr("define it with lite_engine.custom_op before the model is opened")
+            if "::" in name
+            else tr("see `lite info MODEL` for what can replace it"),
         )
     return op
 

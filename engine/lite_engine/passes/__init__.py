@@ -1,5 +1,18 @@
-"""Graph → Graph, journaled: `optimize_graph` and the list of passes."""
+"""Graph → Graph, journaled: `optimize_graph`, the list of passes, and what a pass is made of."""
 
+from ._core import C, Match, P, Pass, graph_pass, rule, skip
+from .custom import with_custom
 from .pipeline import PIPELINE, optimize_graph
 
-__all__ = ["PIPELINE", "optimize_graph"]
+__all__ = [
+    "PIPELINE",
+    "C",
+    "Match",
+    "P",
+    "Pass",
+    "graph_pass",
+    "optimize_graph",
+    "rule",
+    "skip",
+    "with_custom",
+]

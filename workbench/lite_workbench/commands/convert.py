@@ -135,6 +135,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--passes", default="", metavar="NAMES",
+        help=tr("passes of installed packages to run before anything is fused, like a,b"),
+    )  # fmt: skip
+    parser.add_argument(
         "--outputs", default="", metavar="NAMES",
         help=tr("end the model at these values or layers, separated by commas"),
     )  # fmt: skip
@@ -206,7 +210,13 @@ def _call(args: argparse.Namespace) -> Converted:
     if known is not None:
         model = retarget(known, targets=targets, precision=now, metadata=metadata)
     else:
-        model = optimize(graph, targets=targets, precision=now, metadata=metadata)
+        model = optimize(
+            graph,
+            targets=targets,
+            precision=now,
+            metadata=metadata,
+            passes=[name for name in args.passes.split(",") if name],
+        )
         model.path = source
     if made:
         model = with_int8(model, _int8_graph(model, args), made)
