@@ -117,6 +117,10 @@ class Node:
     def output(self) -> Value:
         return self.outputs[0]
 
+    @property
+    def has_subgraph(self) -> bool:
+        return any(isinstance(value, Graph) for value in self.attrs.values())
+
     def subgraphs(self) -> Iterator[tuple[str, Graph]]:
         for key, value in self.attrs.items():
             if isinstance(value, Graph):
@@ -141,6 +145,7 @@ class Graph:
     metadata: dict[str, Any] = field(default_factory=dict)
     _serial: int = 0
     _taken: set[str] | None = None
+    _last: int = 0  # where `position` found a node
 
     # ---- reading
 
@@ -235,7 +240,7 @@ class Graph:
         if before is None:
             self.nodes.append(node)
         else:
-            self.nodes.insert(self.nodes.index(before), node)
+            self.nodes.insert(self.position(before), node)
         return node
 
     def replace_uses(self, old: Value, new: Value) -> None:
@@ -252,8 +257,23 @@ class Graph:
                 raise ShapeError(
                     tr("removed while {name} is still read", name=value.name), where=node.name
                 )
+        self.detach(node)
+
+    def detach(self, node: Node) -> None:
+        """Takes a node out whose outputs another one makes from now on."""
         node.inputs = ()  # type: ignore[assignment]
-        self.nodes.remove(node)
+        del self.nodes[self.position(node)]
+
+    def position(self, node: Node) -> int:
+        """Index of a node. It is looked for around the last one: rewrites go along the list, and
+        a search from its start would take time with the square of its length. Raises ValueError."""
+        nodes, at = self.nodes, min(self._last, len(self.nodes) - 1)
+        for distance in range(max(at, len(nodes) - 1 - at) + 1):
+            for index in (at + distance, at - distance):
+                if 0 <= index < len(nodes) and nodes[index] is node:
+                    self._last = index
+                    return index
+        raise ValueError(node.name)
 
     def replace(
         self,
@@ -268,7 +288,7 @@ class Graph:
         its outputs, its sources are theirs in order. The other old nodes go when unread."""
         last = old[-1]
         sources = tuple(dict.fromkeys(s for n in old for s in n.sources))
-        at = self.nodes.index(last)
+        at = self.position(last)
         outputs = list(last.outputs)
         last.inputs = ()  # type: ignore[assignment]
         node = Node(op, inputs, outputs, attrs, name=name or last.name, sources=sources)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -215,18 +216,26 @@ class RulePass:
         return total
 
     def _sweep(self, graph: Graph, journal: Journal) -> int:
-        count, alive = 0, {id(n) for n in graph.nodes}
-        pinned = captured_outputs(graph)
+        count, pinned = 0, _Pinned(graph)
         for node in list(graph.nodes):
-            if id(node) in alive and self._try(graph, node, pinned, journal):
+            # Without inputs: an earlier rewrite of this sweep took the node out.
+            if node.op in self._roots and node.inputs and self._try(graph, node, pinned, journal):
                 count += 1
-                alive = {id(n) for n in graph.nodes}
         return count
 
-    def _try(self, graph: Graph, node: Node, pinned: set[int], journal: Journal) -> bool:
+    @cached_property
+    def _roots(self) -> dict[str, list[P]]:
+        """The patterns by the operator of their root."""
+        found: dict[str, list[P]] = {}
         for pattern in self.rule.patterns:
+            for op in pattern.ops:
+                found.setdefault(op, []).append(pattern)
+        return found
+
+    def _try(self, graph: Graph, node: Node, pinned: _Pinned, journal: Journal) -> bool:
+        for pattern in self._roots[node.op]:
             for m in match(pattern, node):
-                refusal = self._inner_readers(graph, m, pinned) or self.rule.check(graph, m)
+                refusal = self._inner_readers(graph, m, pinned.ids) or self.rule.check(graph, m)
                 if refusal is not None:
                     self._refuse(m, refusal, journal)
                     continue
@@ -342,6 +351,17 @@ def infer_new(nodes: Sequence[Node]) -> None:
             value.shape = value.shape if info.shape is None else info.shape
 
 
+class _Pinned:
+    """Ids of values that a subgraph hands out directly, looked for when a pattern first fits."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    @cached_property
+    def ids(self) -> set[int]:
+        return captured_outputs(self._graph)
+
+
 def captured_outputs(graph: Graph) -> set[int]:
     """Ids of values that a subgraph hands out directly."""
-    return set().union(*map(handed_out, graph.nodes))
+    return set().union(*(handed_out(n) for n in graph.nodes if n.has_subgraph))

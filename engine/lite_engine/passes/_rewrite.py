@@ -27,8 +27,7 @@ def bypass(graph: Graph, node: Node, value: Value) -> str:
         if graph.is_output(value):
             return tr("both sides are outputs of the model")
         producer = value.producer
-        node.inputs = ()  # type: ignore[assignment]
-        graph.nodes.remove(node)
+        graph.detach(node)
         graph.replace_uses(value, out)
         for inner in subgraph_outputs(graph, value):
             inner.outputs = [out if v is value else v for v in inner.outputs]

@@ -37,4 +37,4 @@ def _takes(graph: Graph, rival: Node, m: Match) -> bool:
     """Could the convolution behind the other operand be fused, and does it run later?"""
     free = rival.input(3) is None and not rival.attrs.get("activation")
     alone = graph.sole_reader(rival.output) is m.add
-    return free and alone and graph.nodes.index(rival) > graph.nodes.index(m.conv)
+    return free and alone and graph.position(rival) > graph.position(m.conv)

@@ -201,7 +201,7 @@ class _Walk:
     def _replace(self, node: Node, moved: Moved) -> None:
         """The operator on untransposed inputs, followed by the Transposes of its outputs."""
         graph = self.graph
-        at, outputs, after = graph.nodes.index(node), [], []
+        at, outputs, after = graph.position(node), [], []
         for old, perm in zip(node.outputs, moved.perms):
             if perm == list(range(len(perm))):
                 outputs.append(old)

@@ -45,7 +45,7 @@ class quantize_fuse_add:
             return skip(tr("the addition reads the sums with another scale or zero point"), m.add)
         rival = m.r.producer
         if rival is not None and rival.op == "QLinearConv" and _takes_residual(rival):
-            later = graph.nodes.index(rival) > graph.nodes.index(m.conv)
+            later = graph.position(rival) > graph.position(m.conv)
             if later and graph.sole_reader(rival.output) is m.add:
                 return no_match(m.conv)  # it matches itself
         return None

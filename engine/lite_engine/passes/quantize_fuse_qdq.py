@@ -329,8 +329,7 @@ def _fuse_split(graph: Graph, node: Node) -> bool:
         return False
     outputs = [q.output for q in qs]
     for q in qs:
-        q.inputs = ()  # type: ignore[assignment]
-        graph.nodes.remove(q)
+        graph.detach(q)
     node.set_input(0, x.value)
     node.outputs = outputs
     for value in outputs:
