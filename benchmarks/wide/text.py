@@ -9,6 +9,8 @@ from typing import Any
 import torch
 import transformers as library
 
+from benchmarks.wide.settle import settle
+
 BLOCKS = 4
 TOKENS = 128
 #: Keys and values that a decoder's step finds.
@@ -54,10 +56,12 @@ def ids(vocabulary: int, length: int = TOKENS) -> torch.Tensor:
 
 
 def encoder(model: torch.nn.Module, **inputs: torch.Tensor) -> Built:
+    settle(model)
     return Hidden(model, tuple(inputs)), inputs
 
 
 def step(model: torch.nn.Module, heads: int, size: int, vocabulary: int) -> Built:
+    settle(model)
     names = [f"past_{kind}_{i}" for i in range(BLOCKS) for kind in ("key", "value")]
     past = {name: torch.randn(1, heads, PAST, size) for name in names}
     return Step(model, BLOCKS), {"input_ids": ids(vocabulary, 1), **past}

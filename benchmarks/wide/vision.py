@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from benchmarks.wide.settle import settle, settle_norms
+
 SEGMENTED = 256
 #: Where a library's own size is not 224.
 SIZES = {"inception_v3": 299, "swin_v2_t": 256, "timm.edgenext_small": 256, "timm.mobilevit_s": 256,
@@ -40,17 +42,6 @@ def build(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
         if name in ("googlenet", "inception_v3"):
             options = {"init_weights": True}
         network = library.get_model(name, weights=None, **options)
-    settle(network, size)
+    settle(network)
+    settle_norms(network, size)
     return First(network), {"image": torch.randn(1, 3, size, size)}
-
-
-def settle(network: torch.nn.Module, size: int) -> None:
-    """Gives batch norms the statistics of their own inputs, as training would: with those of a new
-    network, deep ones multiply their numbers up or down to nothing."""
-    norms = [m for m in network.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
-    for norm in norms:
-        norm.momentum = 1.0
-        norm.train()
-    # Two images: a norm after a global pool has one number of each.
-    with torch.no_grad():
-        network(torch.randn(2, 3, size, size))

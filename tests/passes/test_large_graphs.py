@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.ir import DType, Graph, Node, Value
+from lite_engine.ir import DType, Graph, Journal, Node, Value
 from lite_engine.ops import fold_constants, infer_types, specialise
+from lite_engine.passes.recompose_activations import recompose_activations
 
 LAYERS = 200
 
@@ -35,3 +36,28 @@ def test_a_long_graph_is_not_searched_for_each_folded_node(work, monkeypatch):
     left = done.nodes if isinstance(done, Graph) else graph.nodes
     assert [n.op for n in left] == ["Mul"] * LAYERS
     assert looks < 10 * LAYERS
+
+
+def test_a_sweep_does_not_go_through_the_graph_for_each_rewrite(monkeypatch):
+    graph = Graph("chain")
+    x = Value("x", DType.F32, (2, 3))
+    graph.inputs = [x]
+    for i in range(LAYERS):
+        gate = graph.add("Sigmoid", [x], name=f"gate{i}").output
+        x = graph.add("Mul", [x, gate], name=f"layer{i}").output
+    graph.outputs = [x]
+    searches = []
+    position = Graph.position
+
+    def counted(self, node):
+        start = self._last
+        found = position(self, node)
+        searches.append(abs(found - start))
+        return found
+
+    monkeypatch.setattr(Graph, "position", counted)
+    (silu,) = [p for p in recompose_activations if p(graph.copy(), Journal()) == LAYERS]
+    searches.clear()
+    assert silu(graph, Journal()) == LAYERS
+    assert [n.op for n in graph.nodes] == ["Silu"] * LAYERS
+    assert sum(searches) < 10 * LAYERS

@@ -8,8 +8,9 @@ from .._lazy import lazily
 
 if TYPE_CHECKING:
     from .dtype import DType
-    from .graph import Graph, Node, Value, captured, copy_graph, handed_out, node_reads, walk
+    from .graph import Graph, Node, Value, copy_graph
     from .journal import Entry, Journal
+    from .nested import captured, handed_out, node_reads, walk
     from .text import from_text, to_text
     from .types import Dim, QuantParams, Shape, TypeInfo, format_shape
     from .verify import verify
@@ -38,17 +39,9 @@ __all__ = [
 
 _WHERE = {
     "dtype": ("DType",),
-    "graph": (
-        "Graph",
-        "Node",
-        "Value",
-        "captured",
-        "copy_graph",
-        "handed_out",
-        "node_reads",
-        "walk",
-    ),
+    "graph": ("Graph", "Node", "Value", "copy_graph"),
     "journal": ("Entry", "Journal"),
+    "nested": ("captured", "handed_out", "node_reads", "walk"),
     "text": ("from_text", "to_text"),
     "types": ("Dim", "QuantParams", "Shape", "TypeInfo", "format_shape"),
     "verify": ("verify",),

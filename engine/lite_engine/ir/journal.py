@@ -34,13 +34,15 @@ class Journal:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.passes: list[dict[str, Any]] = []
+        self._refused: set[Entry] = set()
 
     def rewrote(self, rule: str, nodes: tuple[str, ...], result: tuple[str, ...] = ()) -> None:
         self.entries.append(Entry(rule, "rewrote", tuple(nodes), tuple(result)))
 
     def refused(self, rule: str, nodes: tuple[str, ...], reason: str) -> None:
         entry = Entry(rule, "refused", tuple(nodes), reason=reason)
-        if entry not in self.entries:
+        if entry not in self._refused:  # a sweep meets the same place again
+            self._refused.add(entry)
             self.entries.append(entry)
 
     def refusals(self, node: str) -> list[Entry]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lite_messages import tr
 
 from ..errors import ShapeError
-from .graph import Graph, Value, node_reads
+from .graph import Graph, Value
+from .nested import node_reads
 
 
 def verify(graph: Graph, after: str = "") -> None:

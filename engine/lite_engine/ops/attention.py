@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ..ir import Dim, DType, TypeInfo
+from ..ir import Dim, DType, Node, TypeInfo
+from ._conditions import absent, all_of, of_type
 from ._core import define_op
 from ._helpers import same_type, wide
 from ._records import Cost
+from ._samples import Draw, Sample
 from .softmax import softmax
 
 Array = np.ndarray
@@ -201,6 +204,61 @@ def _(
     v_size = int(heads_type(v, kv_num_heads)[3] or 0)  # type: ignore[call-overload]
     scores = batch * heads * rows * columns
     return Cost(macs=scores * (size + v_size), flops=12 * scores)
+
+
+def expressible(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Whole keys and values, one output, fixed sizes."""
+    if len(node.outputs) > 1:
+        return tr("it has more than one output")
+    if any(node.attrs.get(f"{side}_window_size", -1) >= 0 for side in ("left", "right")):
+        return tr("it has a window")
+    k, mask = types[1], types[3] if len(types) > 3 else None
+    if node.attrs.get("softmax_precision") not in (None, DType.F32):
+        return tr("its softmax has another precision")
+    if mask is None or k is None:
+        return True
+    if not 2 <= mask.rank <= 4:
+        return tr("its mask has rank {rank}", rank=mask.rank)
+    if mask.dims[-1] != heads_type(k, node.attrs.get("kv_num_heads"))[2]:
+        return tr("its mask has no column for each key")
+    return True
+
+
+attention.kernel(
+    "cpu",
+    "f32_attention",
+    accepts_pitch=True,
+    when=all_of(absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible),
+    why=tr("blocks of keys in the cache, no matrix of scores"),
+)
+
+
+@attention.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for heads, rows, keys, size, v_size in (
+        (1, 1, 1, 1, 1), (2, 1, 37, 16, 16), (3, 3, 65, 40, 72), (2, 5, 7, 8, 33),
+        (3, 49, 49, 32, 32), (1, 19, 300, 17, 5), (2, 70, 33, 64, 64),
+    ):  # fmt: skip
+        q, k, v = (
+            draw(2, heads, rows, size),
+            draw(2, heads, keys, size),
+            draw(2, heads, keys, v_size),
+        )
+        yield Sample([q, k, v], constant=())
+        yield Sample([q, k, v, draw(heads, rows, keys)], {"scale": 0.3}, constant=())
+        causal = {"is_causal": 1, "softcap": 5.0}
+        yield Sample([q, k, v, draw(2, 1, 1, keys)], causal, constant=())
+        packed = [x.transpose(0, 2, 1, 3).reshape(2, x.shape[2], -1) for x in (q, k, v)]
+        yield Sample(packed, {"q_num_heads": heads, "kv_num_heads": heads}, constant=())
+    q, k, v = draw(1, 6, 9, 16), draw(1, 2, 21, 16), draw(1, 2, 21, 16)
+    yield Sample([q, k, v], constant=())  # three query heads read the same keys
+    hidden = np.zeros((9, 21), bool)
+    hidden[2:] = draw.ints(0, 2, 7, 21).astype(bool)
+    yield Sample([q, k, v, hidden], constant=())  # two rows see nothing
+    yield Sample([q, k, v, np.where(hidden, 0, -np.inf).astype(np.float32)], constant=())
+    long = [draw(1, 1, n, 128) for n in (15, 5000, 5000)]  # several blocks of keys
+    yield Sample([*long, draw(15, 5000)], constant=())
+    yield Sample(long, {"is_causal": 1}, constant=())
 
 
 # ---- rotary embedding

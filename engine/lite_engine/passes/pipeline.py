@@ -16,6 +16,7 @@ from .fold_pad import fold_pad
 from .fold_resize_axes import fold_resize_axes
 from .fold_shapes import fold_shapes
 from .fuse_activation import fuse_activation
+from .fuse_attention import fuse_attention
 from .fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
 from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
@@ -76,6 +77,9 @@ FUSE: list[Pass] = [
 VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, drop_identity]
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
+# Behind the views: operands are known by the Transposes that remain.
+ATTENTION: list[Pass] = [fuse_attention, *VIEWS]
+
 INTEGERS: list[Pass] = [
     quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables, drop_identity,
     drop_duplicates, fold_pad, quantize_fuse_add,
@@ -84,7 +88,7 @@ INTEGERS: list[Pass] = [
 #: What every target gets.
 PIPELINE: list[Pass] = [
     decompose_fp16, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
-    *FINISH, *INTEGERS,
+    *FINISH, *ATTENTION, *INTEGERS,
 ]  # fmt: skip
 
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from ..ir import DType, Graph, Shape
 from ..ops import specialise
+from ..ops.expand import expand_missing
 from .accelerate import Accelerator, share
 from .bands import mark_bands
 from .lower import Lowering
 from .memory import assign_offsets, reuse_in_place
 from .model import Plan
-from .select import FALLBACK
+from .select import FALLBACK, kernels_for
 from .storage import store_shorts
 from .views import share_buffers
 
@@ -43,6 +44,11 @@ def make_plan(
     them for. Raises ShapeError, UnsupportedOperatorError.
     """
     fixed = specialise(graph, shapes)
+    if backend != "reference":
+        expand_missing(
+            fixed,
+            lambda node, types: not accelerate and bool(kernels_for(node, types, backend)[0]),
+        )
     by_hand = dict(overrides or {})
     sharing = share(fixed, accelerators, free=accelerate, overrides=by_hand, refused=refused or {})
     asked, precision = precision, "fp32" if accelerate else precision

@@ -100,13 +100,13 @@ def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
 def assign_offsets(plan: Plan) -> None:
     """Writes `offset` of every arena tensor and `plan.arena_bytes`."""
     spans = list(lifetimes(plan).values())
-    placed: list[Span] = []
+    placed = _Placed()
     inside = _inside_bands(plan)
     for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
-        span.offset = _best_fit(span, placed)
-        placed.append(span)
+        span.offset = _best_fit(span, placed.beside(span))
+        placed.add(span)
         plan.tensors[span.tensor].offset = span.offset
-    plan.arena_bytes = max((s.offset + s.size for s in placed), default=0)
+    plan.arena_bytes = max((s.offset + s.size for s in spans), default=0)
     for tensor in plan.tensors:
         if tensor.alias_of is not None:
             tensor.offset = _alias_offset(plan, tensor)
@@ -134,11 +134,36 @@ def _alias_offset(plan: Plan, tensor: PlanTensor) -> int:
     return at + tensor.offset
 
 
-def _best_fit(span: Span, placed: list[Span]) -> int:
-    """Offset of the smallest gap that holds the span, the end of the arena when none does."""
-    live = sorted(
-        (p for p in placed if p.first <= span.last and span.first <= p.last), key=lambda p: p.offset
-    )
+class _Placed:
+    """Spans that have their bytes, found by the steps that they live in: looking through all of
+    them for each would take time with the square of their number."""
+
+    STEPS = 32  # of one bucket
+
+    def __init__(self) -> None:
+        self._buckets: dict[int, list[Span]] = {}
+
+    def _of(self, span: Span) -> range:
+        return range(span.first // self.STEPS, span.last // self.STEPS + 1)
+
+    def add(self, span: Span) -> None:
+        for bucket in self._of(span):
+            self._buckets.setdefault(bucket, []).append(span)
+
+    def beside(self, span: Span) -> list[Span]:
+        """Those alive together with it, by offset."""
+        found = {
+            p.tensor: p
+            for bucket in self._of(span)
+            for p in self._buckets.get(bucket, ())
+            if p.first <= span.last and span.first <= p.last
+        }
+        return sorted(found.values(), key=lambda p: p.offset)
+
+
+def _best_fit(span: Span, live: list[Span]) -> int:
+    """Offset of the smallest gap between those alive with it that holds the span, the end of the
+    last of them when none does."""
     best, best_size, at = -1, 1 << 62, 0
     for other in live:
         gap = other.offset - at

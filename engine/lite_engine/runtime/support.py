@@ -14,6 +14,7 @@ from ..display import Displayed
 from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, specialise
+from ..ops.expand import can_expand
 from ..passes import optimize_graph
 from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
@@ -329,6 +330,8 @@ def _why_not(node: Node, target: str) -> str | None:
         usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
     except LiteError as error:
         usable, reasons = [], [str(error)]
+    if not usable and can_expand(node, types):
+        return None  # the plan writes it out in operators that have one
     return None if usable else "; ".join(reasons[-2:])
 
 

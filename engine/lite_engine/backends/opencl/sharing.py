@@ -19,6 +19,9 @@ def share(plan: Plan) -> tuple[dict[int, int], list[int]]:
         for index in (*step.inputs, *step.outputs):
             if index >= 0:
                 last[plan.root(index).index] = step.index
+    ended: dict[int, list[int]] = {}
+    for index, end in last.items():
+        ended.setdefault(end, []).append(index)
     numbers: dict[int, int] = {}
     sizes: list[int] = []
     free: list[int] = []
@@ -36,9 +39,8 @@ def share(plan: Plan) -> tuple[dict[int, int], list[int]]:
                 number = len(sizes)
                 sizes.append(need)
             numbers[root.index] = number
-        for index, end in last.items():
-            ends = end == step.index and plan.tensors[index].role == "arena"
-            if ends and index in numbers:
+        for index in ended.get(step.index, ()):
+            if plan.tensors[index].role == "arena" and index in numbers:
                 free.append(numbers[index])
     return numbers, sizes
 

@@ -18,6 +18,7 @@ from ...files import write_file
 from ...importers.paddle.program import Program
 from ...ir import Graph, Shape
 from ...ops import run_node, specialise
+from ...ops.expand import expand_missing
 from ...passes import optimize_graph
 from ...passes.pipeline import CLEAN, FINISH, FUSE, RECOMPOSE
 from . import lower_composed, lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
@@ -38,6 +39,7 @@ def nb_program(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Progr
         given = (shapes or {}).get(value.name, value.shape or ())
         fixed[value.name] = tuple(d if isinstance(d, int) else 1 for d in given)
     ready = specialise(graph, fixed)
+    expand_missing(ready, lambda *_: False)
     _fold_stored_integers(ready)
     program = lower(optimize_graph(ready, passes=_PASSES))
     for value in graph.inputs:

@@ -1,0 +1,123 @@
+"""Operators written out in others, for backends that have no kernel of their own for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..ir import DType, Graph, Node, TypeInfo, Value
+from ._infer import infer_node
+from .attention import expressible, heads_type
+
+
+def expand_missing(graph: Graph, runs: Callable[[Node, list[TypeInfo | None]], bool]) -> None:
+    """Writes out, in place, every node that `runs` is false of and that can be written out. The
+    graph is specialised: types are known and sizes fixed."""
+    for node in list(graph.nodes):
+        types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
+        if can_expand(node, types) and not runs(node, types):
+            _EXPANSIONS[node.op](graph, node, types)
+
+
+def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
+    """Whether a node can be written out in others."""
+    if node.op not in _EXPANSIONS or any(t is not None and not t.is_static for t in types):
+        return False
+    return not any(t is not None for t in types[4:]) and expressible(node, types) is True
+
+
+class _Writer:
+    """Adds nodes before one, typed, with its sources."""
+
+    def __init__(self, graph: Graph, node: Node) -> None:
+        self.graph, self.node = graph, node
+
+    def __call__(self, op: str, *inputs: Value | np.ndarray | None, **attrs: object) -> Value:
+        values = [self.graph.constant(v) if isinstance(v, np.ndarray) else v for v in inputs]
+        made = self.graph.add(
+            op, values, dict(attrs), before=self.node, sources=self.node.sources,
+            name=self.graph.unique(f"{self.node.name}/{op}"),
+        )  # fmt: skip
+        for value, info in zip(made.outputs, infer_node(made), strict=False):
+            value.dtype, value.shape = info.dtype, info.shape
+        return made.output
+
+    def shaped(self, value: Value, *shape: int) -> Value:
+        return self("Reshape", value, np.array(shape, np.int64))
+
+
+def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+    """Products around a softmax; a group's query heads are rows of one product."""
+    q, k, v = types[:3]
+    assert q is not None and k is not None and v is not None
+    attrs = node.attrs
+    kv = attrs.get("kv_num_heads")
+    batch, heads, rows, size = (int(d or 0) for d in heads_type(q, attrs.get("q_num_heads")))  # type: ignore[call-overload]
+    _, shared, keys, _ = (int(d or 0) for d in heads_type(k, kv))  # type: ignore[call-overload]
+    v_size = int(heads_type(v, kv)[3] or 0)  # type: ignore[call-overload]
+    write = _Writer(graph, node)
+
+    def split(value: Value, count: int, perm: list[int], swap: bool) -> Value:
+        if value.shape is not None and len(value.shape) == 3:
+            lengths = [int(d) for d in value.shape]  # type: ignore[arg-type]
+            value = write.shaped(value, *lengths[:2], count, lengths[2] // count)
+            return write("Transpose", value, perm=perm)
+        return write("Transpose", value, perm=[0, 1, 3, 2]) if swap else value
+
+    query, key, values = node.inputs[:3]
+    assert query is not None and key is not None and values is not None
+    query = split(query, heads, [0, 2, 1, 3], False)
+    scale = attrs.get("scale") or 1 / math.sqrt(size)
+    query = write("Mul", query, np.array(scale, np.float32))
+    if shared != heads:
+        query = write.shaped(query, batch, shared, heads // shared * rows, size)
+    scores = write("MatMul", query, split(key, shared, [0, 2, 3, 1], True))
+    if shared != heads:
+        scores = write.shaped(scores, batch, heads, rows, keys)
+    if attrs.get("softcap"):
+        cap = np.array(attrs["softcap"], np.float32)
+        scores = write("Mul", write("Tanh", write("Div", scores, cap)), cap)
+    scores, guarded = _biased(write, node, scores, rows, keys)
+    chance = write("Softmax", scores, axis=-1)
+    if guarded:
+        zero = np.array(0, np.float32)
+        chance = write("Where", write("IsNaN", chance), zero, chance)
+    if shared != heads:
+        chance = write.shaped(chance, batch, shared, heads // shared * rows, keys)
+    y = write("MatMul", chance, split(values, shared, [0, 2, 1, 3], False))
+    if shared != heads:
+        y = write.shaped(y, batch, heads, rows, v_size)
+    if q.rank == 4:
+        graph.replace([node], "Identity", [y])
+        return
+    y = write("Transpose", y, perm=[0, 2, 1, 3])
+    shape = graph.constant(np.array([batch, rows, heads * v_size], np.int64))
+    graph.replace([node], "Reshape", [y, shape])
+
+
+def _biased(write: _Writer, node: Node, scores: Value, rows: int, keys: int) -> tuple[Value, bool]:
+    """Scores with the mask, and whether a row may see nothing: Attention gives 0 there."""
+    mask, guarded = node.input(3), False
+    if mask is not None:
+        low = np.array(-np.inf, np.float32)
+        if mask.dtype is DType.BOOL:
+            mask = write("Where", mask, np.array(0, np.float32), low)
+        array = node.input(3).const  # type: ignore[union-attr]
+        if array is None:
+            guarded = True
+        else:
+            hides = ~array if array.dtype == bool else np.isneginf(array)
+            guarded = bool(hides.all(-1).any())
+        scores = write("Add", scores, mask)
+    if node.attrs.get("is_causal"):
+        causal = np.triu(np.full((rows, keys), -np.inf, np.float32), 1)
+        scores = write("Add", scores, causal)
+        guarded = guarded or mask is not None
+    return scores, guarded
+
+
+_EXPANSIONS: dict[str, Callable[[Graph, Node, list[TypeInfo | None]], None]] = {
+    "Attention": _attention
+}

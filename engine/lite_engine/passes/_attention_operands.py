@@ -1,0 +1,188 @@
+"""Queries, keys and values of an attention: where they lie before exporters turned them around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..ir import Dim, Graph, Node, Value
+from ._core import infer_new
+from ._rewrite import static_shape
+from .recompose_activations import number
+
+#: (batch, heads, length, size) of (batch, length, heads, size), and the same without a batch.
+_HEADS_FIRST = ([0, 2, 1, 3], [1, 0, 2])
+
+
+@dataclass(frozen=True)
+class Operand:
+    """`scale` times a matrix of rows for each of `lead` (…, heads): those of `value`, whose leading
+    axes may be split otherwise, or, where `perm` is given, of `value` transposed by it. `swapped`:
+    rows and columns have changed places."""
+
+    value: Value
+    lead: tuple[Dim, ...]
+    swapped: bool = False
+    scale: float = 1.0
+    perm: tuple[int, ...] | None = None
+    nodes: tuple[Node, ...] = ()  # that it stands for, besides what computes `value`
+
+    @property
+    def heads(self) -> Dim:
+        return self.lead[-1]
+
+    def plain(self, graph: Graph, before: Node) -> Value:
+        """(batch, heads, length, size)"""
+        value, perm = self.value, self.perm
+        if perm is not None:
+            value = _added(graph, before, "Transpose", [value], {"perm": list(perm)})
+        if self.swapped:
+            rank = len(value.shape or ())
+            perm = (*range(rank - 2), rank - 1, rank - 2)
+            value = _added(graph, before, "Transpose", [value], {"perm": list(perm)})
+        assert value.shape is not None
+        if len(self.lead) == 1 and len(value.shape) == 3:
+            axes = graph.constant(np.array([0], np.int64))
+            return _added(graph, before, "Unsqueeze", [value, axes])
+        if len(self.lead) != 2 or value.shape[:-2] != self.lead:
+            shape = [-1, self.heads, *value.shape[-2:]]
+            value = _reshaped(graph, before, value, shape)
+        return value
+
+    def packable(self) -> bool:
+        """Does it come from (batch, length, heads, size), fixed in size?"""
+        if self.perm is None or static_shape(self.value) is None:
+            return False
+        sizes = self.value.shape or ()
+        batch = sizes[:-3] if len(sizes) == 4 else (1,)
+        fits = self.perm in map(tuple, _HEADS_FIRST) and not self.swapped
+        return fits and self.lead in ((*batch, sizes[-2]), (sizes[-2],)) and len(self.lead) < 3
+
+    def packed(self, graph: Graph, before: Node) -> Value:
+        """(batch, length, heads * size)"""
+        sizes = static_shape(self.value)
+        assert sizes is not None
+        length, heads, size = sizes[-3:]
+        batch = sizes[0] if len(sizes) == 4 else 1
+        return _reshaped(graph, before, self.value, [batch, length, heads * size])
+
+    def times(self, graph: Graph, factor: np.ndarray, before: Node) -> Operand:
+        """Multiplied by a constant for each head."""
+        given = graph.constant(factor.astype(np.float32))
+        value = _added(graph, before, "Mul", [self.plain(graph, before), given])
+        return Operand(value, (value.shape or ())[:-2], False, self.scale, None, self.nodes)
+
+    def behind(self, node: Node, **changes: Any) -> Operand:
+        """The operand before `node`, which it then stands for."""
+        return replace(self, nodes=(node, *self.nodes), **changes)
+
+
+def trace(value: Value, *, swapped: bool = False) -> Operand:
+    """The operand before views, turns and multiplications by a number."""
+    found = Operand(value, tuple((value.shape or ())[:-2]), swapped)
+    while (further := _further(found)) is not None:
+        found = further
+    node = found.value.producer
+    if node is None or node.op != "Transpose" or static_shape(node.input(0)) is None:  # type: ignore[arg-type]
+        return found
+    perm = list(node.attrs.get("perm") or ())
+    if found.swapped:
+        perm[-2:] = perm[:-3:-1]
+    if perm not in _HEADS_FIRST:
+        return found
+    inner = found.behind(node, value=node.input(0), swapped=False, perm=tuple(perm))
+    while (less := _unscaled(inner)) is not None:
+        inner = less
+    return inner
+
+
+def _further(found: Operand) -> Operand | None:
+    """One node nearer to where the operand was computed."""
+    node = found.value.producer
+    if node is None or node.op not in ("Reshape", "Squeeze", "Unsqueeze", "Transpose"):
+        return _unscaled(found)
+    value = node.input(0)
+    sizes, inner = static_shape(found.value), None if value is None else static_shape(value)
+    if value is None or sizes is None or inner is None or len(inner) < 3:
+        return None
+    if node.op != "Transpose":
+        return found.behind(node, value=value) if sizes[-2:] == inner[-2:] else None
+    rank = len(inner)
+    if list(node.attrs.get("perm") or ()) != [*range(rank - 2), rank - 1, rank - 2]:
+        return None
+    return found.behind(node, value=value, swapped=not found.swapped)
+
+
+def _unscaled(found: Operand) -> Operand | None:
+    """x of x · number, of a shape that the number does not change."""
+    node = found.value.producer
+    if node is None or node.op not in ("Mul", "Div") or node.attrs.get("activation"):
+        return None
+    for index in (0, 1) if node.op == "Mul" else (1,):
+        given, factor = node.input(1 - index), number(node.input(index))
+        if factor and given is not None and given.shape == found.value.shape:
+            scale = found.scale * (factor if node.op == "Mul" else 1 / factor)
+            return found.behind(node, value=given, scale=scale)
+    return None
+
+
+def shared_by_groups(keys: Operand, values: Operand) -> tuple[Operand, Operand]:
+    """Keys and values before each of their heads was repeated for a group of query heads."""
+    key, value = _unrepeated(keys), _unrepeated(values)
+    if key is None or value is None or key.heads != value.heads:
+        return keys, values
+    return key, value
+
+
+def _unrepeated(operand: Operand) -> Operand | None:
+    """x of Reshape(Expand(Unsqueeze(x, 2))): (batch, heads, length, size). `trace` has gone through
+    the Reshape where it could."""
+    if operand.perm is not None or len(operand.lead) != 2:
+        return None
+    node = operand.value.producer
+    if node is None or node.op != "Expand" or node.input(0) is None:
+        return None
+    repeated = static_shape(operand.value)
+    single = static_shape(node.input(0))  # type: ignore[arg-type]
+    if repeated is None or single is None or len(repeated) != 5 or len(single) != 5:
+        return None
+    batch, heads, group, *rest = repeated
+    if single != (batch, heads, 1, *rest) or operand.lead != (batch, heads * group):
+        return None
+    base = trace(node.input(0), swapped=operand.swapped)  # type: ignore[arg-type]
+    nodes = (*base.nodes, node, *operand.nodes)
+    return replace(base, lead=(batch, heads), scale=base.scale * operand.scale, nodes=nodes)
+
+
+def packed_output(graph: Graph, root: Node) -> Node | None:
+    """The Transpose behind the product of weights and values whose output is (batch, length, heads,
+    size) in memory; None where there is none, or sizes are open."""
+    shape, reader = static_shape(root.output), graph.sole_reader(root.output)
+    if shape is None or reader is None or reader.op != "Transpose":
+        return None
+    perm = list(reader.attrs.get("perm") or ())
+    wanted = list(_HEADS_FIRST)
+    if shape[0] == 1:
+        wanted.append([2, 0, 1, 3])
+    return reader if perm in wanted else None
+
+
+def _reshaped(graph: Graph, before: Node, value: Value, shape: Sequence[Any]) -> Value:
+    return _added(
+        graph, before, "Reshape", [value, graph.constant(np.array(list(shape), np.int64))]
+    )
+
+
+def _added(
+    graph: Graph,
+    before: Node,
+    op: str,
+    inputs: Sequence[Value | None],
+    attrs: dict[str, Any] | None = None,
+) -> Value:
+    node = graph.add(op, inputs, attrs, before=before, sources=before.sources)
+    infer_new([node])
+    return node.output

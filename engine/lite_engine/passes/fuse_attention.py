@@ -1,0 +1,297 @@
+"""Matrix products around a softmax become one attention.
+
+softmax(q·kᵀ·scale + bias)·v        Attention
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from lite_messages import tr
+
+from ..ir import Graph, Journal, Node, Value
+from ._attention_operands import Operand, packed_output, shared_by_groups, trace
+from ._core import graph_pass, infer_new
+from ._rewrite import constant_like, static_shape
+from .recompose_activations import number
+
+#: What hides a key is added to its score; a larger number than this would leave some of it.
+_HIDES = -1e8
+#: Larger constant biases stay additions of their own.
+_MOST_BIAS = 1 << 22
+
+
+class Refusal(Exception):
+    """Why products around a softmax are no attention."""
+
+    def __init__(self, reason: str, where: Node) -> None:
+        self.reason, self.where = reason, where
+
+
+@dataclass
+class Scores:
+    """What lies between the product of queries and keys and the softmax."""
+
+    nodes: list[Node] = field(default_factory=list)  # from the softmax up
+    #: what is added, with the shape of the scores there and by what their sum is multiplied
+    biases: list[tuple[Value, tuple[int, ...] | None, float]] = field(default_factory=list)
+    scale: float = 1.0
+    head_scale: np.ndarray | None = None  # a number for each head: (heads, 1, 1)
+
+
+@graph_pass("fuse-attention")
+def fuse_attention(graph: Graph, journal: Journal) -> int:
+    """softmax(q·kᵀ·scale + bias)·v in its exporters' spellings."""
+    count = 0
+    for node in list(graph.nodes):
+        softmax = _softmax_before(graph, node)
+        if softmax is None:
+            continue
+        try:
+            made = _fuse(graph, node, softmax)
+        except Refusal as refusal:
+            names = (refusal.where.name, softmax.name, node.name)
+            journal.refused("fuse-attention", tuple(dict.fromkeys(names)), refusal.reason)
+            continue
+        journal.rewrote("fuse-attention", (softmax.name, node.name), (made.name,))
+        count += 1
+    if count:
+        graph.remove_unread()
+    return count
+
+
+def _softmax_before(graph: Graph, node: Node) -> Node | None:
+    """The Softmax along the last axis that a product of two computed matrices reads."""
+    if node.op != "MatMul" or not node.inputs or node.attrs.get("activation"):
+        return None
+    weights, values = node.input(0), node.input(1)
+    if weights is None or values is None or values.is_const or weights.producer is None:
+        return None
+    softmax = _without_guard(weights.producer)
+    rank = len(softmax.output.shape or ())
+    last = softmax.attrs.get("axis", -1) in (-1, rank - 1)
+    return softmax if softmax.op == "Softmax" and rank and last else None
+
+
+def _without_guard(node: Node) -> Node:
+    """p of Where(IsNaN(p), 0, p), by which torch gives rows that see nothing a sum of 0, as
+    Attention does."""
+    if node.op != "Where":
+        return node
+    test, zero, kept = node.inputs
+    if test is None or kept is None or number(zero) != 0 or test.producer is None:
+        return node
+    if test.producer.op != "IsNaN" or test.producer.input(0) is not kept or not kept.producer:
+        return node
+    return kept.producer
+
+
+def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
+    inner = {id(softmax), id(root), id(root.input(0).producer)}  # type: ignore[union-attr]
+    for reader in (*softmax.output.readers, *root.input(0).readers):  # type: ignore[union-attr]
+        if id(reader) not in inner and reader.op != "IsNaN":
+            raise Refusal(tr("{node} output has another reader", node="Softmax"), softmax)
+    if graph.is_output(softmax.output) or graph.is_output(root.input(0)):  # type: ignore[arg-type]
+        raise Refusal(tr("{name} is an output of the model", name=softmax.output.name), softmax)
+    scores, product = _walk(graph, softmax)
+    left, right, values = product.input(0), product.input(1), root.input(1)
+    assert left is not None and right is not None and values is not None
+    shape = product.output.shape
+    rank = len(shape or ())
+    if rank < 3 or any(len(v.shape or ()) != rank for v in (left, right, values)):
+        raise Refusal(tr("its products do not have rank 3 or more, or not all the same"), product)
+    queries = trace(left)
+    if rank > 4 and any(static_shape(v) is None for v in (left, right, values)):
+        raise Refusal(tr("products of rank {rank} need fixed sizes", rank=rank), product)
+    keys, value = shared_by_groups(trace(right, swapped=True), trace(values))
+    if not _batches_fit(queries, keys, value):
+        raise Refusal(tr("heads of its operands do not fit each other"), product)
+    if value.scale != 1.0:
+        raise Refusal(tr("the values are scaled"), root)
+    scale = scores.scale * queries.scale * keys.scale
+    mask = _mask(graph, scores, product)
+    if scores.head_scale is not None:
+        queries = queries.times(graph, scores.head_scale, root)
+    parts = (*queries.nodes, *keys.nodes, *value.nodes, *reversed(scores.nodes), softmax)
+    guards = (*(r for r in softmax.output.readers if r is not root), root.input(0).producer)  # type: ignore[union-attr]
+    sources = [s for n in (*parts, *guards, root) if n is not None for s in n.sources]
+    root.sources = tuple(dict.fromkeys(sources))
+    return _build(graph, root, [queries, keys, value], mask, scale)
+
+
+def _batches_fit(queries: Operand, keys: Operand, values: Operand) -> bool:
+    """One batch for all, and as many heads of keys as of values, which divide those of queries."""
+    batches = {operand.lead[:-1] for operand in (queries, keys, values)}
+    heads, shared = queries.heads, keys.heads
+    if len(batches) > 1 or any(None in batch for batch in batches) or shared != values.heads:
+        return False
+    return isinstance(heads, int) and isinstance(shared, int) and heads % shared == 0
+
+
+def _walk(graph: Graph, softmax: Node) -> tuple[Scores, Node]:
+    """From the softmax up to the product. Raises Refusal."""
+    found, value = Scores(), softmax.input(0)
+    reader = softmax
+    while True:
+        assert value is not None
+        node = value.producer
+        if node is None or graph.sole_reader(value) is not reader:
+            raise Refusal(tr("the scores have another reader, or no product"), reader)
+        found.nodes.append(node)
+        if node.attrs.get("activation"):
+            raise Refusal(tr("{node} carries an activation", node=node.op), node)
+        if node.op == "MatMul":
+            return found, node
+        value, reader = _step(graph, found, node), node
+
+
+def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
+    """Takes one node into `found`; the scores that it reads."""
+    if node.op in ("Mul", "Div"):
+        return _scaled(found, node)
+    if node.op == "Add" and found.head_scale is None:
+        for index in (0, 1):
+            value = node.input(index)
+            bias = node.input(1 - index)
+            if value is not None and bias is not None and _is_product(graph, value):
+                found.biases.append((bias, static_shape(node.output), found.scale))
+                return value
+    if node.op == "Where":
+        return _hidden(graph, found, node)
+    if node.op in ("Reshape", "Squeeze", "Unsqueeze"):
+        value = node.input(0)
+        ends = [static_shape(v) for v in (value, node.output) if v is not None]
+        if None not in ends and ends[0][-2:] == ends[1][-2:]:  # type: ignore[index]
+            return value
+    raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
+
+
+def _scaled(found: Scores, node: Node) -> Value | None:
+    """Takes a multiplication by one number, or by a constant one for each head."""
+    for index in (0, 1) if node.op == "Mul" else (1,):
+        value, given = node.input(1 - index), node.input(index)
+        factor = number(given)
+        if factor and found.head_scale is None:
+            found.scale *= factor if node.op == "Mul" else 1 / factor
+            return value
+        array = None if given is None else given.const
+        heads = None if value is None else (value.shape or (None,) * 3)[-3]
+        per_head = array is not None and array.size == heads and array.shape[-3:] == (heads, 1, 1)
+        if per_head and node.op == "Mul" and found.head_scale is None:
+            found.head_scale = array.reshape(-1, 1, 1)  # type: ignore[union-attr]
+            return value
+    raise Refusal(tr("the scores are scaled by more than one number"), node)
+
+
+def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
+    """Where(mask, scores, −∞) is the addition of Where(mask, 0, −∞)."""
+    test, one, other = node.inputs
+    for value, hides, swapped in ((one, other, False), (other, one, True)):
+        low = number(hides)
+        if low is None or low > _HIDES or value is None or test is None:
+            continue
+        if test.const is not None and _is_product(graph, value):
+            parts = (
+                (np.float32(low), np.float32(0)) if swapped else (np.float32(0), np.float32(low))
+            )
+            bias = np.where(test.const, *parts).astype(np.float32)
+            made = constant_like(graph, bias, test, "bias")
+            found.biases.append((made, static_shape(node.output), 1.0))
+            return value
+    raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
+
+
+def _is_product(graph: Graph, value: Value) -> bool:
+    """Is it the scores: does a product of computed matrices stand at its beginning?"""
+    for _ in range(8):
+        node = value.producer
+        if node is None or graph.sole_reader(value) is None:
+            return False
+        if node.op == "MatMul":
+            return not any(v is None or v.is_const for v in node.inputs)
+        if node.op not in ("Add", "Mul", "Div", "Where", "Reshape", "Squeeze", "Unsqueeze"):
+            return False
+        computed = [v for v in node.inputs if v is not None and v.producer is not None]
+        if len(computed) > 1:
+            return any(_is_product(graph, v) for v in computed)
+        if not computed:
+            return False
+        value = computed[0]
+    return False
+
+
+def _mask(graph: Graph, scores: Scores, product: Node) -> Value | None:
+    """The sum of the biases, of rank 2 to 4 and with a column for each key. Raises Refusal."""
+    shape = static_shape(product.output)
+    if shape is not None and len(shape) > 4:
+        shape = (int(np.prod(shape[:-3])), *shape[-3:])
+    arrays, computed = [], []
+    for bias, there, scale in scores.biases:
+        if bias.const is not None:
+            if shape is None or there is None:
+                raise Refusal(tr("the bias needs fixed sizes"), product)
+            arrays.append(_like_scores(bias.const * np.float32(scale), there, shape))
+        elif scale != 1.0:
+            raise Refusal(tr("the sum of scores and bias is scaled"), product)
+        elif there != shape or bias.shape is None or not 2 <= len(bias.shape) <= len(shape or ()):
+            raise Refusal(tr("a computed bias has another shape than the scores"), product)
+        elif shape is None or bias.shape[-1] != shape[-1]:
+            raise Refusal(tr("a computed bias has no column for each key"), product)
+        else:
+            computed.append(bias)
+    if arrays and any(array.any() for array in arrays):
+        total = arrays[0]
+        for array in arrays[1:]:
+            if np.broadcast(total, array).size > _MOST_BIAS:
+                raise Refusal(tr("the bias is too large"), product)
+            total = total + array
+        if total.size > _MOST_BIAS:
+            raise Refusal(tr("the bias is too large"), product)
+        first = next(b for b, *_ in scores.biases if b.const is not None)
+        computed.append(constant_like(graph, total, first, "bias"))
+    while len(computed) > 1:
+        node = graph.add("Add", computed[-2:], before=product)
+        infer_new([node])
+        computed[-2:] = [node.output]
+    return computed[0] if computed else None
+
+
+def _like_scores(bias: np.ndarray, there: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """A bias that is added to scores of shape `there`, as one for scores of `shape`: whole rows of
+    keys, other axes of size 1 where it repeats along them."""
+    bias = np.broadcast_to(bias, (*bias.shape[:-1], there[-1])) if bias.ndim else bias
+    if there != shape:
+        bias = np.broadcast_to(bias, there).reshape(shape)
+    while bias.ndim < len(shape):
+        bias = bias[None]
+    bias = np.broadcast_to(bias, (*bias.shape[:-1], shape[-1]))
+    for axis in range(bias.ndim - 1):
+        first = bias.take([0], axis)
+        if bias.shape[axis] > 1 and (bias == first).all():
+            bias = first
+    return np.ascontiguousarray(bias, np.float32)
+
+
+def _build(
+    graph: Graph, root: Node, operands: list[Operand], mask: Value | None, scale: float
+) -> Node:
+    """The attention in place of `root`, over packed heads where all operands have that form."""
+    attrs: dict[str, object] = {"scale": scale}
+    last = packed_output(graph, root)
+    if last is not None and all(o.packable() for o in operands):
+        inputs = [o.packed(graph, root) for o in operands]
+        attrs |= {"q_num_heads": operands[0].heads, "kv_num_heads": operands[1].heads}
+    else:
+        last, inputs = root, [o.plain(graph, root) for o in operands]
+        if len(root.output.shape or ()) == 4:
+            return graph.replace([root], "Attention", [*inputs, mask], attrs)
+    node = graph.add("Attention", [*inputs, mask], attrs, before=root, sources=root.sources)
+    infer_new([node])
+    if last is root and len(root.output.shape or ()) == 3:
+        axes = graph.constant(np.array([0], np.int64))
+        graph.replace([root], "Squeeze", [node.output, axes])
+    else:
+        shape = graph.constant(np.array(static_shape(last.output), np.int64))
+        graph.replace([last], "Reshape", [node.output, shape])
+    return node

@@ -1,0 +1,395 @@
+// f32_attention: softmax(scale q kᵀ + bias) v per head, in blocks that stay in the cache.
+//
+// Keys and values of one head are packed a block at a time. Each tile of rows meets every block with
+// its scores in the cache: softmax runs over the blocks with the highest score so far and a sum that
+// is rescaled when it grows (Milakov, Gimelshein 2018; Dao et al. 2022, FlashAttention). The matrix
+// of all scores never exists. Few rows (a decoder's step) read keys and values where they lie.
+#include <math.h>
+
+#include "lite_kernel.h"
+#include "f32_tile.h"
+#include "transcendental.h"
+#include "transpose.h"
+
+namespace lite::LITE_ISA {
+namespace {
+
+// Elements from one batch, head and row to the next.
+struct Strides {
+  int64_t batch, head, row;
+};
+
+struct Attention {
+  int64_t batches, heads, group;   // `group` query heads read the same keys
+  int64_t rows, keys, size, v_size;
+  Strides q, k, v, y, mask;
+  bool bytes_mask;                 // false hides a key
+  float scale, softcap;            // softcap 0: none
+  bool causal;
+  bool few_rows;
+  int64_t block;                   // keys packed at a time
+  int64_t chunks, chunk_rows;      // of one head's rows
+  int64_t k_elems, v_elems, score_elems;  // of the scratch, in its order
+};
+
+constexpr int kFewRows = 3;  // packing keys pays from here on
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+// (batch, length, heads * size) or (batch, heads, length, size).
+struct Shape {
+  int64_t batch, heads, length, size;
+  Strides strides;
+};
+
+bool shape_of(const Tensor* t, int64_t heads, Shape* out) {
+  if (!t || t->dtype != DType::kF32 || (t->rank != 3 && t->rank != 4)) return false;
+  int64_t s[kMaxRank];
+  strides_of(*t, s);
+  if (t->rank == 4) {
+    *out = {t->dims[0], t->dims[1], t->dims[2], t->dims[3], {s[0], s[1], s[2]}};
+    return true;
+  }
+  if (heads < 1 || t->dims[2] % heads) return false;
+  const int64_t size = t->dims[2] / heads;
+  *out = {t->dims[0], heads, t->dims[1], size, {s[0], size, s[1]}};
+  return true;
+}
+
+bool read_mask(const Tensor* t, Env& env, Attention* s) {
+  if (!t) return true;
+  s->bytes_mask = t->dtype == DType::kBool;
+  if (!s->bytes_mask && t->dtype != DType::kF32) return env.fail("attn_mask must be f32 or bool");
+  if (t->rank < 2 || t->rank > 4) return env.fail("attn_mask must have rank 2 to 4");
+  int64_t strides[kMaxRank];
+  strides_of(*t, strides);
+  const int64_t want[4] = {s->batches, s->heads, s->rows, s->keys};
+  int64_t* step[3] = {&s->mask.batch, &s->mask.head, &s->mask.row};
+  for (int i = 0; i < t->rank; ++i) {
+    const int axis = 4 - t->rank + i;
+    if (axis == 3 ? t->dims[i] != want[3] : t->dims[i] != want[axis] && t->dims[i] != 1)
+      return env.fail("attn_mask does not broadcast over the scores");
+    if (axis < 3) *step[axis] = t->dims[i] == 1 ? 0 : strides[i];
+  }
+  return true;
+}
+
+bool choose_blocks(Step& step, Env& env, Attention* s) {
+  s->few_rows = s->rows <= kFewRows;
+  // Half of L2 holds a block of keys and values.
+  const int64_t fit = static_cast<int64_t>(env.l2_bytes) / 2 / (4 * (s->size + s->v_size) + 1);
+  s->block = round_up(fit < 64 ? 64 : fit, kTileColumns);
+  const int64_t most = round_up(s->keys, kTileColumns);
+  if (s->block > most) s->block = most;
+  const int64_t units = s->batches * s->heads, enough = 4 * static_cast<int64_t>(env.threads);
+  const int64_t most_chunks = (s->rows + 4 * kTileRows - 1) / (4 * kTileRows);
+  s->chunks = units >= enough || env.threads == 1 ? 1 : (enough + units - 1) / units;
+  if (s->chunks > most_chunks) s->chunks = most_chunks;
+  s->chunk_rows = round_up((s->rows + s->chunks - 1) / s->chunks, kTileRows);
+  s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
+  const int64_t v_width = round_up(s->v_size, kTileColumns);
+  s->k_elems = s->few_rows ? 0 : s->block * s->size;
+  s->v_elems = s->few_rows ? 0 : s->block * v_width;
+  s->score_elems = s->few_rows ? round_up(s->keys, kTileColumns) : kTileRows * s->block;
+  const int64_t totals = s->few_rows ? 0 : 2 * s->chunk_rows;
+  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, totals};
+  size_t elems = 0;
+  for (const int64_t part : parts)
+    if (!add_size(elems, static_cast<size_t>(part), &elems)) return env.fail("too large");
+  if (!mul_size(elems, sizeof(float), &step.scratch_bytes)) return env.fail("too large");
+  return true;
+}
+
+bool prepare(Step& step, Env& env) {
+  Shape q{}, k{}, v{}, y{};
+  const int64_t heads = attr_int(step, "q_num_heads", 0);
+  const int64_t kv_heads = attr_int(step, "kv_num_heads", 0);
+  if (!shape_of(input_of(step, 0), heads, &q) || !shape_of(input_of(step, 1), kv_heads, &k) ||
+      !shape_of(input_of(step, 2), kv_heads, &v) || !shape_of(output_of(step, 0), heads, &y))
+    return env.fail("needs f32 q, k, v and y of rank 3 (with numbers of heads) or 4");
+  if (step.num_outputs != 1) return env.fail("has one output");
+  for (int i = 4; i < step.num_inputs; ++i)
+    if (input_of(step, i)) return env.fail("takes no past keys and no lengths");
+  if (k.batch != q.batch || v.batch != q.batch || y.batch != q.batch || v.heads != k.heads ||
+      y.heads != q.heads || v.length != k.length || y.length != q.length || k.size != q.size ||
+      y.size != v.size)
+    return env.fail("shapes of q, k, v and y do not fit each other");
+  if (k.heads < 1 || q.heads % k.heads) return env.fail("heads of q do not share those of k");
+  if (q.size < 1 || v.size < 1 || k.length < 1 || q.length < 1)
+    return env.fail("an axis has no elements");
+  if (attr_int(step, "left_window_size", -1) >= 0 || attr_int(step, "right_window_size", -1) >= 0)
+    return env.fail("has no windows");
+  Attention* s = static_cast<Attention*>(env.allocate(sizeof(Attention)));
+  if (!s) return env.out_of_memory();
+  step.state = s;
+  s->batches = q.batch;
+  s->heads = q.heads;
+  s->group = q.heads / k.heads;
+  s->rows = q.length;
+  s->keys = k.length;
+  s->size = q.size;
+  s->v_size = v.size;
+  s->q = q.strides;
+  s->k = k.strides;
+  s->v = v.strides;
+  s->y = y.strides;
+  const double scale = attr_float(step, "scale", 0);
+  s->scale = static_cast<float>(scale != 0 ? scale : 1 / ::sqrt(static_cast<double>(q.size)));
+  s->softcap = static_cast<float>(attr_float(step, "softcap", 0));
+  s->causal = attr_int(step, "is_causal", 0) != 0;
+  if (!read_mask(input_of(step, 3), env, s) || !choose_blocks(step, env, s)) return false;
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, s->few_rows ? 1 : kTileRows,
+              kTileColumns);
+  return true;
+}
+
+// Keys [0, n) as panels [panel][element][kTileColumns]; columns behind the last key hold zeros.
+void pack_keys(const Attention& s, const float* k, int64_t n, float* out) {
+  for (int64_t key = 0; key < n; key += kLanes) {
+    float* to = out + key / kTileColumns * kTileColumns * s.size + key % kTileColumns;
+    const int64_t here = n - key < kLanes ? n - key : kLanes;
+    for (int64_t e = 0; e < s.size; e += kLanes) {
+      const int width = s.size - e < kLanes ? static_cast<int>(s.size - e) : kLanes;
+      F rows[kLanes];
+      for (int i = 0; i < kLanes; ++i) {
+        const float* from = k + (key + i) * s.k.row + e;
+        rows[i] = i >= here ? F{} : width == kLanes ? load(from) : load_part(from, width);
+      }
+      transpose(rows);
+      for (int i = 0; i < width; ++i) store(to + (e + i) * kTileColumns, rows[i]);
+    }
+  }
+  if ((n + kLanes - 1) / kLanes % 2) {  // the panel's other half is loaded, too
+    float* to = out + n / kTileColumns * kTileColumns * s.size + kLanes;
+    for (int64_t e = 0; e < s.size; ++e) store(to + e * kTileColumns, F{});
+  }
+}
+
+// Values [0, n) as panels [panel][key][kTileColumns].
+void pack_values(const Attention& s, const float* v, int64_t n, float* out) {
+  for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
+    for (int64_t key = 0; key < n; ++key, out += kTileColumns) {
+      const float* from = v + key * s.v.row + column;
+      for (int i = 0; i < kTileColumns; i += kLanes) {
+        const int64_t left = s.v_size - column - i;
+        store(out + i, left >= kLanes ? load(from + i)
+                       : left > 0     ? load_part(from + i, static_cast<int>(left))
+                                      : F{});
+      }
+    }
+  }
+}
+
+// x[i] = scale x[i] + mask, i < n; -inf up to the next whole vector. Returns the highest one.
+float score_row(const Attention& s, float* x, int64_t n, int64_t seen, const uint8_t* mask) {
+  const F scale = splat(s.scale), cap = splat(s.softcap), least = splat(-INFINITY);
+  const float* floats = mask && !s.bytes_mask ? reinterpret_cast<const float*>(mask) : nullptr;
+  F top = least;
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int here = n - i < kLanes ? static_cast<int>(n - i) : kLanes;
+    F a = (here == kLanes ? load(x + i) : load_part(x + i, here)) * scale;
+    if (s.softcap != 0) a = cap * tanh(a / cap);
+    if (floats) a += here == kLanes ? load(floats + i) : load_part(floats + i, here);
+    store(x + i, a);
+    if (mask && s.bytes_mask)
+      for (int j = 0; j < here; ++j)
+        if (!mask[i + j]) x[i + j] = -INFINITY;
+    for (int64_t j = i + here < seen ? i + here : seen < i ? i : seen; j < i + kLanes; ++j)
+      x[j] = -INFINITY;
+    top = max(top, load(x + i));
+  }
+  return highest(top);
+}
+
+// x[i] = e^(x[i] - peak); returns their sum.
+float exp_row(float* x, int64_t n, float peak) {
+  // Only -inf so far: all weights are 0, not the NaN of -inf less -inf.
+  const F shift = splat(peak == -INFINITY ? 0.0f : peak);
+  F total = F{};
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const F e = exp(load(x + i) - shift);
+    store(x + i, e);
+    total += e;
+  }
+  return sum(total);
+}
+
+void scale_row(float* y, int64_t n, float factor) {
+  const F f = splat(factor);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) store(y + i, load(y + i) * f);
+  if (i < n) store_part(y + i, load_part(y + i, static_cast<int>(n - i)) * f, static_cast<int>(n - i));
+}
+
+// One head: where its operands begin.
+struct Head {
+  const float *q, *k, *v;
+  const uint8_t* mask;  // or nullptr
+  float* y;
+};
+
+Head head_of(const Attention& s, const Step& step, int64_t unit) {
+  const int64_t b = unit / s.heads, h = unit % s.heads, kv = h / s.group;
+  const Tensor* mask = input_of(step, 3);
+  const int64_t bytes = s.bytes_mask ? 1 : 4;
+  return {step.inputs[0]->as<float>() + b * s.q.batch + h * s.q.head,
+          step.inputs[1]->as<float>() + b * s.k.batch + kv * s.k.head,
+          step.inputs[2]->as<float>() + b * s.v.batch + kv * s.v.head,
+          mask ? mask->data + (b * s.mask.batch + h * s.mask.head) * bytes : nullptr,
+          step.outputs[0]->as<float>() + b * s.y.batch + h * s.y.head};
+}
+
+const uint8_t* mask_row(const Attention& s, const Head& head, int64_t row, int64_t key) {
+  return head.mask ? head.mask + (row * s.mask.row + key) * (s.bytes_mask ? 1 : 4) : nullptr;
+}
+
+// Keys of [key, key + n) that a row sees, counted from `key`.
+int64_t seen_keys(const Attention& s, int64_t row, int64_t key, int64_t n) {
+  if (!s.causal || row + 1 - key >= n) return n;
+  return row + 1 > key ? row + 1 - key : 0;
+}
+
+// One tile of rows against the packed block of keys [key, key + n).
+void run_tile(const Attention& s, const Head& head, int64_t row, int height, int64_t key, int64_t n,
+              const float* keys, const float* values, float* scores, float* peaks, float* sums) {
+  const float zero_bias[kTileColumns] = {};
+  const int64_t ld = s.block, packed = n;
+  n = seen_keys(s, row + height - 1, key, n);
+  if (n == 0) return;
+  Tile t{};
+  t.taps_y = t.taps_x = 1;
+  t.bias = zero_bias;
+  t.lo = -INFINITY;
+  t.hi = INFINITY;
+  t.a = head.q + row * s.q.row;
+  t.lda = s.q.row;
+  t.k = s.size;
+  t.ldw = kTileColumns;
+  t.ldc = ld;
+  t.columns = kTileColumns;
+  for (int64_t column = 0; column < n; column += kTileColumns) {
+    t.w = keys + column * s.size;
+    t.c = scores + column;
+    kTile[0][1][height - 1](t);
+  }
+  for (int m = 0; m < height; ++m) {
+    float* x = scores + m * ld;
+    const float top = score_row(s, x, n, seen_keys(s, row + m, key, n),
+                                mask_row(s, head, row + m, key));
+    const bool first = key == 0;
+    const float before = first ? -INFINITY : peaks[m];
+    const float peak = before > top ? before : top;
+    const float more = exp_row(x, n, peak);
+    if (!first && peak != before) {
+      const float factor = before == -INFINITY ? 0.0f : exp(splat(before - peak))[0];
+      scale_row(head.y + (row + m) * s.y.row, s.v_size, factor);
+      sums[m] *= factor;
+    }
+    peaks[m] = peak;
+    sums[m] = first ? more : sums[m] + more;
+  }
+  t.a = scores;
+  t.lda = ld;
+  t.k = n;
+  t.ldc = t.ldr = s.y.row;
+  for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
+    const int64_t left = s.v_size - column;
+    t.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
+    t.w = values + column * packed;
+    t.c = head.y + row * s.y.row + column;
+    t.residual = key ? t.c : nullptr;
+    kTile[0][tile_vectors(left) - 1][height - 1](t);
+  }
+}
+
+// Rows [begin, end) of one head.
+void run_rows(const Attention& s, const Head& head, int64_t begin, int64_t end, float* scratch) {
+  float* keys = scratch;
+  float* values = keys + s.k_elems;
+  float* scores = values + s.v_elems;
+  float* peaks = scores + s.score_elems;
+  float* sums = peaks + s.chunk_rows;
+  const TileSplit split = split_rows(end - begin);
+  for (int64_t key = 0; key < s.keys; key += s.block) {
+    const int64_t n = s.keys - key < s.block ? s.keys - key : s.block;
+    pack_keys(s, head.k + key * s.k.row, n, keys);
+    pack_values(s, head.v + key * s.v.row, n, values);
+    for (int j = 0; j < split.tiles; ++j) {
+      const int64_t at = tile_begin(split, j);
+      run_tile(s, head, begin + at, tile_rows(split, j), key, n, keys, values, scores, peaks + at,
+               sums + at);
+    }
+  }
+  for (int64_t m = 0; m < end - begin; ++m)  // a row that sees nothing gives 0
+    scale_row(head.y + (begin + m) * s.y.row, s.v_size, sums[m] == 0 ? 0.0f : 1 / sums[m]);
+}
+
+float dot(const float* a, const float* b, int64_t n) {
+  F totals[2] = {F{}, F{}};  // a single one waits for the one before
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes)
+    LITE_UNROLL for (int j = 0; j < 2; ++j)
+      totals[j] = fma(load(a + i + j * kLanes), load(b + i + j * kLanes), totals[j]);
+  for (; i < n; i += kLanes) {
+    const int here = n - i < kLanes ? static_cast<int>(n - i) : kLanes;
+    totals[0] = fma(load_part(a + i, here), load_part(b + i, here), totals[0]);
+  }
+  return sum(totals[0] + totals[1]);
+}
+
+// One row without packing: keys and values are read once, where they lie.
+void run_row(const Attention& s, const Head& head, int64_t row, float* scores) {
+  const float* q = head.q + row * s.q.row;
+  float* y = head.y + row * s.y.row;
+  for (int64_t j = 0; j < s.keys; ++j) scores[j] = dot(q, head.k + j * s.k.row, s.size);
+  const float peak = score_row(s, scores, s.keys, seen_keys(s, row, 0, s.keys),
+                               mask_row(s, head, row, 0));
+  const float total = exp_row(scores, s.keys, peak);
+  constexpr int kVectors = 4;
+  for (int64_t e = 0; e < s.v_size; e += kVectors * kLanes) {
+    const int64_t left = s.v_size - e;
+    F totals[kVectors] = {};
+    for (int64_t j = 0; j < s.keys; ++j) {
+      const F weight = splat(scores[j]);
+      const float* v = head.v + j * s.v.row + e;
+      if (left >= kVectors * kLanes) {
+        LITE_UNROLL for (int i = 0; i < kVectors; ++i)
+          totals[i] = fma(weight, load(v + i * kLanes), totals[i]);
+        continue;
+      }
+      for (int i = 0; i * kLanes < left; ++i) {
+        const int64_t here = left - i * kLanes < kLanes ? left - i * kLanes : kLanes;
+        totals[i] = fma(weight, load_part(v + i * kLanes, static_cast<int>(here)), totals[i]);
+      }
+    }
+    for (int i = 0; i < kVectors && i * kLanes < left; ++i) {
+      const int64_t here = left - i * kLanes < kLanes ? left - i * kLanes : kLanes;
+      store_part(y + e + i * kLanes, totals[i], static_cast<int>(here));
+    }
+  }
+  scale_row(y, s.v_size, total == 0 ? 0.0f : 1 / total);
+}
+
+void run(const Step& step, int, int thread, int threads, void* scratch) {
+  const Attention& s = *static_cast<const Attention*>(step.state);
+  float* space = static_cast<float*>(scratch);
+  int64_t begin, end;
+  share(s.batches * s.heads * s.chunks, 1, thread, threads, &begin, &end);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const Head head = head_of(s, step, unit / s.chunks);
+    const int64_t first = unit % s.chunks * s.chunk_rows;
+    const int64_t last = first + s.chunk_rows < s.rows ? first + s.chunk_rows : s.rows;
+    if (!s.few_rows) {
+      run_rows(s, head, first, last, space);
+      continue;
+    }
+    for (int64_t row = first; row < last; ++row) run_row(s, head, row, space);
+  }
+}
+
+const Kernel kAttention[] = {{"Attention", "f32_attention", prepare, run, kAcceptsPitch}};
+
+}  // namespace
+}  // namespace lite::LITE_ISA
+
+LITE_KERNEL_TABLE(attention, kAttention)
