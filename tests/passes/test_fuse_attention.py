@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from lite_engine import Predictor
+from lite_engine.exporters.onnx import write_bytes
 from lite_engine.ir import DType, Graph, Journal, Value, verify
 from lite_engine.ops import infer_types
 from lite_engine.ops.expand import expand_missing
@@ -217,6 +220,19 @@ def test_it_is_written_out_where_a_backend_has_no_kernel(spelling):
     verify(new)
     assert "Attention" not in [n.op for n in new.nodes]
     agree(run(new, feeds), run(graph, feeds))
+
+
+@pytest.mark.parametrize("opset", [None, 23])
+@pytest.mark.parametrize("spelling", [textbook, windows])
+def test_another_engine_runs_it_as_onnx(spelling, opset):
+    """Written out below opset 23, one operator from there on."""
+    graph = spelling()
+    feeds = feeds_for(graph)
+    data = write_bytes(optimize_graph(graph), opset=opset)
+    ops = {n.op_type for n in onnx.load_from_string(data).graph.node}
+    assert ("Attention" in ops) == (opset == 23)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    agree(session.run(None, feeds), run(graph, feeds))
 
 
 def test_rows_that_see_nothing_stay_zero_when_it_is_written_out():

@@ -8,9 +8,9 @@ from .._lazy import lazily
 
 if TYPE_CHECKING:
     from .dtype import DType
-    from .graph import Graph, Node, Value, copy_graph
+    from .graph import Graph, Node, Value, copy_graph, handed_out, node_reads
     from .journal import Entry, Journal
-    from .nested import captured, handed_out, node_reads, walk
+    from .nested import captured, walk
     from .text import from_text, to_text
     from .types import Dim, QuantParams, Shape, TypeInfo, format_shape
     from .verify import verify
@@ -39,9 +39,9 @@ __all__ = [
 
 _WHERE = {
     "dtype": ("DType",),
-    "graph": ("Graph", "Node", "Value", "copy_graph"),
+    "graph": ("Graph", "Node", "Value", "copy_graph", "handed_out", "node_reads"),
     "journal": ("Entry", "Journal"),
-    "nested": ("captured", "handed_out", "node_reads", "walk"),
+    "nested": ("captured", "walk"),
     "text": ("from_text", "to_text"),
     "types": ("Dim", "QuantParams", "Shape", "TypeInfo", "format_shape"),
     "verify": ("verify",),

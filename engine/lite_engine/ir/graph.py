@@ -17,7 +17,6 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..mapped import FileState, states
 from .dtype import DType
-from .nested import handed_out, node_reads
 from .types import QuantParams, Shape, TypeInfo
 
 
@@ -342,6 +341,24 @@ class Graph:
     def copy(self) -> Graph:
         """A structural copy that shares the constant arrays."""
         return copy_graph(self)
+
+
+def node_reads(node: Node) -> Iterator[Value]:
+    """Values a node reads, those captured by its subgraphs included."""
+    yield from (v for v in node.inputs if v is not None)
+    for _, sub in node.subgraphs():
+        for inner in sub.nodes:
+            yield from node_reads(inner)
+        yield from sub.outputs
+
+
+def handed_out(node: Node) -> set[int]:
+    """Ids of the values that the node's subgraphs have as outputs: no reader list names those."""
+    found: set[int] = set()
+    for _, sub in node.subgraphs():
+        found.update(id(v) for v in sub.outputs)
+        found.update(*map(handed_out, sub.nodes))
+    return found
 
 
 def copy_graph(graph: Graph, outer: dict[int, Value] | None = None) -> Graph:

@@ -1,30 +1,10 @@
-"""What a node's subgraphs read and hand out."""
+"""What a node's subgraphs capture, and a walk through them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-if TYPE_CHECKING:
-    from .graph import Graph, Node, Value
-
-
-def node_reads(node: Node) -> Iterator[Value]:
-    """Values a node reads, those captured by its subgraphs included."""
-    yield from (v for v in node.inputs if v is not None)
-    for _, sub in node.subgraphs():
-        for inner in sub.nodes:
-            yield from node_reads(inner)
-        yield from sub.outputs
-
-
-def handed_out(node: Node) -> set[int]:
-    """Ids of the values that the node's subgraphs have as outputs: no reader list names those."""
-    found: set[int] = set()
-    for _, sub in node.subgraphs():
-        found.update(id(v) for v in sub.outputs)
-        found.update(*map(handed_out, sub.nodes))
-    return found
+from .graph import Graph, Node, Value, node_reads
 
 
 def captured(node: Node) -> list[Value]:

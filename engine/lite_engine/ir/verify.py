@@ -5,8 +5,7 @@ from __future__ import annotations
 from lite_messages import tr
 
 from ..errors import ShapeError
-from .graph import Graph, Value
-from .nested import node_reads
+from .graph import Graph, Value, node_reads
 
 
 def verify(graph: Graph, after: str = "") -> None:

@@ -17,6 +17,7 @@ from lite_messages import tr
 from ...errors import UsageError
 from ...files import filling, write_file, writing
 from ...ir import Graph
+from ...ops.expand import expand_missing
 from . import _expansions, _older  # noqa: F401  they register what they lower
 from ._forms import NEWEST, OLDEST, USUAL
 from ._lower import NeedsOpset, lower, why_not
@@ -27,6 +28,8 @@ __all__ = ["NEWEST", "OLDEST", "why_not", "write_bytes", "write_onnx"]
 
 #: A protobuf message holds less than this; larger models keep their weights in a second file.
 MOST_BYTES = 2**31 - 1
+#: Opsets below write out what a pass made one operator of.
+ATTENTION = 23
 
 
 def write_bytes(graph: Graph, *, opset: int | None = None) -> bytes:
@@ -93,6 +96,8 @@ def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     wanted = opset or USUAL
     while True:
         copy = graph.copy()
+        if wanted < ATTENTION:
+            expand_missing(copy, lambda *_: False)
         try:
             lower(copy, wanted)
         except NeedsOpset as error:
