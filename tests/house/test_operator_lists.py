@@ -18,7 +18,7 @@ ALLOWED = {
     "lite_engine/passes/fold_shapes.py _HANDLERS": "keys of a table of functions",
     "lite_engine/passes/fold_shapes.py _SHAPED": "which input is the shape of the output",
     "lite_engine/passes/quantize_fuse_qdq.py ARITHMETIC": "what the pass computes on the scales",
-    "lite_engine/passes/merge_views.py _RESHAPES": "views that keep the order of elements",
+    "lite_engine/passes/merge_views.py RESHAPES": "views that keep the order of elements",
 }
 #: Whole folders: tables from a format's names to ours and back.
 NAME_MAPS = (

@@ -11,6 +11,7 @@ import numpy as np
 from ..ir import Dim, Graph, Node, Value
 from ._core import infer_new
 from ._rewrite import static_shape
+from .merge_views import RESHAPES
 from .recompose_activations import number
 
 #: (batch, heads, length, size) of (batch, length, heads, size), and the same without a batch.
@@ -102,7 +103,7 @@ def trace(value: Value, *, swapped: bool = False) -> Operand:
 def _further(found: Operand) -> Operand | None:
     """One node nearer to where the operand was computed."""
     node = found.value.producer
-    if node is None or node.op not in ("Reshape", "Squeeze", "Unsqueeze", "Transpose"):
+    if node is None or (node.op not in RESHAPES and node.op != "Transpose"):
         return _unscaled(found)
     value = node.input(0)
     sizes, inner = static_shape(found.value), None if value is None else static_shape(value)

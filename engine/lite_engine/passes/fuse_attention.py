@@ -11,9 +11,11 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, Value
+from ..ops import find_op
 from ._attention_operands import Operand, packed_output, shared_by_groups, trace
 from ._core import graph_pass, infer_new
 from ._rewrite import constant_like, static_shape
+from .merge_views import RESHAPES
 from .recompose_activations import number
 
 #: What hides a key is added to its score; a larger number than this would leave some of it.
@@ -157,9 +159,9 @@ def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
             if value is not None and bias is not None and _is_product(graph, value):
                 found.biases.append((bias, static_shape(node.output), found.scale))
                 return value
-    if node.op == "Where":
+    if node.op == "Where" and found.head_scale is None:
         return _hidden(graph, found, node)
-    if node.op in ("Reshape", "Squeeze", "Unsqueeze"):
+    if node.op in RESHAPES:
         value = node.input(0)
         ends = [static_shape(v) for v in (value, node.output) if v is not None]
         if None not in ends and ends[0][-2:] == ends[1][-2:]:  # type: ignore[index]
@@ -197,7 +199,7 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
             )
             bias = np.where(test.const, *parts).astype(np.float32)
             made = constant_like(graph, bias, test, "bias")
-            found.biases.append((made, static_shape(node.output), 1.0))
+            found.biases.append((made, static_shape(node.output), found.scale))
             return value
     raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
 
@@ -210,7 +212,8 @@ def _is_product(graph: Graph, value: Value) -> bool:
             return False
         if node.op == "MatMul":
             return not any(v is None or v.is_const for v in node.inputs)
-        if node.op not in ("Add", "Mul", "Div", "Where", "Reshape", "Squeeze", "Unsqueeze"):
+        op = find_op(node.op)
+        if op is None or op.layout not in ("elementwise", "view"):
             return False
         computed = [v for v in node.inputs if v is not None and v.producer is not None]
         if len(computed) > 1:

@@ -15,7 +15,8 @@ from ._core import Match, P, Skip, no_match, rule, skip
 from ._layout_rules import perm_of
 from ._rewrite import static_shape
 
-_RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
+#: Views that keep the order of elements.
+RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 
 
 @rule("merge-transposes")
@@ -37,7 +38,7 @@ class merge_transposes:
 @rule("merge-reshapes")
 class merge_reshapes:
     patterns = [
-        P(_RESHAPES, P(_RESHAPES, "x", name="before", more=True, shared=True), more=True),
+        P(RESHAPES, P(RESHAPES, "x", name="before", more=True, shared=True), more=True),
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
