@@ -80,7 +80,7 @@ def test_a_bad_model_is_refused_with_the_layers_and_what_to_try(network, samples
     options = Options(method="minmax", scheme=Scheme(per_channel=False), threshold_db=60)
     with pytest.raises(CalibrationError, match="below the threshold of 60 dB") as error:
         quantize(damaged(network), samples, options)
-    for part in ("worst layers:", "keep ", "adaptive rounding", "--force"):
+    for part in ("worst layers:", "keep ", "learned rounding", "--force"):
         assert part in str(error.value)
     forced = quantize(damaged(network), samples, options, force=True)
     assert not forced.verdict.passed and forced.graph is not None
@@ -88,8 +88,10 @@ def test_a_bad_model_is_refused_with_the_layers_and_what_to_try(network, samples
 
 def test_auto_takes_the_best_method(network, samples):
     result = quantize(network, samples)
-    assert set(result.tried) == {"mse", "kl", "hist", "minmax"}
+    assert set(result.tried) == {"mse", "kl", "hist", "minmax", "learned"}
+    learned = result.tried.pop("learned")
     assert result.tried[result.ranges.method] == max(result.tried.values())
+    assert (result.rounding == "learned") == (learned > max(result.tried.values()))
     assert quantize(network, samples, Options(method="kl")).tried == {}
 
 

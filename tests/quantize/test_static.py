@@ -19,7 +19,7 @@ from lite_engine.quantize import (
     reference_run,
 )
 from lite_engine.quantize.bias_correction import _shift, corrected_biases
-from lite_engine.quantize.rounding import _rows
+from lite_engine.quantize.rounding import input_rows
 from lite_engine.quantize.scheme import activation_params
 from lite_engine.quantize.static import unrounded
 
@@ -192,7 +192,7 @@ def test_rows_are_what_a_convolution_multiplies(group):
     )
     infer_types(graph)
     x = rng.standard_normal((1, 4, 11, 10)).astype(np.float32)
-    rows = _rows(graph.nodes[0], x, rng)
+    rows = input_rows(graph.nodes[0], x, rng)
     found = np.concatenate([r @ f.reshape(6 // group, -1).T for r, f in zip(
         rows, w.reshape(group, 6 // group, -1), strict=True)], axis=1)  # fmt: skip
     wanted = reference_run(graph, {"x": x})["y"][0].reshape(6, -1).T

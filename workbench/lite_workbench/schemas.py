@@ -233,7 +233,7 @@ def _quantize() -> list[Schema]:
 
     calibrated = {
         "file": str, "bytes": int, "float_weight_bytes": int, "options": Options, "samples": int,
-        "tried_db": dict[str, float], "trade_off": list[dict[str, Any]],
+        "tried_db": dict[str, float], "rounding": str, "trade_off": list[dict[str, Any]],
         "ranges": dict[str, Any] | None, "integer_nodes": list[str], "float_nodes": dict[str, str],
         "conversions": list[list[str]], "dead_channels": dict[str, list[int]],
         "guard": dict[str, Any] | None, "missed": str, "budget": Budget | None,

@@ -56,7 +56,7 @@ class Verdict:
         names = ",".join(layer["name"] for layer in self.worst[:3])
         return tr(
             "keep {names} in float, try another method (mse, minmax, kl), use "
-            "more varied samples, or use adaptive rounding",
+            "more varied samples, or use learned rounding",
             names=names,
         )
 

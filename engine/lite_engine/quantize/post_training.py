@@ -26,6 +26,7 @@ from .calibrate import Calibration, Progress, Ranges, calibrate
 from .curve import Curve
 from .equalize import EQUALIZED, equalize
 from .guard import THRESHOLD_DB, Verdict, judge
+from .learned import learn
 from .observers import METHODS
 from .prepare import prepare
 from .rounding import adaptive_rounding, nearest, sum_preserving
@@ -38,7 +39,7 @@ from .static import quantize_static
 AUTO = ("mse", "kl", "hist", "minmax")
 #: Samples that the choices are made on.
 CHOICE_SAMPLES = 4
-ROUNDINGS = ("nearest", "sums", "adaptive")
+ROUNDINGS = ("auto", "nearest", "sums", "adaptive", "learned")
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Options:
     scheme: Scheme = field(default_factory=Scheme)
     equalize: bool = True
     bias_correction: bool = True
-    rounding: str = "sums"
+    rounding: str = "auto"  # with the method "auto": "learned" where it wins, else "sums"
     threshold_db: float = THRESHOLD_DB
     target_db: float | None = None
     target_top1: float | None = None  # share of samples whose largest output is the parent's
@@ -115,6 +116,7 @@ class Quantized:
     held: list[Feed] = field(default_factory=list)
     biases: dict[str, np.ndarray] = field(default_factory=dict)
     tried: dict[str, float] = field(default_factory=dict)  # method → output SQNR in dB
+    rounding: str = ""  # what "auto" chose
     points: list[dict[str, Any]] = field(default_factory=list)  # of the search for the targets
     missed: str = ""  # which target was not reached
     remedy: str = ""  # what would reach it
@@ -133,6 +135,7 @@ class Quantized:
             "options": self.options.to_dict(),
             "samples": self.calibration.samples,
             "tried_db": self.tried,
+            "rounding": self.rounding,
             "trade_off": self.points,
             "missed": self.missed,
             "ranges": self.ranges.to_dict() if self.ranges else None,
@@ -192,7 +195,9 @@ def quantize(
     if options.bias_correction:
         scheme, statistics = options.scheme, calibration.statistics
         out.biases = corrected_biases(parent, statistics, scheme, rounding)
+    out.rounding = "sums" if options.rounding in ("auto", "learned") else options.rounding
     _choose_method(out, rounding, run)
+    rounding = _learned(out, rounding, samples, run)
     if options.searches or curve is not None:
         _choose_floats(out, rounding, run, curve)
     scheme = out.options.scheme
@@ -212,28 +217,50 @@ def quantize(
 def _rounding(parent: Graph, options: Options, samples: Any, run: Run) -> Rounding:
     if options.rounding == "adaptive":
         return adaptive_rounding(parent, samples, options.scheme, run=run)
-    return nearest if options.rounding == "nearest" else sum_preserving
+    return nearest if options.rounding == "nearest" else sum_preserving  # and where it is learned
+
+
+def _learned(out: Quantized, rounding: Rounding, samples: Any, run: Run) -> Rounding:
+    """The learned rounding where it is asked for, or where "auto" finds it better; `biases` are
+    then its own."""
+    options = out.options
+    auto = options.method == "auto" and options.rounding == "auto"
+    if not auto and options.rounding != "learned":
+        return rounding
+    assert out.ranges is not None
+    found = learn(out.parent, out.ranges, samples, options.scheme, biases=out.biases, run=run)
+    biases = found.biases if options.bias_correction else out.biases
+    if auto:
+        out.tried["learned"] = _scorer(out, run)(out.ranges, found.rounding, biases)
+        if out.tried["learned"] <= out.tried[out.ranges.method]:
+            return rounding
+    out.rounding, out.biases = "learned", biases
+    return found.rounding
+
+
+def _scorer(out: Quantized, run: Run) -> Callable[[Ranges, Rounding, dict], float]:
+    """What tells the SQNR of the outputs, in dB, on some held-out samples."""
+    feeds = out.held[:CHOICE_SAMPLES]
+    wants = [run(out.parent, feed) for feed in feeds]
+    outputs = [v.name for v in out.parent.outputs]
+
+    def score(ranges: Ranges, rounding: Rounding, biases: dict[str, np.ndarray]) -> float:
+        scheme = out.options.scheme
+        graph = quantize_static(out.parent, ranges, scheme, rounding=rounding, biases=biases)
+        return round(output_errors(graph, feeds, wants, run).sqnr_db(outputs), 3)
+
+    return score
 
 
 def _choose_method(out: Quantized, rounding: Rounding, run: Run) -> None:
     """Sets `ranges`; "auto" takes the method with the best outputs."""
-    options = out.options
-    if options.method != "auto":
-        out.ranges = out.calibration.ranges(options.method)
+    if out.options.method != "auto":
+        out.ranges = out.calibration.ranges(out.options.method)
         return
-    feeds = out.held[:CHOICE_SAMPLES]
-    wants = [run(out.parent, feed) for feed in feeds]
-    outputs = [v.name for v in out.parent.outputs]
-    best = -np.inf
-    for method in AUTO:
-        ranges = out.calibration.ranges(method)
-        graph = quantize_static(
-            out.parent, ranges, options.scheme, rounding=rounding, biases=out.biases
-        )
-        score = output_errors(graph, feeds, wants, run).sqnr_db(outputs)
-        out.tried[method] = round(score, 3)
-        if score > best:
-            best, out.ranges = score, ranges
+    score = _scorer(out, run)
+    made = {method: out.calibration.ranges(method) for method in AUTO}
+    out.tried.update({m: score(ranges, rounding, out.biases) for m, ranges in made.items()})
+    out.ranges = made[max(AUTO, key=out.tried.__getitem__)]
 
 
 def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | None) -> None:
@@ -363,7 +390,7 @@ def _options_of(scheme: Scheme, out: Quantized) -> dict[str, Any]:
     """What repeats a point, without a search."""
     assert out.ranges is not None
     own = replace(
-        out.options, method=out.ranges.method, scheme=scheme, target_db=None, target_top1=None,
-        max_bytes=None, float_budget=Options.float_budget,
+        out.options, method=out.ranges.method, rounding=out.rounding, scheme=scheme,
+        target_db=None, target_top1=None, max_bytes=None, float_budget=Options.float_budget,
     )  # fmt: skip
     return own.to_dict()

@@ -110,7 +110,7 @@ def input_correlations(
         values = {**feed, **run(graph, feed, taps)}
         for node in layers:
             assert node.inputs[0] is not None
-            rows = _rows(node, values[node.inputs[0].name], rng)
+            rows = input_rows(node, values[node.inputs[0].name], rng)
             if rows is not None:
                 h = np.einsum("gnk,gnm->gkm", rows, rows, optimize=True) / rows.shape[1]
                 found[node.name] = found.get(node.name, 0) + h
@@ -124,7 +124,7 @@ def _columns(node: Node) -> int:
     return weight.const.size // weight.const.shape[weight_axis(node)]
 
 
-def _rows(node: Node, x: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def input_rows(node: Node, x: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """(groups, positions, columns): inputs of the dot products at some output positions."""
     if _columns(node) > MAX_COLUMNS:
         return None

@@ -138,9 +138,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rounding",
-        default="sums",
-        choices=("nearest", "sums", "adaptive"),
-        help=tr("rounding of weights (default: sums)"),
+        default="auto",
+        choices=("auto", "nearest", "sums", "adaptive", "learned"),
+        help=tr("rounding of weights (default: auto)"),
     )
     parser.add_argument(
         "--equalize", action=argparse.BooleanOptionalAction, default=True,
