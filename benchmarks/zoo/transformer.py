@@ -48,23 +48,28 @@ def _attention(net: Net, x: Tensor, heads: int) -> Tensor:
     return net.matmul(net.reshape(net.transpose(mixed, 0, 2, 1, 3), n, t, c), c)
 
 
-def vit_tiny() -> onnx.ModelProto:
-    """224x224, patches of 16, width 192, 3 heads, 6 blocks."""
-    net = Net("vit_tiny")
-    x = net.conv(net.input("image", (1, 3, 224, 224)), 192, 16, 16, 0, bias=True)
-    x = net.transpose(net.reshape(x, 1, 192, 196), 0, 2, 1)
-    token = net.const(net.rng.standard_normal((1, 1, 192)).astype(np.float32), "token")
+def vit(width: int, *, heads: int, blocks: int) -> onnx.ModelProto:
+    """224x224, patches of 16, hidden layers four times as wide."""
+    net = Net("vit_tiny" if width == 192 else f"vit_{width}")
+    x = net.conv(net.input("image", (1, 3, 224, 224)), width, 16, 16, 0, bias=True)
+    x = net.transpose(net.reshape(x, 1, width, 196), 0, 2, 1)
+    token = net.const(net.rng.standard_normal((1, 1, width)).astype(np.float32), "token")
     y = net.op("Concat", token, x, axis=1)[0]
-    position = net.const((0.3 * net.rng.standard_normal((1, 197, 192))).astype(np.float32), "pos")
-    x = Tensor(net.op("Add", y, position)[0], (1, 197, 192), 1.1)
-    for _ in range(6):
-        x = net.add(x, _attention(net, _layer_norm(net, x), 3))
-        hidden = net.act(net.matmul(_layer_norm(net, x), 768), "gelu")
-        x = net.add(x, net.matmul(hidden, 192))
+    position = net.const((0.3 * net.rng.standard_normal((1, 197, width))).astype(np.float32), "pos")
+    x = Tensor(net.op("Add", y, position)[0], (1, 197, width), 1.1)
+    for _ in range(blocks):
+        x = net.add(x, _attention(net, _layer_norm(net, x), heads))
+        hidden = net.act(net.matmul(_layer_norm(net, x), 4 * width), "gelu")
+        x = net.add(x, net.matmul(hidden, width))
     x = _layer_norm(net, x)
     y = net.op("Gather", x, net.const(np.array(0, np.int64)), axis=1)[0]
-    net.output(net.gemm(Tensor(y, (1, 192), 1.0), 1000), "logits")
+    net.output(net.gemm(Tensor(y, (1, width), 1.0), 1000), "logits")
     return net.build()
+
+
+def vit_tiny() -> onnx.ModelProto:
+    """Width 192, 3 heads, 6 blocks."""
+    return vit(192, heads=3, blocks=6)
 
 
 def text_encoder() -> onnx.ModelProto:

@@ -142,6 +142,14 @@ matmul_nbits.kernel(
     why=tr("4-bit weights, widened a panel at a time"),
 )
 
+matmul_nbits.kernel(
+    "opencl",
+    "matmul_nbits",
+    dtype="f32,f16",
+    when=_FOUR_BITS,
+    why=tr("4-bit weights, widened as they are read"),
+)
+
 
 @matmul_nbits.samples
 def _(draw: Draw) -> Iterator[Sample]:

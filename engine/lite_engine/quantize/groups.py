@@ -30,7 +30,7 @@ ALPHAS = tuple(i / 10 for i in range(11))
 class Groups:
     """How weights are grouped: `size` neighbouring inputs share parameters."""
 
-    size: int = 32
+    size: int = 64
     symmetric: bool = True
 
     def __post_init__(self) -> None:
@@ -167,7 +167,9 @@ def input_scales(weights: list[np.ndarray], groups: Groups, h: np.ndarray) -> np
 
 
 def with_group_size(groups: Groups, columns: int) -> Groups:
-    """Groups no larger than a matrix with few columns needs."""
-    while groups.size > SIZES[0] and groups.size >= 2 * columns:
+    """Smaller groups where the last one of a matrix would be mostly padding."""
+    while (
+        groups.size > SIZES[0] and group_count(columns, groups.size) * groups.size > 1.1 * columns
+    ):
         groups = replace(groups, size=groups.size // 2)
     return groups

@@ -78,7 +78,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--group", type=int, choices=(16, 32, 64, 128, 256), metavar="N",
-        help=tr("how many int4 weights share a scale (default: 32)"),
+        help=tr("how many int4 weights share a scale (default: 64)"),
     )  # fmt: skip
     parser.add_argument(
         "--asymmetric",
