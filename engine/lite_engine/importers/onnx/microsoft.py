@@ -1,0 +1,245 @@
+"""com.microsoft operators that onnxruntime's optimizer and quantizer write, as operators of ONNX.
+
+    @upgrades("com.microsoft::FusedMatMul")
+    def _(call, emit): ...
+
+A form that is not taken apart keeps its name, and the support table tells of it.
+Source: ContribOperators.md of onnxruntime.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...ir import DType, Value
+from .call import Call, Emit
+from .upgrade import upgrades
+
+
+def _named(call: Call, word: str) -> Value:
+    """An inner value, named after the node's first output."""
+    return Value(f"{call.outputs[0].name}.{word}")
+
+
+def _become(call: Call, op: str, inputs: list[Value | None], **attrs: Any) -> None:
+    call.op, call.inputs, call.attrs = op, inputs, attrs
+
+
+@upgrades("com.microsoft::FusedMatMul", "com.microsoft::TransposeMatMul")
+def _(call: Call, emit: Emit) -> None:
+    """alpha · op(A) · op(B); `transBatch` moves the first axis behind the last but one"""
+    attrs, sides = call.attrs, list(call.inputs[:2])
+    ranks = [call.rank(0), call.rank(1)]
+    if any(attrs.get(k) for k in ("transBatchA", "transBatchB")) or None in ranks:
+        return
+    for i, key in enumerate(("transA", "transB")):
+        rank = ranks[i] or 0
+        if attrs.get(key) and rank > 1:
+            perm = [*range(rank - 2), rank - 1, rank - 2]
+            sides[i] = emit("Transpose", [sides[i]], {"perm": perm})
+    alpha = attrs.get("alpha", 1.0)
+    if alpha == 1.0:
+        _become(call, "MatMul", sides)
+    else:
+        product = emit("MatMul", sides)
+        _become(call, "Mul", [product, call.constant("alpha", alpha, np.float32)])
+
+
+def _sum(call: Call, emit: Emit, values: list[Value | None]) -> Value:
+    given = [v for v in values if v is not None]
+    total = given[0]
+    for value in given[1:]:
+        total = emit("Add", [total, value])
+    return total
+
+
+@upgrades("com.microsoft::SkipSimplifiedLayerNormalization")
+def _(call: Call, emit: Emit) -> None:
+    """RMSNormalization of input + skip + bias, and that sum as the fourth output"""
+    total = _sum(call, emit, [call.input(0), call.input(1), call.input(3)])
+    if len(call.outputs) > 3:
+        emit("Identity", [total], {}, [call.outputs[3]])
+    epsilon = call.attrs.get("epsilon", 1e-12)
+    call.outputs = call.outputs[:1]
+    _become(call, "RMSNormalization", [total, call.input(2)], axis=-1, epsilon=epsilon)
+
+
+@upgrades("com.microsoft::EmbedLayerNormalization")
+def _(call: Call, emit: Emit) -> None:
+    """LayerNormalization of the sum of word, position and segment embeddings"""
+    ids, segments, words, positions, kinds, gamma, beta, mask, where = (
+        call.input(i) for i in range(9)
+    )
+    if mask is not None:
+        return
+    if where is None:
+        shape = None if ids is None else ids.shape
+        if shape is None or len(shape) != 2 or not isinstance(shape[1], int):
+            return
+        where = call.constant("positions", [range(shape[1])])
+    if len(call.outputs) > 1:  # the mask's lengths: 0 without a mask
+        zeros = emit("Shape", [ids], {"start": 0, "end": 1})
+        fill = np.zeros(1, np.int32)
+        emit("ConstantOfShape", [zeros], {"value": fill}, [call.outputs[1]])
+    parts: list[Value | None] = [emit("Gather", [words, ids]), emit("Gather", [positions, where])]
+    if segments is not None:
+        parts.append(emit("Gather", [kinds, segments]))
+    total = _sum(call, emit, parts)
+    if len(call.outputs) > 2:
+        emit("Identity", [total], {}, [call.outputs[2]])
+    epsilon = call.attrs.get("epsilon", 1e-12)
+    call.outputs = call.outputs[:1]
+    _become(call, "LayerNormalization", [total, gamma, beta], axis=-1, epsilon=epsilon)
+
+
+def _mask_bias(call: Call, emit: Emit, mask: Value, fill: float) -> Value | None:
+    """A mask of ones (seen) and zeros, (B, T) or (B, S, T), as what is added to the scores."""
+    rank = None if mask.shape is None else len(mask.shape)
+    if rank not in (2, 3):
+        return None
+    axes = [1, 2] if rank == 2 else [1]
+    seen = emit("Cast", [mask], {"to": DType.F32})
+    seen = emit("Unsqueeze", [seen, call.constant("mask_axes", axes)])
+    hidden = emit("Sub", [call.constant("one", 1.0, np.float32), seen])
+    return emit("Mul", [hidden, call.constant("fill", fill, np.float32)])
+
+
+def _attend(
+    call: Call, emit: Emit, qkv: list[Value | None], mask: Value | None, bias: Value | None,
+    past: list[Value | None],
+) -> bool:  # fmt: skip
+    """The call becomes an Attention of q, k and v (B, L, H); False for a mask of another form."""
+    attrs, heads = call.attrs, call.attrs["num_heads"]
+    if mask is not None:
+        added = _mask_bias(call, emit, mask, attrs.get("mask_filter_value", -10000.0))
+        if added is None:
+            return False
+        bias = added if bias is None else emit("Add", [added, bias])
+    more = {"scale": attrs["scale"]} if attrs.get("scale") else {}
+    _become(
+        call, "Attention", [*qkv, bias, *past], q_num_heads=heads, kv_num_heads=heads,
+        is_causal=attrs.get("unidirectional", 0), **more,
+    )  # fmt: skip
+    return True
+
+
+def _split(call: Call, emit: Emit, packed: Value, sizes: list[int]) -> list[Value | None]:
+    outs = [_named(call, word) for word in ("q", "k", "v")]
+    emit("Split", [packed, call.constant("sizes", sizes)], {"axis": -1}, outs)
+    return list(outs)
+
+
+def _columns(weights: Value | None) -> int | None:
+    shape = None if weights is None else weights.shape
+    last = shape[-1] if shape else None
+    return last if isinstance(last, int) else None
+
+
+@upgrades("com.microsoft::Attention")
+def _(call: Call, emit: Emit) -> None:
+    """One product for q, k and v; without a past"""
+    x, weights, bias, mask = (call.input(i) for i in range(4))
+    width = _columns(weights)
+    sizes = call.attrs.get("qkv_hidden_sizes") or ([width // 3] * 3 if width else None)
+    wanted = [v is None or (v.shape is not None and len(v.shape) in (2, 3)) for v in (mask,)]
+    if sizes is None or not all(wanted) or call.input(4) is not None or len(call.outputs) > 1:
+        return
+    if call.attrs.get("do_rotary") or call.input(6) is not None:
+        return
+    packed = emit("MatMul", [x, weights])
+    packed = packed if bias is None else emit("Add", [packed, bias])
+    _attend(call, emit, _split(call, emit, packed, sizes), mask, call.input(5), [])
+
+
+@upgrades("com.microsoft::QAttention")
+def _(call: Call, emit: Emit) -> None:
+    """Attention on an integer product: exact in integers, so that of the numbers they stand for"""
+    x, weights, bias, x_scale, w_scale, mask, x_zero, w_zero, past = (
+        call.input(i) for i in range(9)
+    )
+    width = _columns(weights)
+    masked = mask is None or (mask.shape is not None and len(mask.shape) in (2, 3))
+    if width is None or not masked or past is not None or len(call.outputs) > 1:
+        return
+    real = emit("DequantizeLinear", [x, x_scale, x_zero])
+    table = emit("DequantizeLinear", [weights, w_scale, w_zero])
+    packed = emit("Add", [emit("MatMul", [real, table]), bias])
+    _attend(call, emit, _split(call, emit, packed, [width // 3] * 3), mask, None, [])
+
+
+@upgrades("com.microsoft::MultiHeadAttention")
+def _(call: Call, emit: Emit) -> None:
+    """q, k and v (B, L, H), each with its part of the bias; keys of before as past"""
+    qkv: list[Value | None] = [call.input(i) for i in range(3)]
+    bias, mask, added = call.input(3), call.input(4), call.input(5)
+    past = [call.input(6), call.input(7)]
+    if any(v is None or v.shape is None or len(v.shape) != 3 for v in qkv):
+        return
+    if call.input(8) is not None or len(call.outputs) > 3:
+        return
+    if mask is not None and (mask.shape is None or len(mask.shape) not in (2, 3)):
+        return
+    if bias is not None:
+        sizes = [_columns(v) for v in qkv]
+        if None in sizes:
+            return
+        parts = _split(call, emit, bias, [s or 0 for s in sizes])
+        qkv = [emit("Add", [x, b]) for x, b in zip(qkv, parts)]
+    _attend(call, emit, qkv, mask, added, past if past[0] is not None else [])
+
+
+@upgrades("com.microsoft::RotaryEmbedding")
+def _(call: Call, emit: Emit) -> None:
+    """Positions come before the tables, and one number counts from there"""
+    x, at, cos, sin = (call.input(i) for i in range(4))
+    attrs = {k: v for k, v in call.attrs.items() if k not in ("is_packed_batching", "scale")}
+    shape = None if x is None else x.shape
+    if at is None or at.shape is None or shape is None or call.attrs.get("is_packed_batching"):
+        return
+    if len(at.shape) < 2:
+        batch, length = shape[0], shape[-2]
+        if not isinstance(batch, int) or not isinstance(length, int):
+            return
+        steps = call.constant("steps", np.tile(np.arange(length), (batch, 1)))
+        at = emit("Add", [steps, at])
+    if len(shape) == 3 and not attrs.get("num_heads"):
+        width, table = shape[2], None if cos is None or cos.shape is None else cos.shape[-1]
+        if not isinstance(width, int) or not isinstance(table, int):
+            return
+        attrs["num_heads"] = width // (2 * table)
+    _become(call, "RotaryEmbedding", [x, cos, sin, at], **attrs)
+
+
+def _around(call: Call, emit: Emit, op: str, places: tuple[int, ...]) -> None:
+    """A channels-last operator as the same one between transposes; `places` are its images."""
+    rank = call.rank()
+    if rank is None:
+        return
+    inward, back = [0, rank - 1, *range(1, rank - 1)], [0, *range(2, rank), 1]
+    inputs = list(call.inputs)
+    for i in places:
+        if call.input(i) is not None:
+            inputs[i] = emit("Transpose", [inputs[i]], {"perm": inward})
+    y = emit(op, inputs, {k: v for k, v in call.attrs.items() if k != "channels_last"})
+    _become(call, "Transpose", [y], perm=back)
+
+
+@upgrades("com.microsoft::NhwcMaxPool")
+def _(call: Call, emit: Emit) -> None:
+    _around(call, emit, "MaxPool", (0,))
+
+
+@upgrades("QLinearConv")
+def _(call: Call, emit: Emit) -> None:
+    if call.attrs.pop("channels_last", 0):
+        _around(call, emit, "QLinearConv", (0,))
+
+
+@upgrades("com.microsoft::QLinearWhere")
+def _(call: Call, emit: Emit) -> None:
+    """Where on the numbers that the integers stand for"""
+    condition, *rest = (call.input(i) for i in range(9))
+    x, y = emit("DequantizeLinear", rest[0:3]), emit("DequantizeLinear", rest[3:6])
+    _become(call, "QuantizeLinear", [emit("Where", [condition, x, y]), *rest[6:8]])

@@ -1,0 +1,119 @@
+"""com.microsoft operators that become operators of ONNX, against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from lite_engine.importers import onnx as importer
+
+from tests.ops.test_vendor_oracle import both, f32, i8, s, u8, z
+
+#: batch, length, heads, size of a head
+B, L, N, S = 2, 5, 4, 6
+H = N * S
+
+
+def agree(op: str, inputs: list[Any], outputs: int = 1, atol: float = 1e-5, **attrs: Any) -> None:
+    for ours, theirs in both(op, inputs, outputs, "com.microsoft", **attrs):
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=atol)
+
+
+def mask() -> np.ndarray:
+    """Ones, then zeros, of another length in each row; every query sees something."""
+    return (np.arange(L) < np.array([[3], [5]])).astype(np.int32)
+
+
+@pytest.mark.parametrize("sides", [{}, {"transA": 1}, {"transB": 1}, {"transA": 1, "transB": 1}])
+def test_fused_matmul(sides: dict[str, int]) -> None:
+    a = f32(2, 4, 3) if "transA" in sides else f32(2, 3, 4)
+    b = f32(2, 5, 4) if "transB" in sides else f32(2, 4, 5)
+    agree("FusedMatMul", [a, b], alpha=0.5, **sides)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_skip_simplified_layer_normalization(bias: bool) -> None:
+    given = [f32(B, L, H), f32(B, L, H), f32(H), f32(H) if bias else None]
+    agree("SkipSimplifiedLayerNormalization", given, epsilon=1e-5)
+
+
+@pytest.mark.parametrize("segments", [False, True])
+def test_embed_layer_normalization(segments: bool) -> None:
+    ids = np.array([[1, 2, 3, 4, 0], [5, 6, 0, 0, 1]], np.int32)
+    kinds = (ids % 2).astype(np.int32)
+    tables = [f32(9, H), f32(8, H), f32(2, H) if segments else None]
+    given = [ids, kinds if segments else None, *tables, f32(H), f32(H)]
+    agree("EmbedLayerNormalization", given, 2, epsilon=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["plain", "causal", "masked", "biased", "scaled"])
+def test_attention(kind: str) -> None:
+    given: list[Any] = [f32(B, L, H), f32(H, 3 * H) / 4, f32(3 * H)]
+    given += [mask() if kind == "masked" else None, None]
+    given += [f32(B, N, L, L) if kind == "biased" else None]
+    more = {"causal": {"unidirectional": 1}, "scaled": {"scale": 0.3}}.get(kind, {})
+    agree("Attention", given, num_heads=N, **more)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_integer_attention(masked: bool) -> None:
+    given: list[Any] = [u8(B, L, H), i8(H, 3 * H), f32(3 * H), s(0.02), s(0.01)]
+    given += [mask() if masked else None, z(120), z(0, np.int8)]
+    agree("QAttention", given, num_heads=N)
+
+
+@pytest.mark.parametrize("kind", ["plain", "bias", "masked", "added"])
+def test_multi_head_attention(kind: str) -> None:
+    given: list[Any] = [f32(B, 3, H), f32(B, L, H), f32(B, L, H)]
+    given += [f32(3 * H) if kind == "bias" else None, mask() if kind == "masked" else None]
+    given += [f32(B, N, 3, L) if kind == "added" else None]
+    agree("MultiHeadAttention", given, num_heads=N)
+
+
+def test_multi_head_attention_goes_on_from_a_past() -> None:
+    past = [f32(B, N, 4, S), f32(B, N, 4, S)]
+    given = [f32(B, 1, H), f32(B, 1, H), f32(B, 1, H), None, None, None, *past]
+    agree("MultiHeadAttention", given, 3, num_heads=N)
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("at", ["first", "each"])
+def test_rotary_embedding(interleaved: int, at: str) -> None:
+    cos, sin = f32(16, S // 2), f32(16, S // 2)
+    places = np.array([3]) if at == "first" else np.array([[0, 3, 1, 2, 5], [9, 8, 7, 6, 5]])
+    agree("RotaryEmbedding", [f32(B, L, H), places, cos, sin], interleaved=interleaved)
+
+
+def test_channels_last() -> None:
+    x, w = u8(1, 7, 7, 4), i8(6, 4, 3, 3)
+    scales = [s(0.02), z(120), w, np.full(6, 0.01, np.float32), np.zeros(6, np.int8)]
+    given = [x, *scales, s(0.05), z(100)]
+    agree("QLinearConv", given, channels_last=1, pads=[1, 1, 1, 1], atol=1)
+    agree("NhwcMaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+
+
+def test_integer_where() -> None:
+    choice = np.array([[True, False, True], [False, False, True]])
+    given = [choice, u8(2, 3), s(0.1), z(3), u8(2, 3), s(0.2), z(9), s(0.15), z(7)]
+    agree("QLinearWhere", given, atol=1)
+
+
+def test_forms_that_stay_keep_their_names() -> None:
+    """A mask of lengths is told of as the operator that it belongs to."""
+    from onnx import TensorProto, helper
+
+    node = helper.make_node(
+        "Attention", ["x", "w", "b", "m"], ["y"], domain="com.microsoft", num_heads=N
+    )
+    shapes = {"x": [B, L, H], "w": [H, 3 * H], "b": [3 * H], "m": [B]}
+    infos = [
+        helper.make_tensor_value_info(k, TensorProto.INT32 if k == "m" else TensorProto.FLOAT, d)
+        for k, d in shapes.items()
+    ]
+    out = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [B, L, H])]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(helper.make_graph([node], "g", infos, out), opset_imports=opsets)
+    (made,) = importer.read_bytes(model.SerializeToString()).nodes
+    assert made.op == "com.microsoft::Attention"
