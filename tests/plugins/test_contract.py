@@ -11,10 +11,12 @@ import pytest
 from lite_engine import Predictor, extensions, settings
 from lite_engine.backends import get_plugin, register_backend, unregister_backend
 from lite_engine.backends.plugins.probe import usability_of
+from lite_engine.backends.reference import run_graph
 from lite_engine.compare import Side, compare
 from lite_engine.doctor import examine
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.profile import profile
+from lite_engine.runtime import host_target
 
 from tests.plugins.toy import Toy
 from tests.small_models import Builder
@@ -118,7 +120,7 @@ def test_a_plugin_that_fails_to_compile_one_subgraph_keeps_the_other(register):
 
 def test_overrides_send_layers_to_a_plugin_and_away_from_it(register):
     register(Toy())
-    predictor = Predictor(_network(), "x86", overrides={"second": "toy"})
+    predictor = Predictor(_network(), host_target(), overrides={"second": "toy"})
     _same(predictor.run(_feeds()), _expected())
     where = {s.name: s.backend for s in predictor.plan().steps}
     assert where["second"] == "toy" and where["first"] == "cpu"
@@ -126,6 +128,17 @@ def test_overrides_send_layers_to_a_plugin_and_away_from_it(register):
     _same(predictor.run(_feeds()), _expected())
     where = {s.name: s.backend for s in predictor.plan().steps}
     assert where["second"] == "reference" and where["first"] == "toy"
+
+
+def test_layers_sent_to_a_plugin_that_is_gone_run_on_the_cpu_with_the_reason(register):
+    register(Toy())
+    choices = {"second": "toy"}
+    _same(Predictor(_network(), host_target(), overrides=choices).run(_feeds()), _expected())
+    unregister_backend("toy")
+    predictor = Predictor(_network(), host_target(), overrides=choices)
+    _same(predictor.run(_feeds()), _expected())
+    second = next(s for s in predictor.plan().steps if s.name == "second")
+    assert second.backend == "cpu" and "the backend toy cannot be used here" in second.why
 
 
 def test_compare_names_the_layer_that_a_plugin_computes_wrongly(register):
@@ -167,6 +180,94 @@ def test_a_plugin_of_another_contract_is_refused(register):
     register(toy)
     with pytest.raises(BackendUnavailableError, match="contract 99, this engine has 1"):
         Predictor(_network(), "toy")
+
+
+class _Kept(Toy):
+    """A toy whose compiled graphs are kept."""
+
+    def __init__(self):
+        super().__init__()
+        self.restored, self.saved = 0, 0
+
+    def version(self):
+        return "1"
+
+    def save(self, compiled):
+        self.saved += 1
+        return b"toy"
+
+    def restore(self, blob, graph, *, threads, precision):
+        if blob != b"toy":
+            raise ValueError("not mine")
+        self.restored += 1
+        return Toy.compile(self, graph, threads=threads, precision=precision)
+
+
+def test_compiled_graphs_are_kept_and_made_again_where_a_blob_does_not_open(
+    register, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path))
+    toy = _Kept()
+    register(toy)
+    for _ in range(2):
+        _same(Predictor(_network(), "toy").run(_feeds()), _expected())
+    assert (toy.saved, toy.restored) == (1, 1)
+    (blob,) = (tmp_path / "plugins").iterdir()
+    blob.write_bytes(b"damaged")
+    _same(Predictor(_network(), "toy").run(_feeds()), _expected())
+    assert (toy.saved, toy.restored) == (2, 1)
+    monkeypatch.setattr(_Kept, "version", lambda self: "2")
+    _same(Predictor(_network(), "toy").run(_feeds()), _expected())
+    assert (toy.saved, toy.restored) == (3, 1)
+
+
+class _Open(Toy):
+    """Knows its nodes' times and its inner values."""
+
+    def compile(self, graph, *, threads, precision):
+        return _OpenGraph(graph)
+
+
+class _OpenGraph:
+    def __init__(self, graph):
+        self.graph, self.taps = graph, {}
+
+    def run(self, inputs):
+        self.taps = {}
+        return run_graph(self.graph, inputs, taps=self.taps)
+
+    def times(self):
+        return {"first": (0, 5000), "join": (5000, 7000)}
+
+    def tap(self, names):
+        self.names = names
+
+    def tapped(self, name):
+        return self.taps[name]
+
+
+def test_a_compiled_graph_may_know_its_times_and_inner_values(register):
+    register(_Open())
+    predictor = Predictor(_network(), "toy")
+    inner = predictor.run(_feeds(), taps=["pool"])
+    _same(inner, Predictor(_network(), "reference").run(_feeds(), taps=["pool"]))
+    times = predictor.execution().times()
+    by_name = dict(zip((s.name for s in predictor.plan().steps), times))
+    assert by_name["first"].end_ns - by_name["first"].start_ns == 5000
+    assert by_name["branch"].variant == "toy (fused)"
+
+
+def test_a_dear_border_leaves_everything_on_the_cpu_with_the_reason(register, monkeypatch):
+    toy = Toy()
+    monkeypatch.setattr(toy, "border_cost", lambda: (1e3, 0.0, 0.0))
+    register(toy)
+    predictor = Predictor(_network(), "toy")
+    _same(predictor.run(_feeds()), _expected())
+    first = next(s for s in predictor.plan().steps if s.name == "first")
+    assert (
+        first.backend == "cpu"
+        and "copies and launches would take longer than toy saves" in first.why
+    )
 
 
 # ---- installed ones, asked in another process

@@ -105,7 +105,9 @@ def _assign(
         if there:
             made.taken[node.name] = first.name
         elif ms < math.inf:
-            made.left[node.name] = tr("copies would take longer than {name} saves", name=first.name)
+            made.left[node.name] = tr(
+                "copies and launches would take longer than {name} saves", name=first.name
+            )
 
 
 def _group(

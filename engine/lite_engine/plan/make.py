@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from lite_messages import tr
+
 from ..ir import DType, Graph, Shape
 from ..ops import specialise
 from ..ops.expand import expand_missing
@@ -51,6 +53,10 @@ def make_plan(
         )
     by_hand = dict(overrides or {})
     sharing = share(fixed, accelerators, free=accelerate, overrides=by_hand, refused=refused or {})
+    here = {*PRECISION, *FALLBACK, *(a.name for a in accelerators)}
+    for layer, word in by_hand.items():
+        if word not in here:
+            sharing.left[layer] = tr("the backend {name} cannot be used here", name=word)
     asked, precision = precision, "fp32" if accelerate else precision
     plan = Lowering(
         fixed,

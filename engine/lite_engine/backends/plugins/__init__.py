@@ -12,6 +12,7 @@ from .contract import (
     Tapped,
     Timed,
 )
+from .subgraph import graph_of
 
 __all__ = [
     "CONTRACT",
@@ -24,4 +25,5 @@ __all__ = [
     "Precisions",
     "Tapped",
     "Timed",
+    "graph_of",
 ]

@@ -52,6 +52,21 @@ class Subgraph:
         ]
 
 
+def graph_of(node: Node) -> Graph:
+    """A graph of that node alone, constants included, for a library that is asked what it takes."""
+    graph = Graph(node.name)
+    copies: dict[int, Value] = {}
+    for value in node.inputs:
+        if value is not None and id(value) not in copies:
+            copies[id(value)] = Value(value.name, value.dtype, value.shape, const=value.const)
+            if value.const is None:
+                graph.inputs.append(copies[id(value)])
+    inputs = [None if v is None else copies[id(v)] for v in node.inputs]
+    graph.outputs = [Value(v.name, v.dtype, v.shape) for v in node.outputs]
+    graph.nodes = [Node(node.op, inputs, graph.outputs, node.attrs, name=node.name)]
+    return graph
+
+
 def _physical(plan: Plan, index: int, arrays: Mapping[int, np.ndarray]) -> np.ndarray:
     """A view of a value reads its owner's bytes."""
     while index not in arrays:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from lite_engine.backends import Usability
-from lite_engine.backends.plugins import CONTRACT
+from lite_engine.backends.plugins import CONTRACT, graph_of
 from lite_engine.exporters.onnx import why_not, write_bytes
-from lite_engine.ir import Graph, Node, Value
+from lite_engine.ir import Graph, Node
 
 __all__ = ["OnnxRuntimeBackend"]
 
@@ -53,7 +53,7 @@ class OnnxRuntimeBackend:
         refused = why_not(node)
         if refused:
             return refused
-        model = write_bytes(_alone(node))
+        model = write_bytes(graph_of(node))
         if model not in self._refusals:
             try:
                 _session(model, threads=1, optimise=False)
@@ -88,18 +88,3 @@ def _session(model: bytes, *, threads: int, optimise: bool):  # type: ignore[no-
     if not optimise:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model, options, providers=_providers())
-
-
-def _alone(node: Node) -> Graph:
-    """A graph of that node; constants stay in it, since some kernels take only certain ones."""
-    graph = Graph("one node")
-    copies: dict[int, Value] = {}
-    for value in node.inputs:
-        if value is not None and id(value) not in copies:
-            copies[id(value)] = Value(value.name, value.dtype, value.shape, const=value.const)
-            if value.const is None:
-                graph.inputs.append(copies[id(value)])
-    inputs = [None if v is None else copies[id(v)] for v in node.inputs]
-    graph.outputs = [Value(v.name, v.dtype, v.shape) for v in node.outputs]
-    graph.nodes = [Node(node.op, inputs, graph.outputs, node.attrs, name=node.name)]
-    return graph

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from lite_engine.backends import Usability
-from lite_engine.backends.plugins import CONTRACT
+from lite_engine.backends.plugins import CONTRACT, graph_of
 from lite_engine.exporters.onnx import why_not, write_bytes
-from lite_engine.ir import DType, Graph, Node, Value
+from lite_engine.ir import DType, Graph, Node
 
 __all__ = ["OpenVinoBackend"]
 
@@ -61,7 +61,7 @@ class OpenVinoBackend:
             return refused
         if any(v is not None and v.dtype is DType.BF16 for v in node.inputs):
             return "bf16 values are not NumPy arrays there"
-        model = write_bytes(_alone(node))
+        model = write_bytes(graph_of(node))
         if model not in self._refusals:
             self._refusals[model] = self._refusal(model)
         return self._refusals[model]
@@ -127,17 +127,3 @@ class OpenVinoGraph:
         stream = io.BytesIO()
         self._model.export_model(stream)
         return stream.getvalue()
-
-
-def _alone(node: Node) -> Graph:
-    graph = Graph("one node")
-    copies: dict[int, Value] = {}
-    for value in node.inputs:
-        if value is not None and id(value) not in copies:
-            copies[id(value)] = Value(value.name, value.dtype, value.shape, const=value.const)
-            if value.const is None:
-                graph.inputs.append(copies[id(value)])
-    inputs = [None if v is None else copies[id(v)] for v in node.inputs]
-    graph.outputs = [Value(v.name, v.dtype, v.shape) for v in node.outputs]
-    graph.nodes = [Node(node.op, inputs, graph.outputs, node.attrs, name=node.name)]
-    return graph

@@ -1,6 +1,8 @@
-"""The ONNX Runtime backend on the zoo: whole networks, and with half of their operators refused."""
+"""engine/plugins on the zoo: whole networks, and with half of their operators refused."""
 
 from __future__ import annotations
+
+import importlib
 
 import numpy as np
 import pytest
@@ -12,22 +14,22 @@ from lite_engine.runtime import host_target
 
 from benchmarks import zoo
 
-pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.cpu
 
-QUICK = ("mobilenet_v3_small", "text_encoder")
+CLASSES = {"onnxruntime": "OnnxRuntimeBackend", "openvino": "OpenVinoBackend"}
+QUICK = ("text_encoder",)
 LONG = [pytest.param(n, marks=pytest.mark.slow) for n in zoo.NAMES if n not in QUICK]
 
 
-@pytest.fixture
-def plugin(root, monkeypatch):
-    monkeypatch.syspath_prepend(root / "engine/plugins/lite-backend-onnxruntime")
-    from lite_backend_onnxruntime import OnnxRuntimeBackend
-
-    backend = OnnxRuntimeBackend()
+@pytest.fixture(params=CLASSES)
+def plugin(request, root, monkeypatch):
+    name = request.param
+    pytest.importorskip(name, reason=f"pip install {name}")
+    monkeypatch.syspath_prepend(root / f"engine/plugins/lite-backend-{name}")
+    backend = getattr(importlib.import_module(f"lite_backend_{name}"), CLASSES[name])()
     register_backend(backend)
     yield backend
-    unregister_backend("onnxruntime")
+    unregister_backend(name)
 
 
 def _network(name):
@@ -51,22 +53,23 @@ def _close(got, want):
 def test_networks_run_whole_and_with_half_of_their_operators_refused(plugin, monkeypatch, name):
     model, feeds = _network(name)
     expected = Predictor(model, host_target(), threads=1).run(feeds)
-    whole = Predictor(model, "onnxruntime", threads=1)
+    whole = Predictor(model, plugin.name, threads=1)
     _close(whole.run(feeds), expected)
-    assert whole.shares()["onnxruntime"].layer_share > 0.9
+    assert whole.shares()[plugin.name].layer_share > 0.9
     ops = sorted({n.op for n in model.graph.nodes})
     supports = plugin.supports
     refused = set(ops[::2])
     monkeypatch.setattr(plugin, "supports", lambda n: "no" if n.op in refused else supports(n))
     # every supported node in a sub-graph, whatever its copies cost
     monkeypatch.setattr(plugin, "border_cost", lambda: (0.0, 0.0, 0.0), raising=False)
-    half = Predictor(model, "onnxruntime", threads=1)
+    half = Predictor(model, plugin.name, threads=1)
     _close(half.run(feeds), expected)
     shares = half.shares()
-    assert shares["onnxruntime"].layers and shares["cpu"].layers
+    assert shares[plugin.name].layers and shares["cpu"].layers
     assert not half.refused
 
 
+@pytest.mark.slow
 def test_compare_names_a_fault_in_a_subgraph_that_it_runs(plugin, monkeypatch):
     model, feeds = _network("mobilenet_v3_small")
     node = [n for n in model.graph.nodes if n.op == "Conv"][5]
@@ -83,5 +86,5 @@ def test_compare_names_a_fault_in_a_subgraph_that_it_runs(plugin, monkeypatch):
         return result
 
     monkeypatch.setattr(plugin, "compile", spoilt)
-    sides = (Side(Predictor(model, b, threads=1)) for b in ("reference", "onnxruntime"))
+    sides = (Side(Predictor(model, b, threads=1)) for b in ("reference", plugin.name))
     assert compare(*sides, feeds).finding.layer == node.name
