@@ -9,6 +9,7 @@ exported application run the same code, and the models where they are told to.
 """
 
 from .bundle import is_bundle
+from .families import FAMILIES
 from .pipeline import Pipeline
 
-__all__ = ["Pipeline", "is_bundle"]
+__all__ = ["FAMILIES", "Pipeline", "is_bundle"]

@@ -15,6 +15,7 @@ from ..errors import UsageError, reason_of
 from ..model_file import Model
 from ..runtime import Predictor
 from .bundle import is_bundle, read_bundle, sections_of, write_bundle
+from .families import stages_of
 from .native import NativePipeline
 from .stages import Part, read_document, read_stages
 
@@ -64,6 +65,12 @@ class Pipeline:
         made.name, made.stages = str(document.get("name", path.stem)), document["stages"]
         made._check()
         return made
+
+    @classmethod
+    def of_family(cls, family: str, models: Sequence[Any], labels: Any = None) -> Pipeline:
+        """A ready pipeline (families.py) with these models; `labels`, a file or a list, are those
+        of the last one. Raises UsageError, and what opening a model raises."""
+        return cls(stages_of(family, models, labels), family)
 
     @property
     def models(self) -> dict[str, Part]:

@@ -19,7 +19,7 @@ from ..preprocess import Preprocess
 from .front_end import split_front_end
 
 #: What a model's stage may say beside `model`.
-MODEL_KEYS = ("name", "preprocess", "features", "labels", "read")
+MODEL_KEYS = ("name", "preprocess", "open_size", "features", "labels", "read")
 #: Stages between models, with what they may say.
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
 #: Types that a model's input may have.
@@ -155,7 +155,7 @@ def _part(stage: Mapping[str, Any], folder: Path) -> Part:
         preprocess = Preprocess.from_dict(how)
     return Part(
         name or model.name,
-        _of_one_size(model, preprocess),
+        _of_one_size(model, preprocess, stage.get("open_size")),
         preprocess,
         tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
         {**Adapter.of(model.metadata).options(), **(stage.get("read") or {})},
@@ -163,18 +163,20 @@ def _part(stage: Mapping[str, Any], folder: Path) -> Part:
     )
 
 
-def _of_one_size(model: Model, preprocess: Preprocess) -> Model:
-    """With a batch of one where that is open, and the preprocessing's size where that is."""
+def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None) -> Model:
+    """With a batch of one where that is open; where height and width are, with the preprocessing's
+    or else with this `size`. Raises UsageError."""
+    size = preprocess.size or (Preprocess.from_dict({"size": size}).size if size else None)
     inputs = model.graph.inputs
     shape = inputs[0].shape if len(inputs) == 1 else None
     if shape is None or all(isinstance(d, int) for d in shape):
         return model
     dims = list(shape)
     dims[0] = dims[0] if isinstance(dims[0], int) else 1
-    if len(dims) == 4 and preprocess.size is not None:
+    if len(dims) == 4 and size is not None:
         layout = preprocess.layout or ("nhwc" if dims[3] in (1, 3) else "nchw")
         axes = (2, 3) if layout == "nchw" else (1, 2)
-        for axis, length in zip(axes, preprocess.size, strict=True):
+        for axis, length in zip(axes, size, strict=True):
             dims[axis] = dims[axis] if isinstance(dims[axis], int) else length
     if not all(isinstance(d, int) for d in dims):
         return model

@@ -38,7 +38,16 @@ class PipelineResult:
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "pipeline", metavar="PIPELINE", help=tr("a .yaml, .json or .lite file, or a single model")
+        "pipeline", nargs="+", metavar="PIPELINE",
+        help=tr("a .yaml, .json or .lite file, or a single model; with --family its models"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--family", metavar="NAME",
+        help=tr("a ready pipeline: ppocr, text, plates, ssd, yolo, ultraface, classification, "
+                "segmentation or keywords"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--labels", metavar="FILE", help=tr("labels of the last model of --family, one per line")
     )
     parser.add_argument(
         "--image", "--sound", metavar="FILE", help=tr("answer about this image or WAV file")
@@ -65,7 +74,13 @@ def _call(args: argparse.Namespace) -> PipelineResult:
 
     if args.draw and not args.image:
         raise UsageError(tr("--draw needs --image"))
-    result = PipelineResult(Pipeline.open(args.pipeline))
+    if args.family:
+        opened = Pipeline.of_family(args.family, args.pipeline, args.labels)
+    elif len(args.pipeline) > 1 or args.labels:
+        raise UsageError(tr("several models, or --labels, need --family"))
+    else:
+        opened = Pipeline.open(args.pipeline[0])
+    result = PipelineResult(opened)
     if args.output:
         result.file = str(result.pipeline.save(Path(args.output), parse_targets(args.targets)))
     if args.image:

@@ -48,6 +48,7 @@ const char* Values::read(const lite_array& from, Quant q) {
   if (!v.resize(count)) return "does not fit in memory";
   whole = from.dtype >= 5 && from.dtype <= 12 && !q.scale;
   if (from.dtype < 5) q.scale = 0;
+  if (!count) return nullptr;  // nothing to read, and nothing to read it into
   float* out = v.data();
   switch (from.dtype) {
     case 1: memcpy(out, from.data, count * 4); break;

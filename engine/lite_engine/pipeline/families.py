@@ -1,0 +1,86 @@
+"""Ready pipelines: the stages that a family of models wants, for models that somebody else brings.
+
+    Pipeline.of_family("ppocr", ["det.onnx", "cls.onnx", "rec.nb"], labels="keys.txt")
+
+What a family says goes before what travels with the models; a stage of one's own says it better
+where a model was trained otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lite_messages import tr
+
+from ..errors import UsageError
+
+_TURNED = ["0", "180"]
+#: Family → its stages; an empty `model` is the next one that is given, and the last model gets the
+#: labels that are given. `open_size` is for inputs whose size the file leaves open.
+FAMILIES: dict[str, list[dict[str, Any]]] = {
+    # PP-OCR v2 to v5: text detector (DB), direction of a line, recognizer (CTC)
+    "ppocr": [
+        {"model": "", "name": "detect", "preprocess": "imagenet,letterbox=0",
+         "open_size": [960, 960], "read": {"kind": "regions"}},
+        {"crop": {}},
+        {"model": "", "name": "direction", "preprocess": "pm1,bgr,height", "open_size": [48, 192],
+         "labels": _TURNED, "read": {"kind": "top"}},
+        {"turn": {"model": "direction", "label": "180", "above": 0.9}},
+        {"model": "", "name": "read", "preprocess": "pm1,bgr,height", "open_size": [48, 320],
+         "read": {"kind": "text"}},
+    ],
+    # text detector and recognizer, without the direction
+    "text": [
+        {"model": "", "name": "detect", "preprocess": "imagenet,letterbox=0",
+         "open_size": [960, 960], "read": {"kind": "regions"}},
+        {"crop": {}},
+        {"model": "", "name": "read", "preprocess": "pm1,bgr,height", "open_size": [48, 320],
+         "read": {"kind": "text"}},
+    ],
+    # a detector of plates and LPRNet
+    "plates": [
+        {"model": "", "name": "detect"},
+        {"crop": {}},
+        {"model": "", "name": "read", "preprocess": "mean=127.5,std=128,bgr",
+         "read": {"kind": "text"}},
+    ],
+    "ssd": [{"model": "", "name": "detect", "preprocess": "pm1", "read": {"kind": "boxes"}}],
+    # YOLO v5 to v12 and YOLOX-like heads that are decoded in the model
+    "yolo": [{"model": "", "name": "detect", "preprocess": "unit,letterbox",
+              "open_size": [640, 640],
+              "read": {"kind": "boxes", "threshold": 0.25, "overlap": 0.45}}],
+    "ultraface": [{"model": "", "name": "faces", "preprocess": "mean=127,std=128",
+                   "labels": ["background", "face"],
+                   "read": {"kind": "boxes", "threshold": 0.7}}],
+    "classification": [{"model": "", "name": "classify", "preprocess": "imagenet,crop",
+                        "read": {"kind": "top"}}],
+    "segmentation": [{"model": "", "name": "segment", "preprocess": "imagenet",
+                      "read": {"kind": "mask"}}],
+    "keywords": [{"model": "", "name": "word", "read": {"kind": "top"}}],
+}  # fmt: skip
+
+
+def stages_of(family: str, models: Sequence[Any], labels: Any = None) -> list[dict[str, Any]]:
+    """The stages with these models; `labels` (a file or a list) are those of the last one. Raises
+    UsageError for an unknown family or another number of models."""
+    if family not in FAMILIES:
+        raise UsageError(
+            tr("{family!r} is not a family of pipelines", family=family),
+            fix=tr("use one of {known}", known=", ".join(FAMILIES)),
+        )
+    made = [dict(stage) for stage in FAMILIES[family]]
+    looking = [stage for stage in made if "model" in stage]
+    if len(looking) != len(models):
+        wanted = ", ".join(stage["name"] for stage in looking)
+        raise UsageError(
+            tr(
+                "{family} takes {count} models ({wanted}), got {given}",
+                family=family, count=len(looking), wanted=wanted, given=len(models),
+            )
+        )  # fmt: skip
+    for stage, model in zip(looking, models, strict=True):
+        stage["model"] = model
+    if labels is not None:
+        looking[-1]["labels"] = labels
+    return made
