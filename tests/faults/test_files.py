@@ -31,6 +31,7 @@ CALLS = {
     "--trace out/t.json --netron out/n.json --json out/p.json",
     "compare": "compare digits.onnx --backends reference,x86 --no-isolated --json out/c.json",
     "info": "info digits.onnx --json out/i.json",
+    "edit": "edit digits.onnx -o out/d.onnx --batch 2 --json out/d.json",
     "export": "export digits.onnx -o out/e --target x86 --no-report",
     "devices": "devices add board ssh://me@board",
     "evaluate": f"evaluate digits.onnx --data {SAMPLES} --limit 2 --backend reference "

@@ -72,6 +72,7 @@ LINES = [
     "sweep {M} --backends {HERE},reference --batch 1,2 --rounds 1",
     "devices",
     "devices test local",
+    "edit {M} -o {OUT}/e.onnx --batch 2 --append Softmax:1",
     "export {M} -o {OUT}/exported --target {HERE} --no-report",
     "runs",
 ]
@@ -104,7 +105,7 @@ def test_tuned_layers_fit(document):
 
 
 #: Verbs that miss an option before they miss the file.
-USAGE = ("quantize", "evaluate", "recommend", "export", "devices", "runs")
+USAGE = ("quantize", "evaluate", "recommend", "edit", "export", "devices", "runs")
 
 
 @pytest.mark.parametrize("verb", schemas.VERSIONS)

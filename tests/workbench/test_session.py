@@ -10,7 +10,7 @@ from pathlib import Path
 import lite_workbench as lw
 import numpy as np
 import pytest
-from lite_engine import LiteError, Predictor, optimize
+from lite_engine import LiteError, Predictor, load, optimize
 from lite_engine.errors import UsageError
 from lite_engine.profile.advice import Advice
 from lite_workbench.answers import answer, mark_different
@@ -337,3 +337,13 @@ def test_layers_of_one_name_are_told_apart_within_their_block() -> None:
     assert [row.get("label") for row in rows] == [
         "Conv_1/dw", None, "Conv_2/dw", "Conv_1/dw", "dw/dw", None,
     ]  # fmt: skip
+
+
+def test_selected_layers_become_a_model(tmp_path: Path) -> None:
+    session = lw.Session(lw.shipped("digits.onnx"))
+    layer = next(n.name for n in session.model.graph.nodes if n.op == "Conv")
+    session.selected = [layer]
+    made = session.extract(tmp_path / "part")
+    part = load(made)
+    assert "Conv" in {n.op for n in part.nodes} and len(part.nodes) < 6
+    assert session.code[-1] == f"session.extract({str(tmp_path / 'part')!r}, {[layer]!r})"

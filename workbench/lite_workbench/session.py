@@ -439,6 +439,12 @@ class Session(OldNames, Keeping):
 
         return selected_rows(self)
 
+    def extract(self, path: str | Path, layers: Sequence[str] = ()) -> Path:
+        """Writes these layers of the file (default: the selected ones) as ONNX. Raises LiteError"""
+        from .state.selection import extract
+
+        return extract(self, Path(path), layers)
+
     # ---- out
 
     @overload

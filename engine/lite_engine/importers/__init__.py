@@ -19,7 +19,7 @@ from ..files import about, head
 from ..mapped import mapping
 
 if TYPE_CHECKING:
-    from ..ir import Graph, Node, Shape
+    from ..ir import Graph, Node, Shape, Value
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe", "pytorch")
@@ -224,11 +224,12 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
 
 
-def end_at(graph: Graph, names: Sequence[str]) -> None:
-    """Makes these values (or what layers of these names give) the outputs and drops what they do
-    not need, inputs too. Raises UsageError for a name that the graph does not have."""
+def values_named(graph: Graph, names: Sequence[str]) -> list[Value]:
+    """The values of these names, or what layers of these names give, each once; inputs as well.
+    Raises UsageError for a name that the graph does not have."""
     values = {v.name: [v] for n in graph.nodes for v in n.outputs}
     values = {**{n.name: n.outputs for n in graph.nodes}, **values}
+    values = {**{v.name: [v] for v in graph.inputs}, **values}
     for name in names:
         if name not in values:
             near = difflib.get_close_matches(name, values, n=1)
@@ -238,6 +239,12 @@ def end_at(graph: Graph, names: Sequence[str]) -> None:
                 else tr("`lite info --layers` lists the layers")
             )
             raise UsageError(tr("the model has no value {name!r}", name=name), fix=hint)
-    graph.outputs = list(dict.fromkeys(v for name in names for v in values[name]))
+    return list(dict.fromkeys(v for name in names for v in values[name]))
+
+
+def end_at(graph: Graph, names: Sequence[str]) -> None:
+    """Makes these values (or what layers of these names give) the outputs and drops what they do
+    not need, inputs too. Raises UsageError for a name that the graph does not have."""
+    graph.outputs = values_named(graph, names)
     if graph.remove_unread():
         graph.inputs = [v for v in graph.inputs if v.readers]

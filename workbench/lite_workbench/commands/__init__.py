@@ -25,6 +25,7 @@ VERBS = {
     "tune": tr("choose the fastest OpenCL variant of each layer, measured or from a field report"),
     "compare": tr("compare two backends, precisions or models layer by layer"),
     "devices": tr("list, add, test and remove boards and phones"),
+    "edit": tr("cut, resize, rename or replace parts of a model, and write it as ONNX or .lite"),
     "export": tr("write everything that a device needs to one folder"),
     "report": tr("write an interactive report as one HTML file"),
     "runs": tr("list, show, compare and tag saved profiles"),

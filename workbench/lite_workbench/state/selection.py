@@ -1,9 +1,15 @@
-"""The selected layers of a session, as a table."""
+"""The selected layers of a session, as a table and as a model."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_engine.errors import UsageError
+from lite_messages import tr
+
+from ..names import with_ending
 from .versions import model_of
 
 if TYPE_CHECKING:
@@ -24,3 +30,24 @@ def selected_rows(state: SessionState) -> pd.DataFrame:
         layers = model_info(model_of(state).graph, state.path.name).layers
         rows = pd.DataFrame([vars(layer) for layer in layers])
     return rows[rows["name"].isin(state.selected)].reset_index(drop=True)
+
+
+def extract(state: SessionState, path: Path, layers: Sequence[str]) -> Path:
+    """See `Session.extract`. A layer of an optimised graph stands for the layers of the file that
+    it came from. Raises UsageError, LiteError."""
+    from lite_engine import write_onnx
+    from lite_engine.edit import extract_layers
+
+    names = list(layers or state.selected)
+    if not names:
+        raise UsageError(
+            tr("no layer is selected"), fix=tr("select layers in the graph, or name them")
+        )
+    source, known = state.graph, model_of(state).graph
+    sources = {n.name: n.sources for n in known.nodes}
+    wanted = {s for name in names for s in (name, *sources.get(name, ()))}
+    found = [n.name for n in source.nodes if n.name in wanted or wanted & set(n.sources)]
+    made = write_onnx(extract_layers(source, found or names), with_ending(path, ".onnx"))
+    more = f", {list(layers)!r}" if layers else f", {names!r}"
+    state.remember(f"session.extract({str(path)!r}{more})")
+    return made

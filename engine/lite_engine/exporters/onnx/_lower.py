@@ -65,7 +65,7 @@ def why_not(node: Node) -> str:
     graph = Graph("node")
     outputs = [Value(v.name, v.dtype, v.shape) for v in node.outputs]
     inputs = list(node.inputs)
-    alone = Node(node.op, inputs, outputs, node.attrs, name=node.name, domain=node.domain)
+    alone = Node(node.op, inputs, outputs, dict(node.attrs), name=node.name, domain=node.domain)
     try:
         _place(graph, alone, NEWEST)
     except LiteError as error:
@@ -78,6 +78,7 @@ def why_not(node: Node) -> str:
 
 
 def _place(graph: Graph, node: Node, opset: int) -> None:
+    node.attrs.pop("rounding", None)  # LiteRT's last bits: ONNX has one way to round
     call = Call(graph, node, opset)
     for below, fn in (*_LOWERINGS.get("*", ()), *_LOWERINGS.get(node.op, ())):
         if opset < below and fn(call) is not False:

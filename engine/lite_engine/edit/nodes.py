@@ -1,0 +1,155 @@
+"""Layers renamed, dropped and replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from lite_messages import tr
+
+from ..errors import UsageError
+from ..importers import values_named
+from ..ir import Graph, Node, Value, format_shape, verify
+from ..ops import infer_types
+from ..passes._core import P, match
+
+
+def rename(graph: Graph, names: Mapping[str, str]) -> Graph:
+    """Other names for values (inputs and outputs, too) and layers. Raises UsageError for a name
+    that is not there or taken."""
+    copy = graph.copy()
+    values, nodes = list(copy.values()), copy.nodes
+    taken = {v.name for v in values} - set(names)
+    for old, new in names.items():
+        found: list[Value | Node] = [v for v in values if v.name == old]
+        found += [n for n in nodes if n.name == old]
+        if not found:
+            values_named(copy, [old])
+        if new in taken or not new:
+            raise UsageError(tr("the name {new!r} is taken or empty", new=new))
+        taken.add(new)
+        for each in found:
+            each.name = new
+    return copy
+
+
+def drop(graph: Graph, layers: Sequence[str]) -> Graph:
+    """The graph without these layers: their readers get their first input. Raises UsageError for an
+    unknown name, and where the input has another type or shape than the output."""
+    copy = graph.copy()
+    infer_types(copy)
+    for name in layers:
+        node = values_named(copy, [name])[0].producer
+        if node is None:
+            raise UsageError(tr("{name} is an input, not a layer", name=name))
+        x = next((v for v in node.inputs if v is not None and not v.is_const), None)
+        if x is None or (x.dtype, x.shape) != (node.output.dtype, node.output.shape):
+            raise UsageError(
+                tr(
+                    "{name} ({op}) turns {shape} into {made}, so its readers cannot read its input",
+                    name=node.name,
+                    op=node.op,
+                    shape="nothing" if x is None else x.type,
+                    made=node.output.type,
+                ),
+                fix=tr("replace it by a model of the same sizes instead"),
+            )
+        _take_over(copy, node.output, x)
+    copy.remove_unread()
+    verify(copy, "edit")
+    return copy
+
+
+def _take_over(graph: Graph, old: Value, new: Value) -> None:
+    """Everyone reads `new` instead; an output keeps its name where `new` is not named for more."""
+    was_output, name = graph.is_output(old), old.name
+    graph.replace_uses(old, new)
+    if was_output and new.producer is not None and sum(v is new for v in graph.outputs) == 1:
+        old.name, new.name = graph.unique(name), name
+
+
+def replace(graph: Graph, inputs: Sequence[str], outputs: Sequence[str], by: Graph) -> Graph:
+    """The graph with what computes `outputs` from `inputs` replaced by another model, whose inputs
+    and outputs stand for these in their order. Raises UsageError where counts, types or shapes
+    differ, ShapeError where an input depends on an output."""
+    copy = graph.copy()
+    infer_types(copy)
+    _graft(copy, values_named(copy, inputs), values_named(copy, outputs), by)
+    return _finished(copy)
+
+
+def replace_matches(graph: Graph, pattern: P, by: Graph) -> tuple[Graph, int]:
+    """Every place that a pattern of `lite_engine.passes` fits, replaced by a model of one output
+    whose inputs have the names of the pattern's words; the graph and how many there were.
+
+        replace_matches(graph, P("Mul", "x", P("Sigmoid", "x")), swish)
+    """
+    copy = graph.copy()
+    infer_types(copy)
+    count = 0
+    for root in list(copy.nodes):
+        for m in match(pattern, root) if root in copy.nodes else ():
+            if any(r not in m.nodes for n in m.inner for v in n.outputs for r in v.readers):
+                continue
+            missing = [v.name for v in by.inputs if not isinstance(m.bound.get(v.name), Value)]
+            if missing:
+                raise UsageError(
+                    tr("the pattern has no word for the input {name!r}", name=missing[0])
+                )
+            _graft(copy, [m.bound[v.name] for v in by.inputs], [root.output], by)
+            count += 1
+            break
+    return _finished(copy), count
+
+
+def _finished(graph: Graph) -> Graph:
+    graph.sort()
+    graph.remove_unread()
+    infer_types(graph)
+    verify(graph, "edit")
+    return graph
+
+
+def _graft(graph: Graph, ins: Sequence[Value], outs: Sequence[Value], by: Graph) -> None:
+    part = by.copy()
+    infer_types(part)
+    for what, have, need in ((tr("inputs"), ins, part.inputs), (tr("outputs"), outs, part.outputs)):
+        if len(have) != len(need):
+            raise UsageError(
+                tr(
+                    "the model has {count} {what}, {wanted} are replaced",
+                    count=len(need),
+                    what=what,
+                    wanted=len(have),
+                )
+            )
+        for a, b in zip(have, need):
+            if a.dtype != b.dtype or not _fits(a, b):
+                raise UsageError(
+                    tr(
+                        "{name} is {type}, that of the model {other}",
+                        name=a.name,
+                        type=f"{a.dtype}[{format_shape(a.shape)}]",
+                        other=f"{b.dtype}[{format_shape(b.shape)}]",
+                    )
+                )
+    taken = {v.name for v in graph.values()} | {n.name for n in graph.nodes}
+    for value in part.values():
+        value.name = graph.unique(value.name) if value.name in taken else value.name
+    for a, b in zip(ins, part.inputs):
+        part.replace_uses(b, a)
+    for node in part.nodes:
+        node.name = graph.unique(node.name) if node.name in taken else node.name
+        graph.nodes.append(node)
+    graph._taken = None
+    for a, b in zip(outs, part.outputs):
+        _take_over(graph, a, b)
+
+
+def _fits(a: Value, b: Value) -> bool:
+    """Equal sizes, where both are numbers."""
+    if a.shape is None or b.shape is None:
+        return True
+    pairs = list(zip(a.shape, b.shape))
+    return len(a.shape) == len(b.shape) and all(
+        x == y or not isinstance(x, int) or not isinstance(y, int) for x, y in pairs
+    )
