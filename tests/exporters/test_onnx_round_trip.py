@@ -168,6 +168,24 @@ def test_what_onnx_lacks_is_read_back_from_its_domain(rng) -> None:
     np.testing.assert_array_equal(run_node(back, [x])[0], run_node(node, [x])[0])
 
 
+@pytest.mark.parametrize(("dtype", "opset"), [(DType.U4, 21), (DType.I4, 21), (DType.I2, 25)])
+def test_numbers_of_a_few_bits_share_bytes(dtype: DType, opset: int) -> None:
+    low, high = (0, 16) if dtype is DType.U4 else (-8, 8) if dtype is DType.I4 else (-2, 2)
+    q = np.arange(low, high)[: high - low - 1].astype(dtype.np)  # an odd number of them
+    graph = Graph("bits")
+    graph.inputs = [Value("x", DType.F32, (1,))]
+    w = Value("w", dtype, const=q)
+    real = graph.add("DequantizeLinear", [w, graph.constant(np.float32(0.5))], name="dq")
+    graph.outputs = [graph.add("Add", [graph.inputs[0], real.output]).output]
+    infer_types(graph)
+    written = write_bytes(graph)
+    proto = onnx.load_from_string(written)
+    assert proto.opset_import[0].version == opset
+    stored = next(t for t in proto.graph.initializer if t.name == "w")
+    np.testing.assert_array_equal(onnx.numpy_helper.to_array(stored).astype(np.int64), q)
+    np.testing.assert_array_equal(read_bytes(written).find("w").const, q)
+
+
 def test_an_opset_without_the_operator_is_refused() -> None:
     graph = Graph("new")
     graph.inputs = [Value("x", DType.F32, (2, 3))]

@@ -303,7 +303,7 @@ def _recommend() -> list[Schema]:
 
 
 def _edit() -> list[Schema]:
-    from .commands.edit import Edited
+    from .editing import Edited
 
     return [schema_of(Edited)]
 

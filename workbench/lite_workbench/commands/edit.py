@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lite_engine.edit.sizes import Refusal
 from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
+from ..editing import Edited
 from ..words import number
 from ._base import PREPROCESS_HELP, Command, at_least, parse_shape
 
 if TYPE_CHECKING:
-    from lite_engine.edit import Resized
+    from lite_engine.edit import Refusal, Resized
     from lite_engine.ir import Graph
-
-
-@dataclass
-class Edited:
-    """A written file and what was done; nothing is written where layers refused."""
-
-    file: str
-    bytes: int
-    layers: dict[str, int]
-    inputs: dict[str, str]
-    outputs: dict[str, str]
-    done: list[str] = field(default_factory=list)
-    refused: list[Refusal] = field(default_factory=list)
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

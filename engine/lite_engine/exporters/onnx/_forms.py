@@ -49,12 +49,22 @@ _PARTS = {
 }  # fmt: skip
 
 
+#: Element types that came after opset 13.
+_TYPES = {
+    DType.F8E4M3FN: 19, DType.F8E4M3FNUZ: 19, DType.F8E5M2: 19, DType.F8E5M2FNUZ: 19,
+    DType.U4: 21, DType.I4: 21, DType.F4E2M1: 23, DType.F8E8M0: 24, DType.U2: 25, DType.I2: 25,
+}  # fmt: skip
+
+
 def needed_opset(node: Node, attrs: dict[str, Any], inputs: tuple[str, ...]) -> int:
     """The first opset that has this call: its operator, the attributes and inputs that are given,
     and 16-bit quantized types."""
     needed = _OPERATORS.get(node.op, OLDEST)
     for part in (*attrs, *inputs):
         needed = max(needed, _PARTS.get((node.op, part), 0))
+    for value in (*node.inputs, *node.outputs):
+        if value is not None and value.dtype is not None:
+            needed = max(needed, _TYPES.get(value.dtype, 0))
     if node.op in ("QuantizeLinear", "DequantizeLinear"):
         zero = node.input(2)
         if zero is not None and zero.dtype in (DType.I16, DType.U16):

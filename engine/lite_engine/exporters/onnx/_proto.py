@@ -13,7 +13,7 @@ from ..._version import __version__
 from ...errors import UnsupportedOperatorError
 from ...importers.onnx import fields
 from ...importers.onnx.attributes import DTYPE_ATTRS
-from ...importers.onnx.tensors import DTYPES
+from ...importers.onnx.tensors import DTYPES, PACKED
 from ...ir import DType, Graph, Node, Value, walk
 from ...ops import find_op
 from ._forms import ir_version
@@ -146,6 +146,8 @@ class ModelWriter:
         out.int(fields.Tensor.DATA_TYPE, _CODES[value.dtype])
         if name:
             out.text(fields.Tensor.NAME, name)
+        if value.dtype in PACKED:
+            array = _packed(array, PACKED[value.dtype])
         data = array.reshape(-1).view(np.uint8).data
         if self.external is None or len(data) < INLINE_BYTES:
             out.bytes(fields.Tensor.RAW_DATA, data)
@@ -236,6 +238,14 @@ class ModelWriter:
             return 6
         out.ints(of.INTS, (int(v) for v in items))
         return 7
+
+
+def _packed(array: np.ndarray, bits: int) -> np.ndarray:
+    """Numbers of 2 or 4 bits, one per byte → several per byte, the first in the lowest bits."""
+    count = 8 // bits
+    flat = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    parts = np.pad(flat, (0, -len(flat) % count)).reshape(-1, count)
+    return np.bitwise_or.reduce(parts << (np.arange(count, dtype=np.uint8) * bits), axis=-1)
 
 
 def _constants(graph: Graph) -> Iterable[Value]:

@@ -26,7 +26,7 @@ DTYPES = {
     22: DType.I4, 23: DType.F4E2M1, 24: DType.F8E8M0, 25: DType.U2, 26: DType.I2,
 }  # fmt: skip
 #: Bits of the types that share bytes in a file, the first element in the lowest bits.
-_PACKED = {DType.U4: 4, DType.I4: 4, DType.F4E2M1: 4, DType.U2: 2, DType.I2: 2}
+PACKED = {DType.U4: 4, DType.I4: 4, DType.F4E2M1: 4, DType.U2: 2, DType.I2: 2}
 _OTHER = {8: "string", 14: "complex64", 15: "complex128"}
 _INT32_DATA = (
     DType.U8,
@@ -73,7 +73,7 @@ class TensorReader:
                 tr("tensor dimensions {dims} are not valid", dims=dims[:8]), where=name
             )
         count = math.prod(dims)
-        if dtype in _PACKED:
+        if dtype in PACKED:
             return self._unpacked(tensor, name, count, dtype).reshape(dims), dtype
         raw = self._raw(tensor, name)
         if raw is not None:
@@ -101,7 +101,7 @@ class TensorReader:
 
     def _unpacked(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
         """Several elements per byte, the first in the lowest bits → one per byte."""
-        raw, bits = self._raw(tensor, name), _PACKED[dtype]
+        raw, bits = self._raw(tensor, name), PACKED[dtype]
         packed = (
             np.frombuffer(raw, np.uint8)
             if raw is not None
