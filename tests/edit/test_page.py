@@ -27,6 +27,9 @@ def test_every_command_of_the_page(root: Path, tmp_path: Path, monkeypatch, caps
         assert main(shlex.split(command)[1:]) == 0, command
         out = re.search(r"-o (\S+)", command)[1]
         assert ort.InferenceSession(out).get_outputs()
+    for command in (line for line in page.splitlines() if line.startswith("lite diff")):
+        assert main(shlex.split(command)[1:]) == 1, command
+    assert "- /Softmax (Softmax)" in capsys.readouterr().out
     image = np.random.default_rng(0).random((1, 1, 32, 32), np.float32)
 
     def run(name: str, x: np.ndarray) -> np.ndarray:

@@ -72,6 +72,7 @@ LINES = [
     "sweep {M} --backends {HERE},reference --batch 1,2 --rounds 1",
     "devices",
     "devices test local",
+    "diff {M} {M}",
     "edit {M} -o {OUT}/e.onnx --batch 2 --append Softmax:1",
     "export {M} -o {OUT}/exported --target {HERE} --no-report",
     "runs",
@@ -110,7 +111,8 @@ USAGE = ("quantize", "evaluate", "recommend", "edit", "export", "devices", "runs
 
 @pytest.mark.parametrize("verb", schemas.VERSIONS)
 def test_an_error_fits_and_another_key_does_not(verb, document):
-    line = {"devices": "devices test nowhere", "runs": "runs show 99",
+    line = {"devices": "devices test nowhere", "diff": "diff no.lite no.lite",
+            "runs": "runs show 99",
             "doctor": "doctor no.lite"}.get(verb, f"{verb} no.lite")  # fmt: skip
     error = document(line, 2 if verb in USAGE else 1)
     check(verb, error)

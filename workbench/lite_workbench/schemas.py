@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
             "compare": 3, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
-            "edit": 1, "pipeline": 1, "runs": 2}  # fmt: skip
+            "edit": 1, "diff": 1, "pipeline": 1, "runs": 2}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},
@@ -302,6 +302,12 @@ def _recommend() -> list[Schema]:
     return [schema_of(Recommendation)]
 
 
+def _diff() -> list[Schema]:
+    from lite_engine.compare.graph_diff import GraphDiff
+
+    return [schema_of(GraphDiff)]
+
+
 def _edit() -> list[Schema]:
     from .editing import Edited
 
@@ -333,6 +339,6 @@ _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
     "quantize": _quantize, "run": _run, "profile": _profile, "tune": _tune, "compare": _compare,
     "evaluate": _evaluate, "sweep": _sweep,
     "recommend": _recommend,
-    "pipeline": lambda: [schema_of(PipelineDocument)], "edit": _edit,
+    "pipeline": lambda: [schema_of(PipelineDocument)], "edit": _edit, "diff": _diff,
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
 }  # fmt: skip

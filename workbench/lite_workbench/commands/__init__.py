@@ -24,6 +24,7 @@ VERBS = {
     "recommend": tr("measure versions and write the fastest one within the budgets"),
     "tune": tr("choose the fastest OpenCL variant of each layer, measured or from a field report"),
     "compare": tr("compare two backends, precisions or models layer by layer"),
+    "diff": tr("show what changed from one model to another: layers, attributes, shapes, weights"),
     "devices": tr("list, add, test and remove boards and phones"),
     "edit": tr("cut, resize, rename or replace parts of a model, and write it as ONNX or .lite"),
     "export": tr("write everything that a device needs to one folder"),
