@@ -18,7 +18,7 @@ pytestmark = pytest.mark.cpu
 
 CLASSES = {"onnxruntime": "OnnxRuntimeBackend", "openvino": "OpenVinoBackend"}
 QUICK = ("text_encoder",)
-LONG = [pytest.param(n, marks=pytest.mark.slow) for n in zoo.NAMES if n not in QUICK]
+LONG = [pytest.param(n, marks=pytest.mark.hours) for n in zoo.NAMES if n not in QUICK]
 
 
 @pytest.fixture(params=CLASSES)
