@@ -14,6 +14,7 @@ from lite_engine.runtime.support import model_info
 from tests.importers import tiny_caffe
 from tests.importers.paddle_files import small_network
 from tests.importers.test_classic_models import model as classic
+from tests.importers.tiny_tflite import TinyModel, conv_model
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 _SUFFIXES = (".onnx", ".tflite", ".pb", ".caffemodel", ".nb", ".pdmodel")
@@ -99,3 +100,18 @@ def test_files_of_other_tools(tmp_path: Path, name: str, start: bytes, hint: str
     (tmp_path / name).write_bytes(start + b"0" * 64)
     with pytest.raises(ModelFormatError, match=hint):
         load(tmp_path / name)
+
+
+def test_dynamic_range_weights_are_a_hint(tmp_path: Path) -> None:
+    """TFLite's dynamic range: int8 weights under float activations."""
+    m = TinyModel()
+    x, y = (m.tensor(name, "float32", (1, 4)) for name in "xy")
+    w = m.tensor("w", "int8", (4, 4), np.arange(16).reshape(4, 4), scale=0.1)
+    m.op(9, [x, w, -1], [y])
+    path = tmp_path / "dynamic.tflite"
+    path.write_bytes(m.bytes([x], [y]))
+    hints = model_info(load(path), "dynamic").hints
+    assert len(hints) == 2
+    assert hints[0].startswith("1 weight is stored in 8 bits") and "LiteRT" in hints[1]
+    path.write_bytes(conv_model(quantised=True))
+    assert not any("8 bits" in h for h in model_info(load(path), "static").hints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.ir import QuantParams
-from lite_workbench.answers import _real, answer
+from lite_workbench.answers import answer, real_of
 from lite_workbench.pictures import suppress
 from lite_workbench.views import _worst_outputs
 from lite_workbench.words import milliseconds, number
@@ -90,8 +90,8 @@ def test_milliseconds_have_three_digits() -> None:
 
 def test_integers_are_what_they_stand_for() -> None:
     array, quant = np.array([[0, 3, 5]], np.uint8), QuantParams(np.float32(0.5), np.uint8(3))
-    assert _real(array, quant).tolist() == [[-1.5, 0, 1]]
-    assert _real(array, None) is array
+    assert real_of(array, quant).tolist() == [[-1.5, 0, 1]]
+    assert real_of(array, None) is array
 
 
 def test_the_worst_output_stands_for_its_layer() -> None:

@@ -176,7 +176,7 @@ def answer_of(
     adapter's function that fails."""
     whole = any(a.dtype.kind in "iu" for a in outputs.values())  # only then the graph is needed
     quants = {v.name: v.quant for v in model.graph.outputs} if whole else {}
-    real = {n: _real(a, quants.get(n)) for n, a in outputs.items()}
+    real = {n: real_of(a, quants.get(n)) for n, a in outputs.items()}
     known = model.metadata.get("labels", ()) if labels is None else labels
     size = _input_size(feeds)
     own = adapter or Adapter.of(model.metadata)
@@ -187,7 +187,12 @@ def answer_of(
     if picture is not None and size is not None:
         placed = replace(pixels, size=size).placed(picture)
     said = {**options, **own.options()}
-    return answer(real, list(known), size=size, placed=placed, pixels=pixels, **said)
+    made = answer(real, list(known), size=size, placed=placed, pixels=pixels, **said)
+    if made.kind == "top" and any(quants.values()):
+        (integers,) = outputs.values()
+        for item in made.items:
+            item["raw"] = int(integers.reshape(-1)[item["index"]])
+    return made
 
 
 def of_function(made: Any, labels: Sequence[str]) -> Answer:
@@ -222,7 +227,8 @@ def _on_picture(items: list[dict[str, Any]], placed: Placement | None) -> list[d
     return [{**item, "box": placed.to_picture(item["box"]).tolist()} for item in items]
 
 
-def _real(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:
+def real_of(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:
+    """What integers of one scale stand for; any other array as it is."""
     if quant is None or array.dtype.kind not in "iu" or np.ndim(quant.scale):
         return array
     return (array.astype(np.float32) - np.float32(quant.zero_point)) * np.float32(quant.scale)
@@ -295,7 +301,9 @@ class Run:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{html.escape(item['label'])}</td>"
-            f"<td>{item.get('text') or format(item['score'], '.3f')}</td></tr>"
+            f"<td>{item.get('text') or format(item['score'], '.3f')}</td>"
+            + (f"<td>{tr('raw {value}', value=item['raw'])}</td>" if "raw" in item else "")
+            + "</tr>"
             for item in self.answer.items
         )
         head = f"{self.backend} {self.precision} · {html.escape(self.text)}"

@@ -2,6 +2,7 @@
 
     graph "mobilenet" {
       input x: f32[1,3,224,224]
+      input q: u8[1,10] quant {"scale": 0.5, "zero_point": 128}
       const w: f32[8,3,3,3] = @0
       conv1: y = Conv(x, w, _) {strides=[2, 2], pads=[1, 1, 1, 1]} from ["conv1", "bn1"]
       output y
@@ -24,7 +25,7 @@ from lite_messages import tr
 from ..errors import ModelFormatError
 from .dtype import DType
 from .graph import Graph, Node, Value
-from .types import Dim, Shape
+from .types import Dim, QuantParams, Shape
 
 INLINE_ELEMS = 64
 
@@ -38,7 +39,7 @@ def _graph(graph: Graph, arrays: list[np.ndarray], outer: frozenset[int]) -> str
     """`outer` are the constants of surrounding graphs, by id(): those are written there."""
     lines = [f"graph {json.dumps(graph.name)} {{"]
     for value in graph.inputs:
-        lines.append(f"  input {_name(value)}: {_type(value)}")
+        lines.append(f"  input {_name(value)}: {_type(value)}{_quant(value)}")
     own = [v for v in graph.constants() if id(v) not in outer]
     outer = outer.union(map(id, own))
     for value in own:
@@ -56,8 +57,17 @@ def _graph(graph: Graph, arrays: list[np.ndarray], outer: frozenset[int]) -> str
         line += f" {{{attrs}}}" if attrs else ""
         line += f" from {json.dumps(list(node.sources))}" if node.sources else ""
         lines.append(line)
-    lines += [f"  output {_name(v)}" for v in graph.outputs]
+    lines += [f"  output {_name(v)}{_quant(v)}" for v in graph.outputs]
     return "\n".join([*lines, "}"])
+
+
+def _quant(value: Value) -> str:
+    """How the integers of an input or output stand for real numbers, where one scale says it."""
+    quant = value.quant
+    if quant is None or quant.scale.size != 1:
+        return ""
+    said = {"scale": float(quant.scale), "zero_point": int(quant.zero_point)}
+    return f" quant {json.dumps(said)}"
 
 
 def _name(value: Value) -> str:
@@ -165,7 +175,7 @@ class _Parser:
     def graph(self) -> Graph:
         try:
             return self._graph()
-        except (IndexError, KeyError, TypeError, ValueError) as error:
+        except (IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise self.fail(str(error) or type(error).__name__) from None
 
     def _graph(self) -> Graph:
@@ -186,11 +196,13 @@ class _Parser:
             if stripped.startswith("input "):
                 self.take("input")
                 graph.inputs.append(self.typed(define=True))
+                self.quant(graph.inputs[-1])
             elif stripped.startswith("const "):
                 self.constant()
             elif stripped.startswith("output "):
                 self.take("output")
                 graph.outputs.append(self.read(self.take()))
+                self.quant(graph.outputs[-1])
             elif stripped:
                 graph.nodes.append(self.node())
             if stripped and self.rest.strip():
@@ -215,6 +227,17 @@ class _Parser:
             self.take(":")
             value.dtype, value.shape = self.type()
         return value
+
+    def quant(self, value: Value) -> None:
+        if not self.peek("quant "):
+            return
+        self.take("quant")
+        said = self.json()
+        scale, zero = np.float32(said["scale"]), int(said["zero_point"])
+        if value.dtype is None or value.dtype.is_float or not 0 < scale < np.inf:
+            raise self.fail(tr("{name} cannot be quantized so", name=value.name))
+        zero_point = np.array(zero, value.dtype.np)  # OverflowError beyond the type
+        value.quant = QuantParams(np.array(scale, np.float32), zero_point)
 
     def type(self) -> tuple[DType | None, Shape | None]:
         word = self.take()

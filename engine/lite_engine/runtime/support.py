@@ -12,7 +12,7 @@ from lite_messages import tr, trn
 
 from ..display import Displayed
 from ..errors import LiteError, UsageError
-from ..ir import Graph, Node, Shape, TypeInfo, format_shape
+from ..ir import DType, Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
@@ -369,6 +369,15 @@ def _sounds(graph: Graph) -> list[str]:
     return [v.name for v in graph.inputs if {r.op for r in v.readers} == {"DecodeWav"}]
 
 
+def _dequantized_weights(graph: Graph) -> int:
+    """8-bit constants that only a DequantizeLinear reads, where no activation is quantized."""
+    if any(n.op == "QuantizeLinear" for n in graph.nodes):
+        return 0
+    sources = [n.inputs[0] for n in graph.nodes if n.op == "DequantizeLinear"]
+    bytes_ = (DType.I8, DType.U8)
+    return sum(v is not None and v.const is not None and v.dtype in bytes_ for v in sources)
+
+
 def _hints(
     graph: Graph, support: list[Support], assumed: Mapping[str, Shape], misfit: str
 ) -> list[str]:
@@ -388,6 +397,20 @@ def _hints(
         hints.append(
             tr("inputs have dynamic sizes, {what}; fix them like {flags}", what=what, flags=flags)
         )
+    if stored := _dequantized_weights(graph):
+        hints.append(
+            trn(
+                "{n} weight is stored in 8 bits and becomes float32 when the model is loaded: "
+                "its layer computes in floating point",
+                "{n} weights are stored in 8 bits and become float32 when the model is loaded: "
+                "their layers compute in floating point",
+                stored,
+            )
+        )
+        if graph.metadata.get("format") == "tflite":
+            hints.append(
+                tr("LiteRT quantizes the inputs of such layers as it runs: its results differ")
+            )
     unknown = sorted({s.op for s in support if s.reason == _UNKNOWN})
     if misfit and not unknown:
         hints.append(misfit)

@@ -12,7 +12,7 @@ from lite_engine.errors import UsageError
 from lite_engine.files import writing
 from lite_messages import tr
 
-from ..answers import TOP, Answer, answer_of, read_labels
+from ..answers import TOP, Answer, answer_of, read_labels, real_of
 from ..inputs import GUESSED, is_guessed
 from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (
@@ -31,6 +31,7 @@ from ._base import (
 from ._table import clip, table
 
 if TYPE_CHECKING:
+    from lite_engine.ir import QuantParams
     from lite_engine.model_file import Model
     from lite_engine.runtime.shares import Share
 
@@ -51,6 +52,7 @@ class RunResult:
     note: str = ""
     shares: dict[str, Share] = field(default_factory=dict)
     recipes: list[RecipeAnswer] = field(default_factory=list)
+    quants: dict[str, QuantParams] = field(default_factory=dict)
 
     @property
     def top(self) -> list[tuple[int, str, float]]:
@@ -64,12 +66,19 @@ class RunResult:
             "model": self.model,
             "backend": self.backend,
             "shares": {name: asdict(share) for name, share in self.shares.items()},
-            "outputs": {k: statistics(v) for k, v in self.outputs.items()},
+            "outputs": {k: statistics(v) | self._scale(k) for k, v in self.outputs.items()},
             "taps": {k: statistics(v) for k, v in self.taps.items()},
             "answer": self.answer.to_dict(),
             "recipes": [asdict(recipe) for recipe in self.recipes],
             "top": [{"index": i, "label": n, "score": s} for i, n, s in self.top],
         }
+
+    def _scale(self, name: str) -> dict[str, Any]:
+        """real = (integer − zero_point) · scale, of an output that is quantized."""
+        quant = self.quants.get(name)
+        if quant is None:
+            return {}
+        return {"scale": float(quant.scale), "zero_point": int(quant.zero_point)}
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]
@@ -182,6 +191,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         picture,
         GUESSED if picture and is_guessed(model) else "",
         predictor.shares({n: a.shape for n, a in feeds.items()}),
+        quants=_quants(model, outputs),
     )
     if result.note and len(args.input) == 1:
         adapter = _adapter(model, args)
@@ -191,6 +201,14 @@ def _call(args: argparse.Namespace) -> RunResult:
     if args.output:
         _save(args.output, {**outputs, **taps})
     return result
+
+
+def _quants(model: Model, outputs: dict[str, np.ndarray]) -> dict[str, QuantParams]:
+    """Scale and zero point of the outputs that are integers of one scale."""
+    if not any(a.dtype.kind in "iu" for a in outputs.values()):
+        return {}  # only then the graph is needed
+    known = {v.name: v.quant for v in model.graph.outputs}
+    return {n: q for n in outputs if (q := known.get(n)) is not None and q.scale.size == 1}
 
 
 def _answer(
@@ -239,19 +257,21 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     shown = {**result.outputs, **(result.taps if args.tap_stats else {})}
     rows = []
     for name, array in shown.items():
-        s = statistics(array)
+        s = statistics(real_of(array, result.quants.get(name)))
         number = [f"{s[k]:.4g}" if k in s else "–" for k in ("min", "max", "mean")]
         rows.append(
             [
                 name,
-                f"{s['dtype']} {'×'.join(map(str, s['shape'])) or tr('scalar')}",
+                f"{array.dtype} {'×'.join(map(str, s['shape'])) or tr('scalar')}",
                 *number,
                 s.get("not_finite", "–"),
+                *([_integers(array, name in result.quants)] if result.quants else []),
             ]
         )
     lines.append(
         table(
-            [tr("value"), tr("type"), tr("min"), tr("max"), tr("mean"), tr("not finite")],
+            [tr("value"), tr("type"), tr("min"), tr("max"), tr("mean"), tr("not finite")]
+            + ([tr("raw integers")] if result.quants else []),
             rows,
             right=(2, 3, 4, 5),
         )
@@ -276,12 +296,18 @@ def recipe_lines(recipes: list[RecipeAnswer]) -> list[str]:
     return [table(["--preprocess", "pixels become", "answer", "score", ""], rows, right=(3,))]
 
 
+def _integers(array: np.ndarray, quantized: bool) -> str:
+    return f"{array.min()} … {array.max()}" if quantized and array.size else ""
+
+
 def _said(result: RunResult) -> str:
     """The answer in words or as a table."""
     said = result.answer
     if said.kind == "top":
-        rows = [[i, n, f"{s:.4f}"] for i, n, s in result.top]
-        return table(["#", tr("label"), tr("score")], rows, right=(0, 2))
+        rows = [[i["index"], i["label"], f"{i['score']:.4f}", i.get("raw", "")] for i in said.items]
+        heads = ["#", tr("label"), tr("score"), tr("raw")]
+        shown = 4 if any("raw" in i for i in said.items) else 3
+        return table(heads[:shown], [row[:shown] for row in rows], right=(0, 2, 3))
     if said.kind == "boxes":
         rows = [[b["label"], f"{b['score']:.3f}", *_corners(b, result.picture)] for b in said.items]
         unit = " (px)" if result.picture else ""
