@@ -85,6 +85,9 @@ CASES: dict[str, Callable[[], Made]] = {
     "LEAKY_RELU int8": lambda: _unary(
         LEAKY_RELU, ("int8", "int8"), (0.02, 0.017), (-11, 3), Table(_0=Num("f", 0.2)), 75
     ),
+    "ABS int8": lambda: _unary(101, ("int8", "int8"), (0.02, 0.0503), (-8, -42)),
+    "HARD_SWISH int8": lambda: _unary(117, ("int8", "int8"), (0.0098, 0.0049), (1, -53)),
+    "HARD_SWISH uint8": lambda: _unary(117, ("uint8", "uint8"), (0.05, 0.03), (100, 28)),
     "AVERAGE_POOL_2D int8 2": lambda: _pool("int8", 2, (1, 4, 7, 8)),
     "AVERAGE_POOL_2D uint8 3": lambda: _pool("uint8", 3, (1, 4, 7, 8)),
 }  # fmt: skip

@@ -8,7 +8,7 @@ kernels that LiteRT has of its own.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,11 +63,6 @@ def multiplied(a: Array, of_a: Scale, b: Array, of_b: Scale, of_y: Scale) -> Arr
     """rint(float32((a − a_zero)·(b − b_zero)) · product_scale)"""
     product = (of_a.shifted(a) * of_b.shifted(b)).astype(np.float32)
     return saturate(np.rint(product * product_scale(of_a, of_b, of_y)) + _zero(of_y), a.dtype)
-
-
-def rescaled_steps(x: Array, ratio: float | np.floating[Any]) -> Array:
-    """Integers less their zero point times a factor of 8 bits behind the point; ties go up."""
-    return (x * int(np.rint(np.float32(256) * np.float32(ratio))) + 128) >> 8
 
 
 def mean(total: Array, count: Array | int) -> Array:

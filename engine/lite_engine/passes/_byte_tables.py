@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import run_node
-from ..ops.litert import rescaled_steps
+from ..ops.litert_functions import FUNCTIONS
 from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, rounding, written
 
 
@@ -32,18 +31,17 @@ def _table(
     return [int(v) for v in np.clip(steps, target.min, target.max)]
 
 
-def _litert_table(
-    x: Quantized, y: Quantized, below: Callable[[np.float32], np.float32]
-) -> list[int]:
-    """x by LiteRT's 8-bit factor to the scale of y; `below` is the ratio of negative numbers for
-    that of the others."""
-    assert x.value.dtype is not None and y.value.dtype is not None
-    source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
+def _litert_table(x: Quantized, y: Quantized, node: Node | None) -> list[int] | None:
+    """LiteRT's answers, where they are not those of the real function."""
+    fn = FUNCTIONS.get("" if node is None else node.op)
+    if fn is None or x.value.dtype is not y.value.dtype:
+        return None
+    assert x.value.dtype is not None
+    info = np.iinfo(x.value.dtype.np)
     (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
-    ratio = np.float32(np.float32(x_scale) / np.float32(y_scale))
-    steps = np.arange(source.min, source.max + 1) - x_zero
-    answers = np.where(steps < 0, rescaled_steps(steps, below(ratio)), rescaled_steps(steps, ratio))
-    return [int(v) for v in np.clip(answers + y_zero, target.min, target.max)]
+    steps = np.arange(info.min, info.max + 1, dtype=np.int64) - x_zero
+    answers = fn(steps, x_scale, y_scale, **({} if node is None else node.attrs)) + y_zero
+    return [int(v) for v in np.clip(answers, info.min, info.max)]
 
 
 def lookup_attrs(x: Quantized, y: Quantized, node: Node | None) -> dict[str, Any]:
@@ -59,9 +57,8 @@ def unary(
     if any(v is not None and v.const is None for v in node.inputs[1:]):
         return tr("a parameter is not constant")
     attrs = lookup_attrs(x, y, node)
-    if rounding(q) and node.op == "LeakyRelu" and x.value.dtype is y.value.dtype:
-        slope = np.float32(node.attrs["alpha"])
-        attrs["table"] = _litert_table(x, y, lambda r: np.float32(r) * slope)
+    if rounding(q) and (answers := _litert_table(x, y, node)) is not None:
+        attrs["table"] = answers
     return [graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)]
 
 
@@ -95,8 +92,8 @@ def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:
     if x.same_as(y):
         return [graph.replace([q], "Identity", [x.value], name=q.name)]
     attrs = lookup_attrs(x, y, None)
-    if rounding(q) and x.value.dtype is y.value.dtype:
-        attrs["table"] = _litert_table(x, y, lambda r: np.float32(r))
+    if rounding(q) and (answers := _litert_table(x, y, None)) is not None:
+        attrs["table"] = answers
     return [graph.replace([q], "QLookup", [x.value], attrs, name=q.name)]
 
 

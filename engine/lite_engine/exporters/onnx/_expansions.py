@@ -177,6 +177,15 @@ def _(call: Call) -> bool:
     return True
 
 
+@lowers("QLinearSub")
+def _(call: Call) -> None:
+    inputs = list(call.node.inputs)
+    parts = [call.emit("DequantizeLinear", inputs[i : i + 3]) for i in (0, 3)]
+    for value in parts:
+        value.dtype = DType.F32
+    call.last("QuantizeLinear", [call.emit("Sub", parts), *inputs[6:8]])
+
+
 @lowers("QLinearConvTranspose")
 def _(call: Call) -> None:
     call.last("QuantizeLinear", [_float(call, "ConvTranspose"), *call.node.inputs[6:8]])

@@ -78,7 +78,8 @@ def why_not(node: Node) -> str:
 
 
 def _place(graph: Graph, node: Node, opset: int) -> None:
-    node.attrs.pop("rounding", None)  # LiteRT's last bits: ONNX has one way to round
+    # LiteRT's rounding has no name in ONNX: results near a tie become another step.
+    node.attrs = {k: v for k, v in node.attrs.items() if k != "rounding"}
     call = Call(graph, node, opset)
     for below, fn in (*_LOWERINGS.get("*", ()), *_LOWERINGS.get(node.op, ())):
         if opset < below and fn(call) is not False:
