@@ -12,26 +12,17 @@ from lite_messages import tr, trn
 
 from ..display import Displayed
 from ..errors import LiteError, UsageError
-from ..ir import DType, Graph, Node, Shape, TypeInfo, format_shape
+from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..ops import find_op, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
 from ..passes.fixed_rows import fixed_rows
 from ..plan import kernels_for
 from ..preprocess import Preprocess
+from .hints import hints_of, sounds
 
 _UNKNOWN = tr("the operator is unknown")
 TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
-_TRAINING = (
-    "Gradient",
-    "Momentum",
-    "Adam",
-    "Adagrad",
-    "SoftmaxCrossEntropyLoss",
-    "sgd",
-    "momentum",
-    "adam",
-)
 
 
 @dataclass
@@ -135,7 +126,7 @@ def model_info(
     constants = [v.const for v in graph.constants() if v.const is not None]
     macs = [x.macs for x in layers if x.macs is not None]
     support, becomes = support_table(graph, targets, assumed)
-    assumed = {name: dims for name, dims in assumed.items() if name not in _sounds(graph)}
+    assumed = {name: dims for name, dims in assumed.items() if name not in sounds(graph)}
     return ModelInfo(
         name,
         str(graph.metadata.get("format", "graph")),
@@ -149,7 +140,7 @@ def model_info(
         support,
         _duplicates(graph),
         [str(n) for n in graph.metadata.get("unused_weights", [])],
-        _hints(graph, support, assumed, misfit),
+        hints_of(graph, sorted({s.op for s in support if s.reason == _UNKNOWN}), assumed, misfit),
         {k: v for k, v in graph.metadata.items() if k not in ("unused_weights",)},
         becomes,
         {k: list(v) for k, v in assumed.items()},
@@ -362,58 +353,3 @@ def _duplicates(graph: Graph) -> list[list[str]]:
         if of_size[const.dtype, const.nbytes] > 1:
             by_bytes.setdefault((const.dtype, const.tobytes()), []).append(name)
     return [names for names in by_bytes.values() if len(names) > 1]
-
-
-def _sounds(graph: Graph) -> list[str]:
-    """Inputs that take the bytes of a sound file, of any length."""
-    return [v.name for v in graph.inputs if {r.op for r in v.readers} == {"DecodeWav"}]
-
-
-def _dequantized_weights(graph: Graph) -> int:
-    """8-bit constants that only a DequantizeLinear reads, where no activation is quantized."""
-    if any(n.op == "QuantizeLinear" for n in graph.nodes):
-        return 0
-    sources = [n.inputs[0] for n in graph.nodes if n.op == "DequantizeLinear"]
-    bytes_ = (DType.I8, DType.U8)
-    return sum(v is not None and v.const is not None and v.dtype in bytes_ for v in sources)
-
-
-def _hints(
-    graph: Graph, support: list[Support], assumed: Mapping[str, Shape], misfit: str
-) -> list[str]:
-    hints = [str(w) for w in graph.metadata.get("warnings", [])]
-    if any(n.op in _TRAINING or n.attrs.get("training_mode") for n in graph.nodes):
-        hints.append(tr("this is a training graph: export it for inference"))
-    hints += [
-        tr("{name} takes a sound file: use --input FILE.wav", name=name) for name in _sounds(graph)
-    ]
-    if assumed:
-        flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
-        what = (
-            tr("and no assumed size fits")
-            if misfit
-            else tr("so costs and support are for an assumed size")
-        )
-        hints.append(
-            tr("inputs have dynamic sizes, {what}; fix them like {flags}", what=what, flags=flags)
-        )
-    if stored := _dequantized_weights(graph):
-        hints.append(
-            trn(
-                "{n} weight is stored in 8 bits and becomes float32 when the model is loaded: "
-                "its layer computes in floating point",
-                "{n} weights are stored in 8 bits and become float32 when the model is loaded: "
-                "their layers compute in floating point",
-                stored,
-            )
-        )
-        if graph.metadata.get("format") == "tflite":
-            hints.append(
-                tr("LiteRT quantizes the inputs of such layers as it runs: its results differ")
-            )
-    unknown = sorted({s.op for s in support if s.reason == _UNKNOWN})
-    if misfit and not unknown:
-        hints.append(misfit)
-    if unknown:
-        hints.append(tr("unknown operators: {unknown}", unknown=", ".join(unknown)))
-    return hints

@@ -220,7 +220,7 @@ def _print(report: Report, file: File) -> None:
             if not layer.equal:
                 print(f"    {op.index} {op.code} {name}: {text}")
     for text in [report.error] if report.error else map(str, report.outputs):
-        if report.error or not report.equal:
+        if report.error or any(d.differing for d in report.outputs):
             print(f"    whole model: {text}")
 
 
@@ -241,8 +241,8 @@ def main(argv: list[str] | None = None) -> int:
             equal = sum(layer.equal for layer in report.layers)
             off, of = (sum(d[i] for d in report.outputs) for i in (0, 1))
             whole = report.error or f"{of - off} of {of} output values"
-            print(f"{path.stem:36} {place.name:14} {equal} of {len(report.layers)} operators equal,"
-                  f" {whole}")  # fmt: skip
+            print(f"{path.stem:36} {place.name:14} equal: integers of {equal} of "
+                  f"{len(report.layers)} operators, {whole}")  # fmt: skip
             _print(report, file)
             codes = Counter(x.operator.code for x in report.layers if not x.equal)
             if codes:

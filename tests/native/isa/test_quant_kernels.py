@@ -56,8 +56,9 @@ def test_linear(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
-def test_binary(op, dtype):
+@pytest.mark.parametrize("rounding", ["", "litert"])
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearSub", "QLinearMul"])
+def test_binary(op, rounding, dtype):
     for a, b in (
         ((3, 700), (3, 700)),
         ((2, 5, 7), (7,)),
@@ -67,7 +68,9 @@ def test_binary(op, dtype):
     ):
         inputs = [whole(a, dtype), scalar(0.03), scalar(7, dtype), whole(b, dtype), scalar(0.07),
                   scalar(1, dtype), scalar(0.11), scalar(9, dtype)]  # fmt: skip
-        check(op, "i8_binary", inputs, tolerance=0, isas=isas())
+        attrs = {"rounding": rounding} if rounding else {}
+        constants = (1, 2, 4, 5, 6, 7)
+        check(op, "i8_binary", inputs, attrs, constant=constants, tolerance=0, isas=isas())
 
 
 BYTES = pytest.mark.parametrize("dtype", [np.int8, np.uint8])
@@ -92,6 +95,12 @@ def test_pools(op, dtype):
         for attrs in windows:
             x = whole(shape, dtype)
             inputs = [x] if op == "MaxPool" else scaled(x, dtype)
+            if op == "QLinearAveragePool":
+                check(
+                    op, "i8_pool", [x, *inputs[1:3], *inputs[1:3]],
+                    {**attrs, "rounding": "litert"}, constant=(1, 2, 3, 4), channels_last=[0],
+                    tolerance=0, isas=isas(),
+                )  # fmt: skip
             check(
                 op, "i8_pool", inputs, attrs, constant=(1, 2, 3, 4), channels_last=[0],
                 tolerance=0, isas=isas(),
