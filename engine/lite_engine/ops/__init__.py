@@ -29,6 +29,7 @@ from ._infer import (
 )
 from ._records import Cost, KernelRef
 from ._samples import Draw, Sample, samples
+from ._sparse import share_of_zeros
 
 for _module in pkgutil.iter_modules(__path__):
     if not _module.name.startswith("_"):
@@ -59,5 +60,6 @@ __all__ = [
     "op_names",
     "run_node",
     "samples",
+    "share_of_zeros",
     "specialise",
 ]

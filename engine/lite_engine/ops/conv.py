@@ -11,11 +11,12 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
-from ._conditions import constant
+from ._conditions import all_of, constant
 from ._core import define_op
 from ._helpers import wide, window_output, window_pads
 from ._records import Cost
 from ._samples import Draw, Sample
+from ._sparse import mostly_zeros, pointwise
 from .activation import FUSED, apply_activation
 
 #: The window of a convolution; what is empty has ONNX's default.
@@ -306,6 +307,15 @@ for _name, _rank, _when, _why in _CPU:
         precision="" if _number == "f32" else _number,
     )
 
+conv.kernel(
+    "cpu",
+    "f32_conv_sparse",
+    accepts_pitch=True,
+    when=all_of(_rank4, pointwise, mostly_zeros(1)),
+    rank=-1,
+    why=tr("few weights are not 0: only those are multiplied"),
+)
+
 
 def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
     ok = _rank4(node, types)
@@ -380,4 +390,9 @@ def _(draw: Draw) -> Iterator[Sample]:
     x, w = draw(1, 16, 7, 6), draw.weights(16, 16, 3, 3)
     attrs = {**same, "activation": "Clip", "activation_params": [-0.5, 6.0]}
     yield Sample([x, w, draw.f32(16), draw(1, 16, 7, 6)], attrs, constant=(1, 2))
+    for c, o, h in ((40, 33, 4), (48, 64, 9)):
+        few = draw.weights(o, c, 1, 1) * (draw.ints(0, 5, o, c, 1, 1) == 0)
+        inputs = [draw(1, c, h, 7), few.astype(np.float32), draw.f32(o), draw(1, o, h, 7)]
+        yield Sample(inputs[:3], {"activation": "Gelu"}, constant=(1, 2))
+        yield Sample(inputs, {"activation": "Relu"}, constant=(1, 2))
     yield Sample([x, w], {"auto_pad": "SAME_LOWER", "strides": [2, 2]}, constant=(1,))

@@ -15,6 +15,7 @@ from ._core import define_op
 from ._helpers import broadcast_shapes, product, wide
 from ._records import Cost
 from ._samples import Draw, Sample
+from ._sparse import mostly_zeros
 from .activation import FUSED, apply_activation
 
 matmul = define_op(
@@ -174,6 +175,23 @@ gemm.kernel(
 )
 
 
+def _row_bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """c is absent, or a constant of one number per column."""
+    c = types[2] if len(types) > 2 else None
+    columns = (node.output.shape or (0,))[-1]
+    return c is None or (c.const is not None and c.size == columns) or tr("c is not one row")
+
+
+gemm.kernel(
+    "cpu",
+    "f32_gemm_sparse",
+    accepts_pitch=True,
+    when=all_of(constant(1), attr("transA", 0), _row_bias, mostly_zeros(1)),
+    rank=-1,
+    why=tr("few weights are not 0: only those are multiplied"),
+)
+
+
 def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """Ranks of 2 or more, and no batch axis of one operand that only partly repeats."""
     a, b = types[0], types[1]
@@ -212,6 +230,9 @@ def _(draw: Draw) -> Iterator[Sample]:
         yield Sample([a, b, c], constant=(1, 2))
         yield Sample([a, draw.weights(n, 19)], {"transB": 1, "alpha": 0.5}, constant=(1,))
         yield Sample([a, b, c], {"activation": "Relu"}, constant=(1, 2))
+    for m, k, n in ((16, 40, 33), (70, 64, 48)):
+        few = draw.weights(k, n) * (draw.ints(0, 5, k, n) == 0)
+        yield Sample([draw(m, k), few.astype(np.float32), draw.f32(n)], constant=(1, 2))
     a, b = draw(5, 9), draw.weights(9, 6)
     yield Sample([a, b, draw.f32(5, 6)], constant=(1,))
     yield Sample([a, b, draw.f32(1)], {"beta": 0.5}, constant=(1, 2))

@@ -13,7 +13,7 @@ from lite_messages import tr, trn
 from ..display import Displayed
 from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
-from ..ops import find_op, specialise
+from ..ops import find_op, share_of_zeros, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
 from ..passes.fixed_rows import fixed_rows
@@ -37,6 +37,7 @@ class LayerInfo:
     params: int
     weight_bytes: int
     macs: int | None
+    zeros: float = 0.0  # share of the constants' elements that are 0
 
 
 @dataclass
@@ -218,6 +219,7 @@ def _layer(index: int, node: Node, fixed: Node) -> LayerInfo:
         sum(c.size for c in consts),
         sum(c.nbytes for c in consts),
         node_macs(fixed),
+        share_of_zeros(consts),
     )
 
 

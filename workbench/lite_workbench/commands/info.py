@@ -105,13 +105,17 @@ def _operators(info: ModelInfo) -> str:
 
 
 def _layers(info: ModelInfo) -> str:
+    """With the share of zeros where a layer has many: it may run sparse kernels."""
+    sparse = any(x.zeros >= 0.5 and x.params > 1000 for x in info.layers)
     rows = [
         [x.index, clip(x.name, 40), x.op, x.output, number(x.params), number(x.weight_bytes, "B"),
-         "–" if x.macs is None else number(x.macs)]
+         "–" if x.macs is None else number(x.macs), *[f"{x.zeros:.0%}"] * sparse]
         for x in info.layers
     ]  # fmt: skip
     head = ["#", tr("layer"), "op", tr("output"), "params", tr("weights"), "MACs"]
-    return table(head, rows, right=(0, 4, 5, 6))
+    if sparse:
+        head.append(tr("zeros"))
+    return table(head, rows, right=(0, *range(4, len(head))))
 
 
 def _carried(said: Any) -> str:
