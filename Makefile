@@ -74,6 +74,9 @@ native-arm:     ## the same for AArch64, with the cross compiler
 native-armhf:   ## the same for 32-bit ARM with NEON, with its cross compiler
 	@scripts/native.sh armv7
 
+native-wasm:    ## the same as WebAssembly, with zig (pip install ziglang)
+	@scripts/native.sh wasm
+
 native-asan:    ## build/asan: library and lite_run under AddressSanitizer and UBSan
 	@scripts/native.sh asan
 
@@ -96,5 +99,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs messages bundle native native-arm native-armhf native-asan native-tsan wheel \
+.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
 	wheel-arm sdist clean

@@ -4,6 +4,7 @@
 #   scripts/native.sh            this machine, installed into engine/lite_engine/_native
 #   scripts/native.sh aarch64    AArch64, cross-compiled, installed beside it
 #   scripts/native.sh armv7      32-bit ARM with NEON, cross-compiled, installed beside it
+#   scripts/native.sh wasm       WebAssembly, cross-compiled with zig, installed beside it
 #   scripts/native.sh asan|tsan  sanitized, left in build/asan, build/tsan
 #   scripts/native.sh fuzzer     coverage-guided fuzz targets (clang), left in build/fuzzer
 #
@@ -32,6 +33,9 @@ case $variant in
       exit 1
     fi
     options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/arm-linux-gnueabihf.cmake") ;;
+  wasm)
+    options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/zig.cmake" -DLITE_ZIG_TARGET=wasm32-wasi
+             -DLITE_ZIG="$(scripts/zig.sh)") ;;
   asan) options=(-DLITE_SANITIZE=address -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
   tsan) options=(-DLITE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo) ;;
   fuzzer)
@@ -41,7 +45,7 @@ case $variant in
       exit 1
     fi
     options=(-DLITE_SANITIZE=fuzzer -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$clang") ;;
-  *) echo "usage: $0 [native|aarch64|armv7|asan|tsan|fuzzer]" >&2; exit 2 ;;
+  *) echo "usage: $0 [native|aarch64|armv7|wasm|asan|tsan|fuzzer]" >&2; exit 2 ;;
 esac
 if ! command -v cmake > /dev/null; then
   echo "error: no cmake; run scripts/setup.sh, or sudo apt-get install cmake ninja-build" >&2
@@ -59,6 +63,6 @@ if [ ! -f "$build/CMakeCache.txt" ] || ! cmake -L -N "$build" > /dev/null 2>&1; 
 fi
 cmake --build "$build" --parallel "${JOBS:-$(nproc)}"
 case $variant in
-  native | aarch64 | armv7)
+  native | aarch64 | armv7 | wasm)
     cmake --install "$build" --prefix engine --component runtime | grep -v -- '-- Up-to-date' || true ;;
 esac

@@ -17,7 +17,7 @@ from lite_messages import find_catalogue, tr
 from . import extensions
 from .errors import UsageError
 
-BACKENDS = ("auto", "x86", "arm", "opencl", "reference")
+BACKENDS = ("auto", "x86", "arm", "wasm", "opencl", "reference")
 OPENCL_EXECUTORS = ("pyopencl", "native")
 MAX_THREADS = 256
 

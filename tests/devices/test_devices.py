@@ -37,10 +37,12 @@ from tests.small_models import Builder, classifier, image
 pytestmark = pytest.mark.cpu
 
 
-@pytest.mark.parametrize("address", ["local", "emulated", "emulated:cortex-a53"])
+@pytest.mark.parametrize("address", ["local", "wasm", "emulated", "emulated:cortex-a53"])
 def test_on_this_machine(model, address, require):
     if "emulated" in address:
         require("arm")
+    if address == "wasm":
+        require("wasm")
     device = open_address(address)
     check = check_device(device)
     assert check.good and [s.state for s in check.stages] == ["done"] * 4, check
@@ -136,7 +138,7 @@ def test_the_list(tmp_path, monkeypatch, capsys):
             add_entry(name, address)
     assert main(["devices", "--json", "-"]) == 0
     listed = json.loads(capsys.readouterr().out)["devices"]
-    assert [d["name"] for d in listed] == ["local", "emulated", "board"]
+    assert [d["name"] for d in listed] == ["local", "wasm", "emulated", "board"]
     assert main(["devices", "remove", "board"]) == 0
     with pytest.raises(UsageError, match="there is no saved device 'board'"):
         remove_entry("board")

@@ -77,7 +77,7 @@ def test_a_variable_forces_the_backend(lite_file):
             predictor = Predictor(lite_file)
         assert predictor.backend == backend and "LITE_BACKEND" in predictor.explain()
     wrong = lite("run", lite_file, LITE_BACKEND="gpu")
-    assert wrong.returncode == 2 and "not one of auto, x86, arm, opencl" in wrong.stderr
+    assert wrong.returncode == 2 and "not one of auto, x86, arm, wasm, opencl" in wrong.stderr
 
 
 def test_a_file_for_another_machine_is_one_clear_error(tmp_path):

@@ -43,7 +43,8 @@ def test_has_cases(kernel) -> None:
 @pytest.mark.parametrize("kernel", names("cpu"))
 def test_native(kernel: str) -> None:
     found = made("cpu", kernel, 2)
-    own = [p.name for p in here().values() if p.backend == "cpu" and p.name != "emulated ARM"]
+    elsewhere = ("emulated ARM", "wasm")
+    own = [p.name for p in here().values() if p.backend == "cpu" and p.name not in elsewhere]
     for name in own:
         check(name, found, threads=3 if name == own[-1] else 1)
 
@@ -52,6 +53,12 @@ def test_native(kernel: str) -> None:
 @pytest.mark.parametrize("kernel", names("cpu"))
 def test_emulated_arm(kernel: str) -> None:
     check("emulated ARM", made("cpu", kernel, 6), threads=2)
+
+
+@pytest.mark.wasm
+@pytest.mark.parametrize("kernel", names("cpu"))
+def test_wasm(kernel: str) -> None:
+    check("wasm", made("cpu", kernel, 6), threads=1)
 
 
 @pytest.mark.slow  # drivers compile a program for most of them

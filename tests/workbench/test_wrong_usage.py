@@ -43,7 +43,7 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
         ("quantize -o q.lite --calibration x --float-budget -1", "not a number of 0 or more"),
         ("quantize -o q.lite --calibration x --target-db nan", "not a number of decibels, like 25"),
         ("profile --warmup -1", "not a whole number of 0 or more"),
-        ("convert --targets ,", "targets ',' name none of x86, arm, opencl"),
+        ("convert --targets ,", "targets ',' name none of x86, arm, wasm, opencl"),
         ("quantize -o q.lite --calibration x --target-top1 7", "not a number from 0 to 1"),
         ("quantize -o q.lite --weights-only int8 --calibration x", "leave out --calibration"),
         ("quantize -o q.lite --weights-only int4 --target-db 20", "leave out --target-db"),

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-BACKENDS = ("x86", "arm", "opencl", "reference")
+BACKENDS = ("x86", "arm", "wasm", "opencl", "reference")
 FLOAT, INT8, MIXED = "float", "int8", "mixed"
 #: What stands in place of "float" where the file holds integers already.
 GIVEN = "as in the file"

@@ -1,7 +1,9 @@
 """Where the compiled parts lie: built by CMake, found here, loaded elsewhere.
 
-    liblite_runtime.so               the runtime for this machine's Python
-    bin/<arch>/lite_run              static runners; <arch> is x86_64, aarch64 or armv7
+    liblite_runtime.so               the runtime for this machine's Python (.dylib, .dll elsewhere)
+    bin/<arch>/lite_run              runners, static on Linux; <arch> is x86_64, aarch64 or armv7
+    bin/wasm32/lite_run.wasm         the same for engines of WebAssembly with files (WASI)
+    bin/wasm32/lite.wasm             the runtime for web pages
     bin/<arch>/lite_run_opencl       the same, linked with the C library there: it opens OpenCL
     lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
     include/lite_runtime.h           its C interface
@@ -14,6 +16,7 @@ tree `make native` and `make native-arm` put them here.
 from __future__ import annotations
 
 import platform
+import sys
 from pathlib import Path
 
 from lite_messages import tr
@@ -21,7 +24,14 @@ from lite_messages import tr
 from ..errors import BackendUnavailableError
 
 _HERE = Path(__file__).parent
-_BUILD = {"x86_64": "make native", "aarch64": "make native-arm", "armv7": "make native-armhf"}
+_BUILD = {
+    "x86_64": "make native", "aarch64": "make native-arm", "armv7": "make native-armhf",
+    "wasm32": "make native-wasm",
+}  # fmt: skip
+#: What this system's loader takes.
+LIBRARY = {"darwin": "liblite_runtime.dylib", "win32": "liblite_runtime.dll"}.get(
+    sys.platform, "liblite_runtime.so"
+)
 
 
 def host_arch() -> str:
@@ -36,7 +46,7 @@ def library_path(arch: str | None = None) -> Path:
     Raises BackendUnavailableError when it was not built.
     """
     own = arch is None or arch == host_arch()
-    path = _HERE / "liblite_runtime.so" if own else _HERE / "lib" / str(arch) / "liblite_runtime.so"
+    path = _HERE / LIBRARY if own else _HERE / "lib" / str(arch) / "liblite_runtime.so"
     return _existing(path, tr("runtime library"), arch or host_arch())
 
 
@@ -47,7 +57,13 @@ def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
     Raises BackendUnavailableError when it was not built.
     """
     arch, name = arch or host_arch(), "lite_run_opencl" if opencl else "lite_run"
-    return _existing(_HERE / "bin" / arch / name, f"runner {name}", arch)
+    ending = ".wasm" if arch == "wasm32" else ".exe" if sys.platform == "win32" else ""
+    return _existing(_HERE / "bin" / arch / f"{name}{ending}", f"runner {name}", arch)
+
+
+def web_module_path() -> Path:
+    """lite.wasm, the runtime for pages. Raises BackendUnavailableError when it was not built."""
+    return _existing(_HERE / "bin" / "wasm32" / "lite.wasm", tr("web runtime"), "wasm32")
 
 
 def counter_path() -> Path:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from lite_messages import tr
 
+from ..model_file.precision import CPU_TARGETS
 from ..runtime.shares import Share, layer_times, sentence, shares
 from .comparison import LayerDifference
 from .matched import Matched
@@ -57,7 +58,7 @@ def _of_side(
             else replace(row, backend_candidate=backend)
         )
     found = shares((known[n] for n in names if n in known), timed=not predictor.emulated)
-    plain = found.keys() <= {"cpu"} and side.backend in ("x86", "arm")
+    plain = found.keys() <= {"cpu"} and side.backend in CPU_TARGETS
     if plain or found.keys() == {side.backend} == {"reference"}:
         return told, found, ""
     return told, found, sentence(found, side.backend, of="them", idle=len(names - known.keys()))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         remove_entry,
     )
     from .remote import RemoteDevice
+    from .wasm import WasmDevice, wasm_usability
 
 __all__ = [
     "BUILT_IN",
@@ -42,6 +43,7 @@ __all__ = [
     "RemoteDevice",
     "RunnerResult",
     "Stage",
+    "WasmDevice",
     "add_entry",
     "arm_opencl",
     "check_device",
@@ -52,6 +54,7 @@ __all__ = [
     "load_entries",
     "open_address",
     "remove_entry",
+    "wasm_usability",
 ]
 
 _WHERE = {
@@ -66,5 +69,6 @@ _WHERE = {
         "open_address", "remove_entry",
     ),
     "remote": ("RemoteDevice",),
+    "wasm": ("WasmDevice", "wasm_usability"),
 }  # fmt: skip
 __getattr__ = lazily(__name__, {name: module for module, names in _WHERE.items() for name in names})

@@ -21,7 +21,7 @@ RUN_TIMEOUT_S = 1800
 #: CPU target by architecture, as `uname -m` says it.
 TARGETS = {
     "x86_64": "x86", "amd64": "x86", "aarch64": "arm", "arm64": "arm", "armv7": "arm",
-    "armv7l": "arm", "armv8l": "arm",
+    "armv7l": "arm", "armv8l": "arm", "wasm32": "wasm",
 }  # fmt: skip
 
 
@@ -107,7 +107,9 @@ class Device(Protocol):
     log: StageLog
 
     def target(self) -> str:
-        """The CPU target there, "x86" or "arm". Raises DeviceError when it cannot be reached."""
+        """The CPU target there: "x86", "arm" or "wasm".
+
+        Raises DeviceError when it cannot be reached."""
         ...
 
     def run_program(self, job: Job) -> RunnerResult: ...

@@ -36,22 +36,27 @@ class Entry:
 
 
 #: Always there.
-BUILT_IN = (Entry("local", "local"), Entry("emulated", "emulated"))
+BUILT_IN = (Entry("local", "local"), Entry("wasm", "wasm"), Entry("emulated", "emulated"))
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def open_address(address: str, ssh_config: str = "") -> Device:
-    """local, emulated[:cpu], ssh://user@host[:port] or adb://serial → Device. Nothing is reached
-    yet. Raises UsageError."""
+    """local, wasm, emulated[:cpu], ssh://user@host[:port] or adb://serial → Device.
+
+    Nothing is reached yet. Raises UsageError.
+    """
     from .adb import AdbTransport  # "local" needs none of them
     from .emulated import EmulatedDevice
     from .process import ProcessDevice
     from .remote import RemoteDevice
     from .ssh import SshTransport
+    from .wasm import WasmDevice
 
     kind, _, rest = address.partition(":")
     if address == "local":
         return ProcessDevice()
+    if address == "wasm":
+        return WasmDevice()
     if kind == "emulated":
         return EmulatedDevice(rest) if rest else EmulatedDevice()
     if kind == "ssh":
@@ -60,7 +65,7 @@ def open_address(address: str, ssh_config: str = "") -> Device:
         return RemoteDevice(AdbTransport(address))
     raise UsageError(
         tr(
-            "device {address!r} is not known: local, emulated, emulated:cortex-a53, "
+            "device {address!r} is not known: local, wasm, emulated, emulated:cortex-a53, "
             "ssh://user@host, adb://SERIAL, or a name from `lite devices`",
             address=address,
         )

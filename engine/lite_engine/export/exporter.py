@@ -15,6 +15,7 @@ from .._native import header_path, library_path, runner_path
 from ..errors import TargetMismatchError, UsageError
 from ..files import filling, write_file
 from ..model_file import Model, read_model
+from . import web
 from .trim import Trimmed, trim
 
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
@@ -73,6 +74,8 @@ def sizes_of(folder: Path) -> dict[str, int]:
 def what_is(file: str) -> str:
     if file.endswith(".lite"):
         return "model"
+    if file in web.WHAT:
+        return web.WHAT[file]
     kind = {"java": "Java binding", "samples": "sample"}.get(file.split("/")[0], "")
     return _WHAT.get(file, kind)
 
@@ -85,8 +88,8 @@ def export_model(
     trimmed: bool = False,
     more: Callable[[Exported], object] | None = None,
 ) -> Exported:
-    """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all;
-    `more` adds files of its own before anybody sees it.
+    """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all,
+    for a CPU target or "web"; `more` adds files of its own before anybody sees it.
 
     Raises UsageError for an unknown target, TargetMismatchError when the model has no program for
     it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
@@ -104,15 +107,15 @@ def export_model(
 def check_target(model: Model, target: str) -> None:
     """Raises UsageError for an unknown target, TargetMismatchError when the model has no program
     for it."""
-    if target not in ARCHITECTURES:
+    if target not in (*ARCHITECTURES, web.TARGET):
         raise UsageError(
             tr(
                 "target {target!r} is not one of {architectures}",
                 target=target,
-                architectures=", ".join(ARCHITECTURES),
+                architectures=", ".join([*ARCHITECTURES, web.TARGET]),
             )
         )
-    if model.targets and target not in model.targets:
+    if target != web.TARGET and model.targets and target not in model.targets:
         also = ",".join([*model.targets, target])
         raise TargetMismatchError(
             tr(
@@ -126,6 +129,10 @@ def check_target(model: Model, target: str) -> None:
 
 
 def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
+    if target == web.TARGET:
+        web.fill_web(model, folder)
+        write_templates(folder, {web.README: "README.md"}, {"@NAME@": model.name})
+        return Exported(folder, target, sizes_of(folder))
     arch = ARCHITECTURES[target]
     runner, library = runner_path(arch), library_path(arch)
     made = _write_model(model, folder, target)

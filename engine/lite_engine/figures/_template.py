@@ -12,8 +12,8 @@ from ..errors import LiteError, UsageError
 
 #: Okabe and Ito's colours (Color Universal Design, 2008) without black and yellow.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#868e96")
-BACKENDS = {"x86": "#0072b2", "arm": "#cc79a7", "cpu": "#0072b2", "opencl": "#e69f00",
-            "reference": "#868e96"}  # fmt: skip
+BACKENDS = {"x86": "#0072b2", "arm": "#cc79a7", "wasm": "#009e73", "cpu": "#0072b2",
+            "opencl": "#e69f00", "reference": "#868e96"}  # fmt: skip
 BAD, FINE = "#d55e00", "#868e96"
 #: Readable on white and on near black (4.5:1 and 4.6:1).
 _INK, _GRID = "#767676", "rgba(128,128,128,0.25)"

@@ -13,9 +13,9 @@ than META, GRAPH and GRAPH.n, and a section that it reads with another checksum.
 
 Sections: NEEDS (needs.py), META and GRAPH (JSON, compressed; GRAPH.1 and so on: META names the
 precision whose graph it is), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX (u64 offset in
-WEIGHTS, u64 size; one row per weight), PROG.x86 and PROG.arm (plan/program.py), HALF.x86 and
-HALF.arm (the program for CPUs with bf16 or fp16 arithmetic, where it is another), OCL.0 and so on
-(backends/opencl/native_plan.py). PROG and OCL stand in the file's order of preference.
+WEIGHTS, u64 size; one row per weight), PROG.x86, PROG.arm and PROG.web (plan/program.py), HALF.x86
+and HALF.arm (the program for CPUs with bf16 or fp16 arithmetic, where it is another), OCL.0
+and so on (backends/opencl/native_plan.py). PROG and OCL stand in the file's order of preference.
 A bundle (pipeline/bundle.py) has others: PIPE (JSON, as docs/pipelines.md says) and MODEL.0 and so
 on, each a whole file of this kind.
 """

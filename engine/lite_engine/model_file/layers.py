@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lite_messages import tr
 
 from ..errors import UsageError
-from .precision import TARGETS, computed
+from .precision import ON_CPU, TARGETS, computed
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 #: What `Model.overrides` may say of a layer: where, or in which precision.
 PLACES = ("cpu", "opencl", "reference")
 FLOATS = ("fp32", "fp16", "bf16")
-_BACKEND = {"x86": "cpu", "arm": "cpu"}
 
 
 def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model:
@@ -40,8 +39,8 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
             )
         graph = model.graph_in(model.precision(target))
         for layer, word in layers.items():
-            kernels = _kernels(graph, layer, _BACKEND.get(target, target))
-            word = _BACKEND.get(word, word)
+            kernels = _kernels(graph, layer, ON_CPU.get(target, target))
+            word = ON_CPU.get(word, word)
             for table in (overrides, tuning):
                 table.setdefault(target, {}).pop(layer, None)
             if word in kernels:

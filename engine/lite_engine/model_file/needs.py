@@ -25,7 +25,7 @@ OLDEST_ENGINE = "0.1.0"
 #: Every kernel of float32 and integers has a variant for the lowest instruction set; faster ones
 #: are picked when it runs. Where a file asks for a precision that needs more, it has a program in
 #: float32 beside it (OR_FP32 in precision.py).
-BASELINE = {"x86": ("sse2",), "arm": ("neon",)}
+BASELINE = {"x86": ("sse2",), "arm": ("neon",), "wasm": ("simd128",)}
 
 
 class Needs(NamedTuple):

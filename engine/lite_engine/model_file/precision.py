@@ -12,12 +12,19 @@ from ..errors import UsageError
 if TYPE_CHECKING:
     from ..ir import Graph
 
-TARGETS = ("x86", "arm", "opencl")
+#: Those whose program the native runtime executes on a processor.
+CPU_TARGETS = ("x86", "arm", "wasm")
+TARGETS = (*CPU_TARGETS, "opencl")
+#: How sections with programs call a target: a tag has eight bytes (`PROG.web`).
+SECTION_WORDS = {"x86": "x86", "arm": "arm", "wasm": "web"}
+#: Target → backend, where they have different names.
+ON_CPU = dict.fromkeys(CPU_TARGETS, "cpu")
 PRECISIONS = ("fp32", "fp16", "bf16", "int8")
 #: What the kernels of a target hold; anything else is computed in fp32, and the choice says so.
 HELD = {
     "x86": ("fp32", "bf16", "int8"),
     "arm": ("fp32", "fp16", "int8"),
+    "wasm": ("fp32", "int8"),
     "opencl": ("fp32", "fp16", "int8"),
 }
 _INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")

@@ -8,6 +8,7 @@ from pathlib import Path
 from ..plan import Plan
 from ..plan.program import WeightTable, encode
 from ._container import write_container
+from .precision import CPU_TARGETS, SECTION_WORDS
 from .writer import weight_sections
 
 
@@ -16,7 +17,7 @@ def tensor_file_name(index: int) -> str:
     return f"t{index}"
 
 
-def write_program_file(plan: Plan, path: Path, targets: tuple[str, ...] = ("x86", "arm")) -> Path:
+def write_program_file(plan: Plan, path: Path, targets: tuple[str, ...] = CPU_TARGETS) -> Path:
     """Writes the program of a CPU plan, tensors renamed to `t0`, `t1`, …
 
     Raises LiteError when the file cannot be written.
@@ -28,5 +29,5 @@ def write_program_file(plan: Plan, path: Path, targets: tuple[str, ...] = ("x86"
     program = encode(renamed, table)
     weights, index = weight_sections(table)
     sections = {"META": [b"{}"], "GRAPH": [b"{}"]}
-    sections.update({f"PROG.{target}": [program] for target in targets})
+    sections.update({f"PROG.{SECTION_WORDS[target]}": [program] for target in targets})
     return write_container(path, {**sections, "WINDEX": [index], "WEIGHTS": weights})

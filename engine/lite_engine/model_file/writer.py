@@ -21,10 +21,8 @@ from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
 from .opencl_programs import opencl_programs
-from .precision import OR_FP32, PRECISIONS, computed
+from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
-
-CPU_TARGETS = ("x86", "arm")
 
 
 def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes]:
@@ -63,13 +61,13 @@ def write_model(model: Contents, path: Path) -> Path:
             except LiteError as error:
                 notes[target] = tr("no program for the runner: {error}", error=error)
                 continue
-            missing = _python_only(plans[f"PROG.{target}"])
+            missing = _python_only(plans[f"PROG.{SECTION_WORDS[target]}"])
             if missing:
                 notes[target] = tr(
                     "the runner without Python cannot run {missing}", missing=", ".join(missing)
                 )
                 graph = model.graph_in(computed(target, model.precision(target)))
-                if ends := native_ends(graph, plans[f"PROG.{target}"]):
+                if ends := native_ends(graph, plans[f"PROG.{SECTION_WORDS[target]}"]):
                     notes[target] += tr(
                         "; `lite convert --outputs {ends}` ends before that", ends=",".join(ends)
                     )
@@ -115,7 +113,7 @@ def cpu_plans(model: Contents, target: str) -> dict[str, Plan]:
     if any((target, word) in OR_FP32 for word in (precision, *words.values())):
         features["HALF"] = None
     return {
-        f"{section}.{target}": make_plan(
+        f"{section}.{SECTION_WORDS[target]}": make_plan(
             fixed_rows(model.graph_in(computed(target, precision))),
             "cpu",
             precision=computed(target, precision, have),

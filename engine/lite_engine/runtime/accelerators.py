@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from .. import settings
 from ..backends import get_backend, get_plugin
 from ..backends.plugins import PluginBackend
+from ..model_file.precision import ON_CPU
 from .choice import is_plugin
-
-_HOSTS = {"x86": "cpu", "arm": "cpu"}
 
 
 def own_backend(backend: str) -> str:
     """The engine's backend that runs what no accelerator takes."""
     if not is_plugin(backend):
-        return _HOSTS.get(backend, backend)
+        return ON_CPU.get(backend, backend)
     return "cpu" if get_backend("cpu").usability().usable else "reference"
 
 

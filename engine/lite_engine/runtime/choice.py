@@ -85,7 +85,7 @@ def is_plugin(backend: str) -> bool:
 
 
 def usability(backend: str) -> Usability:
-    """Whether "x86", "arm", "opencl", "reference" or a backend of a package can be used here."""
+    """Whether "x86", "arm", "wasm", "opencl", "reference" or a backend of a package can be used."""
     if is_plugin(backend):
         return get_plugin(backend).usability()
     if backend == "reference":
@@ -98,6 +98,10 @@ def usability(backend: str) -> Usability:
         from ..devices import emulator_usability
 
         return emulator_usability()
+    if backend == "wasm":
+        from ..devices import wasm_usability
+
+        return wasm_usability()
     return Usability(
         False, tr("this machine is {machine}", machine=platform.machine()), tr("use --backend arm")
     )
@@ -180,6 +184,8 @@ def _reason(model: Model, target: str, precision: str | None) -> Reason:
             False,
             tr("this machine is {machine} (emulate: --backend arm)", machine=platform.machine()),
         )
+    if target == "wasm":
+        return target, False, tr("for web pages (in Node.js: --backend wasm)")
     state = validity(model, target)
     if not state.usable:
         return target, False, str(state)

@@ -18,7 +18,7 @@ from ..errors import BackendUnavailableError, LiteWarning, ShapeError, UsageErro
 from ..mapped import FileState, maps
 from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
-from ..model_file.precision import PRECISIONS, told
+from ..model_file.precision import CPU_TARGETS, PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, is_plugin, precision_on, usability
 from .feeds import checked
 from .forks import turns
@@ -41,12 +41,13 @@ PLANS_KEPT = 4
 class Predictor:
     """Runs a model: a `.lite` path, a Model, or a Graph.
 
-    `backend` is auto, x86, arm, opencl, reference or one of an installed package; LITE_BACKEND and
-    then the file's preference decide when it is auto. `overrides` (layer → backend or precision)
-    and `tuning` (layer → kernel) go before what the file says of its target; `faults` spoils layers
-    on purpose (plan/faults.py), `device` runs the CPU steps elsewhere. `mmap=False` (default:
-    LITE_MMAP) reads a file into memory; one that is mapped may not be overwritten in place. A new
-    set of input shapes makes (and caches) a new plan. Threads may share one: their runs take turns.
+    `backend` is auto, x86, arm, wasm, opencl, reference or one of an installed package;
+    LITE_BACKEND and then the file's preference decide when it is auto. `overrides` (layer → backend
+    or precision) and `tuning` (layer → kernel) go before what the file says of its target; `faults`
+    spoils layers on purpose (plan/faults.py), `device` runs the CPU steps elsewhere. `mmap=False`
+    (default: LITE_MMAP) reads a file into memory; one that is mapped may not be overwritten in
+    place. A new set of input shapes makes (and caches) a new plan. Threads may share one: their
+    runs take turns.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, and, for a
     layer that is not in the graph, UsageError.
     """
@@ -319,21 +320,24 @@ class Predictor:
 
     @property
     def _foreign(self) -> bool:
-        return self.backend == "arm" and host_target() != "arm"
+        return self.backend in CPU_TARGETS and self.backend != host_target()
 
     @property
     def emulated(self) -> bool:
         """Whether its CPU steps run under an emulator, where durations mean nothing."""
-        return self._foreign if self.device is None else not self.device.times_meaningful
+        if self.device is None:
+            return self._foreign and self.backend == "arm"
+        return not self.device.times_meaningful
 
     def _cpu(self) -> Backend | None:
-        """What runs CPU steps: the device, the emulator for another machine's CPU, or None for
-        here."""
+        """What runs CPU steps: the device, the emulator for another machine's CPU, the engine for
+        WebAssembly, or None for here."""
         if self.device is None and not self._foreign:
             return None
-        from ..devices import DeviceBackend, EmulatedDevice
+        from ..devices import DeviceBackend, EmulatedDevice, WasmDevice
 
-        self.device = self.device or EmulatedDevice()
+        if self.device is None:
+            self.device = WasmDevice() if self.backend == "wasm" else EmulatedDevice()
         return DeviceBackend(self.device)
 
     def like(self, graph: Graph) -> Predictor:

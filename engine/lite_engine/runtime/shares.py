@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from lite_messages import tr, trn
 
+from ..model_file.precision import ON_CPU
+
 if TYPE_CHECKING:  # a stored program runs without it
     from .execute import Execution
 
@@ -57,7 +59,7 @@ def sentence(found: Mapping[str, Share], backend: str, of: str = "layers", idle:
     """ "27 of 97 layers ran on OpenCL (31 % of the time), 70 on the CPU": the backend that was
     asked for comes first. `of` is "them" where the number of layers was said before, `idle` layers
     need no computation. Empty without any layer."""
-    own = {"x86": "cpu", "arm": "cpu"}.get(backend, backend)
+    own = ON_CPU.get(backend, backend)
     count = idle + sum(share.layers for share in found.values())
     if not count:
         return ""

@@ -13,6 +13,7 @@ from lite_messages import tr, trn
 from ..display import Displayed
 from ..errors import LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
+from ..model_file.precision import ON_CPU
 from ..ops import find_op, share_of_zeros, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
@@ -22,7 +23,7 @@ from ..preprocess import Preprocess
 from .hints import hints_of, sounds
 
 _UNKNOWN = tr("the operator is unknown")
-TARGET_BACKEND = {"x86": "cpu", "arm": "cpu", "opencl": "opencl", "reference": "reference"}
+TARGET_BACKEND = {**ON_CPU, "opencl": "opencl", "reference": "reference"}
 
 
 @dataclass

@@ -1,4 +1,5 @@
-"""Cases on the backends of this machine: every instruction set, emulated AArch64, OpenCL."""
+"""Cases on the backends of this machine: every instruction set, emulated AArch64, WebAssembly,
+OpenCL."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from ..backends.cpu.executable import CpuExecutable
 from ..cases import Case
 from ..devices.backend import DeviceBackend
 from ..devices.emulated import EmulatedDevice, emulator, emulator_usability
+from ..devices.wasm import WasmDevice, runner_command, wasm_usability
 from ..errors import LiteError
 from ..ir import DType, Graph, Value
 from ..ops import differs, get_op
@@ -69,16 +71,22 @@ def places() -> Iterator[Place]:
             yield Place(isa, "cpu", lambda op, name: (op, name) in there, _OneIsa(isa))
     if emulator_usability().usable and host_arch() != "aarch64":
         arm = DeviceBackend(EmulatedDevice())
-        yield Place("emulated ARM", "cpu", lambda op, name: (op, name) in _arm_kernels(), arm)
+        command = (str(emulator()), str(runner_path("aarch64")))
+        yield _elsewhere("emulated ARM", command, arm)
+    if wasm_usability().usable:
+        yield _elsewhere("wasm", tuple(runner_command([])), DeviceBackend(WasmDevice()))
     if get_backend("opencl").usability().usable:
         yield Place("opencl", "opencl", lambda op, name: True)
 
 
-@lru_cache(maxsize=1)
-def _arm_kernels() -> frozenset[tuple[str, str]]:
-    """(operator, kernel) pairs of the AArch64 runner."""
-    command = [str(emulator()), str(runner_path("aarch64")), "--kernels"]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+def _elsewhere(name: str, runner: tuple[str, ...], backend: DeviceBackend) -> Place:
+    return Place(name, "cpu", lambda op, kernel: (op, kernel) in _kernels(runner), backend)
+
+
+@lru_cache(maxsize=2)
+def _kernels(runner: tuple[str, ...]) -> frozenset[tuple[str, str]]:
+    """(operator, kernel) pairs of a runner, by the command that starts it."""
+    listed = subprocess.run([*runner, "--kernels"], capture_output=True, text=True, check=True)
     rows = [line.split() for line in listed.stdout.splitlines()]
     return frozenset((op, name) for _, name, *ops in rows for op in ops)
 

@@ -7,9 +7,15 @@ target_compile_options(lite_flags INTERFACE
   -fno-exceptions -fno-rtti -Wall -Wextra -Wno-unused-parameter)
 
 # C++ runtime code goes inside: the only needs that remain are libc and libm.
+if(LITE_ZIG)
+  # zig links its own libc++ statically, and knows few of the linker's words.
+  set(LITE_LIBRARY_LINK_FLAGS -s)
+  set(LITE_RUNNER_LINK_FLAGS -s)
+else()
 set(LITE_LIBRARY_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--exclude-libs,ALL
     LINKER:--no-undefined LINKER:--gc-sections)
 set(LITE_RUNNER_LINK_FLAGS -static-libstdc++ -static-libgcc LINKER:--gc-sections)
+endif()
 
 if(LITE_KERNEL_LIST)  # a trimmed build is for a device: no symbols
   list(APPEND LITE_LIBRARY_LINK_FLAGS -s)
@@ -43,7 +49,7 @@ endif()
 
 set(LITE_DYNAMIC_RUNNER_LINK_FLAGS ${LITE_RUNNER_LINK_FLAGS})
 set(LITE_RUNNER_IS_STATIC OFF)
-if(LITE_STATIC_RUNNER AND NOT LITE_SANITIZE)
+if(LITE_STATIC_RUNNER AND NOT LITE_SANITIZE AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_LINK_OPTIONS -static)
   check_cxx_source_compiles("int main() { return 0; }" LITE_CAN_LINK_STATICALLY)

@@ -32,6 +32,12 @@ elseif(processor MATCHES "^(aarch64|arm64)$")
     # gcc hoists loads over the multiply chains of a full register tile and then spills it.
     target_compile_options(lite_flags INTERFACE -fno-schedule-insns)
   endif()
+elseif(processor STREQUAL "wasm32")
+  set(LITE_ARCH wasm32)
+  set(LITE_ISAS simd128)
+  set(LITE_EXTRA_ISAS "")
+  set(LITE_FLAGS_simd128 -D__SSE2__)  # isa/simd128.h
+  target_compile_options(lite_flags INTERFACE -mcpu=generic+simd128+bulk_memory)
 elseif(processor MATCHES "^arm")
   set(LITE_ARCH armv7)
   set(LITE_ISAS neon)

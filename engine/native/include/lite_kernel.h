@@ -29,7 +29,11 @@
 namespace lite {
 
 constexpr int kMaxRank = 8;
+#if defined(__wasm__)
+constexpr int kMaxThreads = 1;  // what platform/threads_wasm.cc has
+#else
 constexpr int kMaxThreads = 64;
+#endif
 constexpr size_t kAlign = 64;
 
 // Values are those of the program format.
@@ -180,6 +184,9 @@ LITE_INLINE Tensor* output_of(const Step& s, int i) {
 struct CpuFeatures {
   bool avx2, avx512, avx512vnni, avx512bf16, avxvnni, amx;  // avx2 implies FMA; avx512 = F BW DQ VL
   bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
+  bool relaxed;  // WebAssembly's relaxed SIMD
+  bool vbmi;   // shuffles of 128 bytes; implies avx512
+  bool crc32;  // what checksums need: carry-less products on x86, FEAT_CRC32 on ARM
 };
 
 struct Allocator;

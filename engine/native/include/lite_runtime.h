@@ -76,7 +76,7 @@ typedef struct {
 
 LITE_API int lite_abi_version(void);
 LITE_API const char* lite_version(void);
-/* "x86" or "arm", what this library runs. */
+/* "x86", "arm" or "wasm": what this library runs. */
 LITE_API const char* lite_target(void);
 /* CPU features in use, separated by spaces, for example "sse2 avx2 avx512 avx512vnni". */
 LITE_API const char* lite_cpu_features(void);
@@ -118,6 +118,9 @@ LITE_API int lite_program_run(lite_program*, char* error, size_t error_bytes);
 
 /* A .lite file (layout: src/runtime/lite_file.cc). The file must outlive its programs. */
 LITE_API lite_file* lite_file_open(const char* path, char* error, size_t error_bytes);
+/* The same of bytes in memory that begin at a multiple of 64; they must outlive the file. */
+LITE_API lite_file* lite_file_open_bytes(const void* data, size_t size, char* error,
+                                         size_t error_bytes);
 LITE_API void lite_file_close(lite_file*);
 /* Targets of the file, separated by spaces. */
 LITE_API const char* lite_file_targets(const lite_file*);

@@ -209,8 +209,8 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
         type=backend_word,
         metavar="BACKEND",
         help=tr(
-            "the backend to run on: auto, x86, arm, opencl, reference, or one of an installed "
-            "package (default: the best one available)"
+            "the backend to run on: auto, x86, arm, wasm, opencl, reference, or one of an "
+            "installed package (default: the best one available)"
         ),
     )
     parser.add_argument(

@@ -30,8 +30,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         default="arm",
-        choices=("arm", "x86"),
-        help=tr("CPU of the device (default: arm)"),
+        choices=("arm", "x86", "web"),
+        help=tr("CPU of the device, or a folder for web pages (default: arm)"),
     )
     parser.add_argument(
         "--trim",

@@ -44,7 +44,9 @@ LITE_INLINE I widen(const uint8_t* p) {
   typedef int8_t SignedBytes __attribute__((vector_size(kLanes)));
   LaneBytes v;
   memcpy(&v, p, sizeof v);
+#if defined(__x86_64__) && !defined(__clang__)
   asm("" : "+x"(v));  // NOTE: gcc 12 takes bytes apart one by one where it sees them come from memory
+#endif
   if (kSigned) return __builtin_convertvector((SignedBytes)v, I);
   return __builtin_convertvector(v, I);
 }
@@ -82,8 +84,10 @@ LITE_INLINE void shorten_part(uint8_t* p, I v, int n, uint8_t flip) {
 LITE_INLINE F rounded(F v) {
 #if defined(__x86_64__)
   asm("" : "+v"(v));
-#else
+#elif defined(__ARM_NEON)
   asm("" : "+w"(v));
+#else
+  asm("" : "+r"(v));
 #endif
   return v;
 }
@@ -113,7 +117,7 @@ LITE_INLINE F divide(F real, const Divisor& d) {
 
 // The larger number; `low` where v is NaN.
 LITE_INLINE F at_least(F low, F v) {
-#if defined(__x86_64__)
+#if !defined(__ARM_NEON)
   return max(v, low);  // maxps gives its second operand then
 #else
   return select(v > low, v, low);

@@ -22,7 +22,7 @@ LITE_INLINE void dot(I& acc, I x, I w) {
 template <bool kFlip, int kRows, int kVectors>
 LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda, ptrdiff_t half,
                        const IntWeight* w) {
-#if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
+#if defined(__ARM_NEON) && !defined(__ARM_FEATURE_DOTPROD)
   int16x4_t b[kVectors];
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) b[n] = vld1_s16(w + n * kLanes);
   LITE_UNROLL for (int m = 0; m < kRows; ++m) {
@@ -212,7 +212,7 @@ void tile(const IntTile& t) {
         w += kStep;
       }
 #else
-#if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
+#if defined(__ARM_NEON) && !defined(__ARM_FEATURE_DOTPROD)
       for (; k >= kFour; k -= kFour, a += kFour * kGroupBytes, w += kFour * kStep)
         multiply_four(acc, a, lda, w);
 #elif defined(__ARM_FEATURE_DOTPROD)

@@ -75,7 +75,7 @@ LITE_INLINE void dot_shorts(I& acc, I x, I w) {
 }
 #endif
 
-#if !defined(__x86_64__) && !defined(__ARM_FEATURE_DOTPROD)
+#if defined(__ARM_NEON) && !defined(__ARM_FEATURE_DOTPROD)
 // Plain NEON: acc += four int16 of every row of A, multiplied by lane, times four vectors of weights.
 // One by one they would go through a general register each.
 constexpr int kFour = 4;

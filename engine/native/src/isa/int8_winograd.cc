@@ -18,7 +18,7 @@
 namespace lite::LITE_ISA {
 namespace {
 
-#if defined(__x86_64__)
+#if !defined(__ARM_NEON)
 LITE_INLINE void dot_pair(I& acc, I x, I w) {
 #if defined(LITE_VNNI)
   dot_shorts(acc, x, w);
@@ -47,7 +47,7 @@ using ProductsFn = void (*)(const Products&);
 template <int kRows, int kVectors>
 LITE_INLINE void multiply(I (&acc)[kRows][kVectors], const int16_t* a, ptrdiff_t lda,
                           const int16_t* w) {
-#if defined(__x86_64__)
+#if !defined(__ARM_NEON)
   LITE_UNROLL for (int m = 0; m < kRows; ++m) {
     int32_t pair;
     memcpy(&pair, a + m * lda, sizeof pair);
@@ -81,12 +81,12 @@ void products(const Products& t) {
 constexpr ProductsFn kProductsOf[2][kTileRows] = {{LITE_HEIGHTS(LITE_PRODUCTS, 1)},
                                                   {LITE_HEIGHTS(LITE_PRODUCTS, 2)}};
 
-#if defined(LITE_VNNI) || !defined(__x86_64__)
+#if defined(LITE_VNNI) || defined(__ARM_NEON)
 constexpr double kProductCost = 1;
 #else
 constexpr double kProductCost = 2;         // and an addition
 #endif
-#if defined(__x86_64__)
+#if !defined(__ARM_NEON)
 constexpr double kByteCost = 0.1;          // of weights from beyond the second-level cache
 #else
 constexpr double kByteCost = 0.3;

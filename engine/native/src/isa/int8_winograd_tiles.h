@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPoints = F43::kPoints, kAll = kPoints * kPoints, kSide = F43::kOutputs;
 // Channels whose products are summed in one lane, and those that the products take at once.
-#if defined(__x86_64__)
+#if !defined(__ARM_NEON)
 constexpr int kPair = 2, kGroup = 2;
 #else
 constexpr int kPair = 1, kGroup = 4;

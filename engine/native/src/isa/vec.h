@@ -16,10 +16,14 @@
 #include "ops/guard.h"
 #include "lite_kernel.h"
 
-#if defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
+#if defined(__wasm__)
+#include "isa/simd128.h"
+#elif defined(__AVX512F__) || defined(__AVX2__) || defined(__SSE2__)
 #pragma GCC diagnostic push  // gcc 12's own _mm512_undefined_ps() reads itself (GCC PR 105593)
 #pragma GCC diagnostic ignored "-Wuninitialized"
+#if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 #elif defined(__ARM_NEON)
@@ -197,7 +201,14 @@ LITE_INLINE void store_part(float* p, F v, int n) {
 }
 
 #if defined(__SSE2__)
+#if defined(__wasm_relaxed_simd__)
+LITE_INLINE F fma(F a, F b, F c) {
+  return reinterpret_cast<F>(wasm_f32x4_relaxed_madd(
+      reinterpret_cast<v128_t>(a), reinterpret_cast<v128_t>(b), reinterpret_cast<v128_t>(c)));
+}
+#else
 LITE_INLINE F fma(F a, F b, F c) { return a * b + c; }
+#endif
 LITE_INLINE F min(F a, F b) {
   return reinterpret_cast<F>(_mm_min_ps(reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b)));
 }
@@ -208,6 +219,10 @@ LITE_INLINE F sqrt(F v) { return reinterpret_cast<F>(_mm_sqrt_ps(reinterpret_cas
 LITE_INLINE I to_int(F v) {
   return reinterpret_cast<I>(_mm_cvtps_epi32(reinterpret_cast<__m128>(v)));
 }
+#if defined(__wasm__)
+LITE_INLINE F round(F v) { return reinterpret_cast<F>(wasm_f32x4_nearest(reinterpret_cast<v128_t>(v))); }
+LITE_INLINE F floor(F v) { return reinterpret_cast<F>(wasm_f32x4_floor(reinterpret_cast<v128_t>(v))); }
+#else
 LITE_INLINE F round(F v) {
   // From 2^23 on (infinities and NaN too) every float is whole: keep it, and keep the sign of 0.
   const I sign = as_int(v) & static_cast<int32_t>(0x80000000);
@@ -218,6 +233,7 @@ LITE_INLINE F floor(F v) {
   const F whole = round(v);
   return select(whole > v, whole - splat(1.0f), whole);
 }
+#endif
 #else
 LITE_INLINE F fma(F a, F b, F c) {
   return reinterpret_cast<F>(vfmaq_f32_or_two(reinterpret_cast<float32x4_t>(c),

@@ -1,6 +1,7 @@
 #include "byte_table.h"
 
 #include "guard.h"
+#include "runtime/dispatch.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -109,11 +110,8 @@ void map_neon(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, i
 void map_rows(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, int64_t ldy, int64_t n,
               int64_t rows) {
 #if defined(__x86_64__)
-  static const bool shuffles =
-      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi");
-  static const bool narrower = __builtin_cpu_supports("avx2");
-  if (shuffles) return map_vbmi(table, x, ldx, y, ldy, n, rows);
-  if (narrower && n * rows >= 256) return map_avx2(table, x, ldx, y, ldy, n, rows);
+  if (machine().vbmi) return map_vbmi(table, x, ldx, y, ldy, n, rows);
+  if (machine().avx2 && n * rows >= 256) return map_avx2(table, x, ldx, y, ldy, n, rows);
 #elif defined(__aarch64__)
   return map_neon(table, x, ldx, y, ldy, n, rows);
 #endif

@@ -18,13 +18,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lite_run_app.h"
 #include "lite_run_check.h"
 #include "lite_run_npy.h"
 #include "lite_run_profile.h"
+#include "platform/files.h"
 
 namespace {
 
@@ -108,19 +107,12 @@ int print_kernels() {
   return 0;
 }
 
-// Where this program lies, for starting it again; nullptr when the system does not say.
-const char* own_path() {
-  static char path[4096];
-  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-  return length > 0 ? path : nullptr;
-}
-
 int list_devices(int argc, char** argv) {
   int seconds = 0;
   if (argc != 2 && (argc != 4 || strcmp(argv[2], "--probe-seconds") != 0 ||
                     !number(argv[3], 1, 3600, &seconds)))
     return usage("--list-devices takes nothing but --probe-seconds N");
-  char* text = lite_opencl_report(own_path(), seconds);
+  char* text = lite_opencl_report(lite::own_path(), seconds);
   if (!text) return failed("out of memory");
   fputs(text, stdout);
   lite_text_free(text);
@@ -239,7 +231,7 @@ void file_name(char* out, size_t bytes, const char* folder, const char* name) {
 bool write_tensor(lite_program* p, int tensor, const char* folder) {
   lite_tensor_info info;
   lite_program_tensor(p, tensor, &info);
-  mkdir(folder, 0777);
+  lite::make_folder(folder);
   char path[4096] = "";
   file_name(path, sizeof path, folder, info.name);
   const void* data = lite_program_data(p, tensor);
@@ -352,6 +344,7 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
 
 int main(int argc, char** argv) {
   static Arguments args;
+  lite::use_utf8();
   if (argc == 2 && strcmp(argv[1], "--kernels") == 0) return print_kernels();
   if (argc > 1 && strcmp(argv[1], "--list-devices") == 0) return list_devices(argc, argv);
   if (argc > 1 && strncmp(argv[1], "--probe-", 8) == 0) return lite_opencl_child(argc, argv);

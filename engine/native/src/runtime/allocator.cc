@@ -1,6 +1,6 @@
 #include "allocator.h"
 
-#include <sys/mman.h>
+#include "platform/memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -28,23 +28,10 @@ bool Allocator::grow(size_t bytes) {
                          : kFirstChunk;
   if (wanted > 4 * kHugePage) wanted = 4 * kHugePage;
   if (wanted < bytes + kAlign + sizeof(Chunk)) wanted = bytes + kAlign + sizeof(Chunk);
-  const bool huge = wanted >= kHugePage;
-  const size_t unit = huge ? kHugePage : kPage;
+  const size_t unit = wanted >= kHugePage ? kHugePage : kPage;
   wanted = (wanted + unit - 1) / unit * unit;
-  const size_t mapped = huge ? wanted + kHugePage : wanted;
-  void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) return false;
-  uint8_t* first = static_cast<uint8_t*>(raw);
-  if (huge) {  // only whole aligned huge pages are kept
-    uint8_t* start = align_up(first, kHugePage);
-    if (start != first) munmap(first, static_cast<size_t>(start - first));
-    const size_t behind = mapped - static_cast<size_t>(start - first) - wanted;
-    if (behind) munmap(start + wanted, behind);
-    first = start;
-#ifdef MADV_HUGEPAGE
-    madvise(first, wanted, MADV_HUGEPAGE);  // advice: without it there are more page faults
-#endif
-  }
+  uint8_t* first = static_cast<uint8_t*>(fresh_pages(wanted));
+  if (!first) return false;
   Chunk* chunk = reinterpret_cast<Chunk*>(first);
   *chunk = {chunks, align_up(first + sizeof(Chunk), kAlign), first + wanted, wanted};
   chunks = chunk;
@@ -78,7 +65,7 @@ void Allocator::release() {
     chunks = chunk->next;
     const size_t bytes = chunk->mapped_bytes;
     ASAN_UNPOISON_MEMORY_REGION(chunk, bytes);
-    munmap(chunk, bytes);
+    free_pages(chunk, bytes);
   }
   used_bytes = 0;
 }

@@ -71,7 +71,7 @@ bool meets_needs(const lite_file* file, const char* target, char* error, size_t 
 lite_program* cpu_program(lite_file* file, const char* target, const lite_options& options,
                           char* error, size_t error_bytes) {
   char tag[16];
-  snprintf(tag, sizeof tag, "PROG.%s", target);
+  snprintf(tag, sizeof tag, "PROG.%s", section_word(target));
   if (strcmp(target, lite_target()) != 0) {
     say(error, error_bytes, "this runner executes target '%s', not '%s'; use the %s runner",
         lite_target(), target, target);
@@ -95,7 +95,7 @@ lite_program* cpu_program(lite_file* file, const char* target, const lite_option
     bytes = half_bytes;
   }
   return load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
-                      {file->data, file->size}, nullptr, &options, error, error_bytes);
+                      mapping_of(*file), nullptr, &options, error, error_bytes);
 }
 
 // How well a program suits a device: -1 not at all, else the larger the better.
@@ -141,7 +141,7 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
     const Section& s = file->sections[found];
     lite_program* p = load_program(file->data + s.offset, s.size, file->weights,
                                    file->weight_bytes, file->num_weights,
-                                   {file->data, file->size}, device, &options, error, error_bytes);
+                                   mapping_of(*file), device, &options, error, error_bytes);
     if (p) return p;
   }
   opencl::close_device(device);
@@ -151,7 +151,7 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
 // Whether the file names OpenCL before this machine's CPU.
 bool prefers_opencl(const lite_file* file) {
   char own[16];
-  snprintf(own, sizeof own, "PROG.%s", lite_target());
+  snprintf(own, sizeof own, "PROG.%s", section_word(lite_target()));
   for (uint32_t i = 0; i < file->count; ++i) {
     if (strncmp(file->sections[i].tag, "OCL.", 4) == 0) return true;
     if (strncmp(file->sections[i].tag, own, 8) == 0) return false;

@@ -1,9 +1,11 @@
 // CPU features by CPUID (x86-64) or HWCAP (AArch64).
 #include <stdio.h>
-#include <unistd.h>
 
 #include "dispatch.h"
 
+#if defined(__linux__)
+#include <unistd.h>
+#endif
 #if defined(__x86_64__) && defined(__linux__)
 #include <sys/syscall.h>
 #elif defined(__aarch64__) && defined(__linux__)
@@ -31,38 +33,67 @@ const Named kFeatures[] = {{"avx2", &CpuFeatures::avx2},
                            {"amx", &CpuFeatures::amx}};
 const char* const kBaseline = "sse2";
 
-// AMX tiles with int8 and bf16 products: the processor has them, the operating system saves them
-// (XCR0) and lets this process use them. Threads made later inherit that, and those that exist.
-bool have_amx() {
-#if defined(__linux__)
-  unsigned eax = 7, ebx, ecx = 0, edx;
-  __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-  const bool tiles = edx >> 24 & 1, int8 = edx >> 25 & 1, bf16 = edx >> 22 & 1;
-  if (!tiles || !int8 || !bf16) return false;
+struct Registers {
+  unsigned a, b, c, d;
+};
+// Asked of the processor itself: not every compiler's runtime library has __builtin_cpu_supports.
+Registers cpuid(unsigned leaf, unsigned subleaf) {
+  Registers r{leaf, 0, subleaf, 0};
+  __asm__("cpuid" : "+a"(r.a), "=b"(r.b), "+c"(r.c), "=d"(r.d));
+  return r;
+}
+bool bit(unsigned word, int n) { return word >> n & 1; }
+bool bits(unsigned word, unsigned mask) { return (word & mask) == mask; }
+
+// The states that the operating system saves (XCR0).
+constexpr unsigned kYmm = 3u << 1, kZmm = kYmm | 7u << 5, kTiles = 3u << 17;
+unsigned saved_states() {
+  if (!bit(cpuid(1, 0).c, 27)) return 0;  // OSXSAVE
   unsigned low, high;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  constexpr unsigned kTileStates = 3u << 17;
+  return low;
+}
+
+// The operating system lets this process use AMX tiles. Threads made later inherit that, and those
+// that exist.
+bool may_use_tiles() {
+#if defined(__linux__)
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
-  return (low & kTileStates) == kTileStates &&
-         syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 #else
   return false;
 #endif
 }
 
+// Bit numbers: Intel's Software Developer's Manual, volume 2A, CPUID.
 CpuFeatures probe() {
   CpuFeatures cpu{};
-  __builtin_cpu_init();  // checks that the operating system saves the wide registers, too
-  cpu.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  cpu.avx512 = cpu.avx2 && __builtin_cpu_supports("avx512f") &&
-               __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-               __builtin_cpu_supports("avx512vl");
-  cpu.avx512vnni = cpu.avx512 && __builtin_cpu_supports("avx512vnni");
-  cpu.avx512bf16 = cpu.avx512 && __builtin_cpu_supports("avx512bf16");
-  cpu.amx = cpu.avx512vnni && cpu.avx512bf16 && have_amx();
-  unsigned eax = 7, ebx, ecx = 1, edx;
-  __asm__("cpuid" : "+a"(eax), "=b"(ebx), "+c"(ecx), "=d"(edx));
-  cpu.avxvnni = cpu.avx2 && (eax >> 4 & 1);
+  const Registers one = cpuid(1, 0);
+  cpu.crc32 = bit(one.c, 1) && bit(one.c, 19);  // PCLMULQDQ, SSE4.1
+  const unsigned states = saved_states();
+  if (cpuid(0, 0).a < 7 || !bits(states, kYmm)) return cpu;
+  const Registers seven = cpuid(7, 0), more = cpuid(7, 1);
+  cpu.avx2 = bit(seven.b, 5) && bit(one.c, 12) && bit(one.c, 29);  // AVX2, FMA, F16C
+  cpu.avxvnni = cpu.avx2 && bit(more.a, 4);
+  const bool f_dq = bit(seven.b, 16) && bit(seven.b, 17), bw_vl = bits(seven.b, 3u << 30);
+  cpu.avx512 = cpu.avx2 && bits(states, kZmm) && f_dq && bw_vl;
+  cpu.avx512vnni = cpu.avx512 && bit(seven.c, 11);
+  cpu.vbmi = cpu.avx512 && bit(seven.c, 1);
+  cpu.avx512bf16 = cpu.avx512 && bit(more.a, 5);
+  const bool products = bit(seven.d, 22) && bit(seven.d, 24) && bit(seven.d, 25);
+  cpu.amx = cpu.avx512vnni && cpu.avx512bf16 && products && bits(states, kTiles) && may_use_tiles();
+  return cpu;
+}
+#elif defined(__wasm__)
+// A module says what it needs: an engine without it does not load it.
+const Named kFeatures[] = {{"relaxed", &CpuFeatures::relaxed}};
+const char* const kBaseline = "simd128";
+
+CpuFeatures probe() {
+  CpuFeatures cpu{};
+#if defined(__wasm_relaxed_simd__)
+  cpu.relaxed = true;
+#endif
   return cpu;
 }
 #else
@@ -84,6 +115,7 @@ CpuFeatures probe() {
   cpu.sve = caps >> 22 & 1;
   cpu.i8mm = caps2 >> 13 & 1;
   cpu.bf16 = caps2 >> 14 & 1;
+  cpu.crc32 = caps >> 7 & 1;
 #elif defined(__aarch64__) && defined(__APPLE__)
   auto has = [](const char* name) {
     int value = 0;
@@ -94,17 +126,18 @@ CpuFeatures probe() {
   cpu.dot = has("hw.optional.arm.FEAT_DotProd");
   cpu.i8mm = has("hw.optional.arm.FEAT_I8MM");
   cpu.bf16 = has("hw.optional.arm.FEAT_BF16");
+  cpu.crc32 = has("hw.optional.armv8_crc32");
 #endif
   return cpu;
 }
 #endif
+
+}  // namespace
 
 const CpuFeatures& machine() {
   static const CpuFeatures cpu = probe();
   return cpu;
 }
-
-}  // namespace
 
 bool detect_cpu(const char* max_isa, CpuFeatures* cpu) {
   *cpu = machine();

@@ -2,11 +2,12 @@
 
 #include <string.h>
 
+#include "dispatch.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_acle.h>
-#include <sys/auxv.h>
 #endif
 
 namespace lite {
@@ -73,7 +74,7 @@ __attribute__((target("pclmul,sse4.1"))) uint32_t by_folding(uint32_t c, const u
   return by_tables(by_tables(0, rest, 16), p, n);
 }
 
-bool can_fold() { return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"); }
+bool can_fold() { return machine().crc32; }
 constexpr size_t kFoldFrom = 128;
 
 #elif defined(__aarch64__)
@@ -88,7 +89,7 @@ __attribute__((target("+crc"))) uint32_t by_folding(uint32_t c, const uint8_t* p
   return c;
 }
 
-bool can_fold() { return getauxval(AT_HWCAP) & (1 << 7); }  // HWCAP_CRC32
+bool can_fold() { return machine().crc32; }
 constexpr size_t kFoldFrom = 8;
 
 #else

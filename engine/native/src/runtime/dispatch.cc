@@ -25,6 +25,8 @@
   namespace avx512 {                       \
   extern const KernelTable file##_kernels; \
   }
+#elif defined(__wasm__)
+#define LITE_ISA_KERNELS(file) LITE_ONE_ISA_KERNELS(simd128, file)
 #else
 #define LITE_ISA_KERNELS(file)             \
   namespace neon {                         \
@@ -56,6 +58,8 @@ const Entry kEntries[] = {
 #define LITE_ISA_KERNELS(file)                                      \
   {"sse2", &sse2::file##_kernels}, {"avx2", &avx2::file##_kernels}, \
       {"avx512", &avx512::file##_kernels},
+#elif defined(__wasm__)
+#define LITE_ISA_KERNELS(file) LITE_ONE_ISA_KERNELS(simd128, file)
 #else
 #define LITE_ISA_KERNELS(file) {"neon", &neon::file##_kernels},
 #endif
@@ -77,6 +81,8 @@ const Isa kIsas[] = {
     {"avx512vnni", [](const CpuFeatures& cpu) { return cpu.avx512vnni; }},
     {"avx512bf16", [](const CpuFeatures& cpu) { return cpu.avx512bf16; }},
     {"amx", [](const CpuFeatures& cpu) { return cpu.amx; }},
+#elif defined(__wasm__)
+    {"simd128", [](const CpuFeatures&) { return true; }},
 #else
     {"neon", [](const CpuFeatures&) { return true; }},
     {"neonfp16", [](const CpuFeatures& cpu) { return cpu.fp16; }},

@@ -5,6 +5,7 @@
 
 namespace lite {
 
+const CpuFeatures& machine();
 // Features of this machine; lowered to `max_isa` when that is not nullptr. False when the name is
 // no instruction set of this library.
 bool detect_cpu(const char* max_isa, CpuFeatures* cpu);

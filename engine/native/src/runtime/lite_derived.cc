@@ -1,5 +1,7 @@
 #include "lite_derived.h"
 
+#include "platform/memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,7 @@ bool derive_weights(const uint8_t* rows, size_t bytes, const void** weights, siz
       snprintf(error, error_bytes, "integer weight %zu does not fit its data", r);
       return false;
     }
-    float* out = static_cast<float*>(aligned_alloc(64, (count * sizeof(float) + 64) / 64 * 64));
+    float* out = static_cast<float*>(aligned_bytes(count * sizeof(float)));
     if (!out) {
       snprintf(error, error_bytes, "out of memory");
       return false;

@@ -10,8 +10,8 @@
 // Sections: NEEDS (text, lines "engine 0.1.0" and "arm neon": the oldest runtime and the CPU
 // features that a target's program needs); GRAPH, META (JSON); WEIGHTS (the blobs, each at a multiple
 // of 64 bytes); WINDEX (per weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as
-// integers, lite_derived.h); PROG.x86, PROG.arm (programs, see program.cc, whose weight numbers are
-// rows of WINDEX); HALF.x86, HALF.arm (the program for CPUs with bf16 or fp16 arithmetic); OCL.0,
+// integers, lite_derived.h); PROG.x86, PROG.arm, PROG.web (programs, see program.cc, whose weight
+// numbers are rows of WINDEX); HALF.x86, HALF.arm (the program for CPUs with bf16 or fp16 arithmetic); OCL.0,
 // OCL.1, ... (programs for kinds of OpenCL devices, lite_engine/backends/opencl/native_plan.py). PROG and OCL stand
 // in the file's order of preference. Unknown sections are skipped: newer writers may add some.
 // What a reader refuses is said once, in model_file/_container.py; test_lite_limits.py holds both
@@ -19,15 +19,12 @@
 #include "crc32.h"
 #include "lite_derived.h"
 #include "lite_file.h"
-#include "regular_file.h"
+#include "platform/memory.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace lite;
 
@@ -55,33 +52,24 @@ const Section* find(const lite_file* file, const char* tag) {
   return nullptr;
 }
 
-bool map_file(lite_file* file, const char* path, char* error, size_t bytes) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  const int64_t size = fd < 0 ? -1 : lite::regular_file_size(fd);
+bool map(lite_file* file, const char* path, char* error, size_t bytes) {
+  int64_t size;
+  file->data = lite::map_file(path, &size);
+  file->mapped = file->data != nullptr;
   if (size < 0) {
     fail(error, bytes, "%s: cannot be read", path);
-    if (fd >= 0) close(fd);
     return false;
   }
-  if (size < 16) {
-    fail(error, bytes, "%s: not a .lite file (%lld bytes)", path,
-         static_cast<long long>(size));
-    close(fd);
-    return false;
-  }
-  void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  close(fd);
-  if (data == MAP_FAILED) {
-    fail(error, bytes, "%s: cannot be mapped into memory", path);
-    return false;
-  }
-  file->data = static_cast<const uint8_t*>(data);
-  file->size = size;
-  file->mapped = true;
-  return true;
+  file->size = static_cast<size_t>(size);
+  if (!file->data && size) fail(error, bytes, "%s: cannot be mapped into memory", path);
+  return file->data || !size;
 }
 
 bool read_table(lite_file* file, const char* path, char* error, size_t bytes) {
+  if (file->size < 16) {
+    fail(error, bytes, "%s: not a .lite file (%zu bytes)", path, file->size);
+    return false;
+  }
   uint32_t version;
   memcpy(&version, file->data + 8, 4);
   memcpy(&file->count, file->data + 12, 4);
@@ -135,7 +123,7 @@ bool read_table(lite_file* file, const char* path, char* error, size_t bytes) {
     if (device && strstr(file->targets, "opencl")) continue;
     if (device || strncmp(tag, "PROG.", 5) == 0) {
       if (file->targets[0]) strcat(file->targets, " ");
-      strcat(file->targets, device ? "opencl" : tag + 5);
+      strcat(file->targets, device ? "opencl" : lite::target_word(tag + 5));
     }
   }
   return true;
@@ -175,6 +163,10 @@ bool read_weights(lite_file* file, const char* path, char* error, size_t bytes) 
   return true;
 }
 
+bool read(lite_file* file, const char* path, char* error, size_t bytes) {
+  return read_table(file, path, error, bytes) && read_weights(file, path, error, bytes);
+}
+
 }  // namespace
 
 lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error, size_t bytes) {
@@ -191,7 +183,9 @@ lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error
   }
   file->data = static_cast<const uint8_t*>(data);
   file->size = size;
-  if (read_table(file, tag, error, bytes) && read_weights(file, tag, error, bytes)) return file;
+  file->mapped = bundle->mapped;
+  file->part = true;
+  if (read(file, tag, error, bytes)) return file;
   lite_file_close(file);
   return nullptr;
 }
@@ -200,22 +194,34 @@ extern "C" {
 
 lite_file* lite_file_open(const char* path, char* error, size_t error_bytes) {
   lite_file* file = static_cast<lite_file*>(calloc(1, sizeof(lite_file)));
+  if (!file) fail(error, error_bytes, "out of memory");
+  if (!file || (map(file, path, error, error_bytes) && read(file, path, error, error_bytes)))
+    return file;
+  lite_file_close(file);
+  return nullptr;
+}
+
+lite_file* lite_file_open_bytes(const void* data, size_t size, char* error, size_t error_bytes) {
+  lite_file* file = static_cast<lite_file*>(calloc(1, sizeof(lite_file)));
   if (!file) {
     fail(error, error_bytes, "out of memory");
     return nullptr;
   }
-  if (!map_file(file, path, error, error_bytes) || !read_table(file, path, error, error_bytes) ||
-      !read_weights(file, path, error, error_bytes)) {
-    lite_file_close(file);
-    return nullptr;
+  file->data = static_cast<const uint8_t*>(data);
+  file->size = size;
+  if (reinterpret_cast<uintptr_t>(data) % 64 == 0) {
+    if (read(file, "model", error, error_bytes)) return file;
+  } else {
+    fail(error, error_bytes, "model: its bytes must begin at a multiple of 64");
   }
-  return file;
+  lite_file_close(file);
+  return nullptr;
 }
 
 void lite_file_close(lite_file* file) {
   if (!file) return;
-  if (file->data && file->mapped) munmap(const_cast<uint8_t*>(file->data), file->size);
-  for (size_t i = 0; file->derived && i < file->num_weights; ++i) free(file->derived[i]);
+  if (file->mapped && !file->part) lite::unmap_file(file->data, file->size);
+  for (size_t i = 0; file->derived && i < file->num_weights; ++i) lite::free_aligned(file->derived[i]);
   free(file->derived);
   free(file->weights);
   free(file->weight_bytes);

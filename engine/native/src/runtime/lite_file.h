@@ -19,9 +19,10 @@ lite_file* open_part(const lite_file* bundle, const char* tag, char* error, size
 }  // namespace lite
 
 struct lite_file {
-  bool mapped;  // else its bytes are another file's
   const uint8_t* data;
   size_t size;
+  bool mapped;  // from a file, whose pages may leave memory; otherwise the bytes are the caller's
+  bool part;    // of a bundle, which has mapped it
   uint32_t count;
   lite::Section sections[lite::kMaxSections];
   char targets[8 * lite::kMaxSections + 8];
@@ -30,3 +31,20 @@ struct lite_file {
   size_t num_weights;
   void** derived;                // buffers of weights made from integers, see lite_derived.h
 };
+
+namespace lite {
+
+// A tag has eight bytes: the program for "wasm" is PROG.web.
+inline const char* section_word(const char* target) {
+  return strcmp(target, "wasm") == 0 ? "web" : target;
+}
+inline const char* target_word(const char* section) {
+  return strcmp(section, "web") == 0 ? "wasm" : section;
+}
+
+// The caller's own bytes are not there to be dropped.
+inline Mapping mapping_of(const lite_file& file) {
+  return file.mapped ? Mapping{file.data, file.size} : Mapping{};
+}
+
+}  // namespace lite

@@ -1,11 +1,10 @@
 // From parsed steps to prepared ones: kernel look-up, the rules every kernel relies on, packing.
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../opencl/executor.h"
 #include "bands.h"
 #include "dispatch.h"
+#include "platform/memory.h"
 #include "rows.h"
 #include "runtime.h"
 
@@ -142,14 +141,12 @@ bool prepare_step(lite_program* p, Step& step) {
 // Weights that were packed need not stay in memory a second time: their pages leave it, and come
 // back from the file where a run reads them in place.
 void drop_weight_pages(const lite_program& p, const Step& step) {
-  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const uintptr_t file = reinterpret_cast<uintptr_t>(p.file.data);
   for (int i = 0; i < step.num_inputs; ++i) {
     const Tensor* t = step.inputs[i];
     const uintptr_t begin = t ? reinterpret_cast<uintptr_t>(t->data) : 0;
     if (!t || !is_weight(*t) || begin < file || begin - file >= p.file.bytes) continue;
-    const uintptr_t first = begin / page * page, last = (begin + t->bytes) / page * page;
-    if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+    forget_pages(t->data, t->bytes);
   }
 }
 

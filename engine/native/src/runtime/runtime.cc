@@ -3,11 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "../opencl/executor.h"
 #include "choose.h"
 #include "dispatch.h"
+#include "platform/memory.h"
 
 using namespace lite;
 
@@ -151,11 +151,9 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
   p->file = file;
   p->memory.fail_countdown = wanted.fail_allocation;
   // Without a limit a damaged shape could ask for more than the machine has and be granted it.
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   p->memory.limit_bytes = wanted.memory_limit_bytes > 0
                               ? static_cast<size_t>(wanted.memory_limit_bytes)
-                          : pages > 0 && page > 0 ? static_cast<size_t>(pages) * page
-                                                  : 0;
+                              : physical_memory_bytes();
   p->buffers.limit_bytes = p->memory.limit_bytes;
   detect_caches(&p->env.l1_bytes, &p->env.l2_bytes);
   if (wanted.l2_bytes > 0) p->env.l2_bytes = static_cast<size_t>(wanted.l2_bytes);
@@ -184,6 +182,8 @@ const char* lite_version(void) { return LITE_VERSION; }
 const char* lite_target(void) {
 #if defined(__x86_64__)
   return "x86";
+#elif defined(__wasm__)
+  return "wasm";
 #else
   return "arm";
 #endif

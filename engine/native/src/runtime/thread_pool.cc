@@ -1,15 +1,9 @@
 #include "thread_pool.h"
 
-#include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#if defined(__linux__)
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#endif
+#include "platform/threads.h"
 
 namespace lite {
 
@@ -26,41 +20,6 @@ void relax() { __asm__ volatile("yield"); }
 constexpr int kSpins = 30000;
 void relax() {}
 #endif
-
-void sleep_while(std::atomic<int>& value, int old) {
-#if defined(__linux__)
-  syscall(SYS_futex, reinterpret_cast<int*>(&value), FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
-#else
-  (void)value, (void)old;
-  sched_yield();
-#endif
-}
-
-void wake_all(std::atomic<int>& value) {
-#if defined(__linux__)
-  syscall(SYS_futex, reinterpret_cast<int*>(&value), FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
-          0);
-#else
-  (void)value;
-#endif
-}
-
-void pin_to(int thread) {
-#if defined(__linux__)
-  cpu_set_t allowed, one;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  const int wanted = thread % CPU_COUNT(&allowed);
-  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || seen++ != wanted) continue;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-    return;
-  }
-#else
-  (void)thread;
-#endif
-}
 
 }  // namespace
 
@@ -144,7 +103,7 @@ struct Worker {
 
 struct ThreadPool {
   ThreadPool* next;  // in the stock of idle pools
-  pid_t process;     // a forked child must not use its parent's threads
+  long process;     // a forked child must not use its parent's threads
   int threads;
   bool pin;
   pthread_mutex_t mutex;
@@ -166,7 +125,7 @@ ThreadPool* stock = nullptr;
 void* worker_main(void* argument) {
   Worker* self = static_cast<Worker*>(argument);
   ThreadPool* pool = self->pool;
-  if (pool->pin) pin_to(self->thread);
+  if (pool->pin) pin_thread(self->thread);
   int64_t done = 0;
   for (;;) {
     pthread_mutex_lock(&pool->mutex);
@@ -192,7 +151,7 @@ void stop_pool(ThreadPool* pool, int started) {
 ThreadPool* start_pool(int threads, bool pin) {
   ThreadPool* pool = static_cast<ThreadPool*>(calloc(1, sizeof(ThreadPool)));
   if (!pool) return nullptr;
-  pool->process = getpid();
+  pool->process = this_process();
   pool->threads = threads;
   pool->pin = pin;
   pthread_mutex_init(&pool->mutex, nullptr);
@@ -211,7 +170,7 @@ ThreadPool* start_pool(int threads, bool pin) {
 }  // namespace
 
 ThreadPool* acquire_pool(int threads, bool pin) {
-  const pid_t process = getpid();
+  const long process = this_process();
   ThreadPool* found = nullptr;
   pthread_mutex_lock(&stock_mutex);
   for (ThreadPool** at = &stock; *at && !found; at = &(*at)->next) {
@@ -232,12 +191,8 @@ void release_pool(ThreadPool* pool) {
 }
 
 void run_on_pool(ThreadPool* pool, void (*work)(void*, int), void* context) {
-#if defined(__linux__)
   // The caller's thread is borrowed: its own affinity comes back after the run.
-  cpu_set_t before;
-  const bool moved = pool->pin && sched_getaffinity(0, sizeof before, &before) == 0;
-  if (moved) pin_to(0);
-#endif
+  const Affinity before = pool->pin ? pin_thread(0) : Affinity{};
   pthread_mutex_lock(&pool->mutex);
   pool->work = work;
   pool->context = context;
@@ -248,21 +203,12 @@ void run_on_pool(ThreadPool* pool, void (*work)(void*, int), void* context) {
   pthread_mutex_unlock(&pool->mutex);
   work(context, 0);
   pool->done.wait_while(0);
-#if defined(__linux__)
-  if (moved) sched_setaffinity(0, sizeof before, &before);
-#endif
+  restore_thread(before);
 }
 
 int allowed_processors() {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) {
-    const int count = CPU_COUNT(&allowed);
-    return count < 1 ? 1 : count > kMaxThreads ? kMaxThreads : count;
-  }
-#endif
-  const long count = sysconf(_SC_NPROCESSORS_ONLN);
-  return count < 1 ? 1 : count > kMaxThreads ? kMaxThreads : static_cast<int>(count);
+  const int count = usable_processors();
+  return count > kMaxThreads ? kMaxThreads : count;
 }
 
 }  // namespace lite

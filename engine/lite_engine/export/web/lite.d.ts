@@ -1,0 +1,54 @@
+/** `f16` and `bf16` values are their bits. */
+export type Data =
+  | Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array
+  | Uint32Array | BigInt64Array | BigUint64Array;
+
+export interface TensorInfo {
+  name: string;
+  dtype: "f32" | "f16" | "bf16" | "f64" | "i8" | "u8" | "i16" | "u16" | "i32" | "u32" | "i64"
+    | "u64" | "bool";
+  shape: number[];
+}
+
+export interface Tensor extends TensorInfo {
+  data: Data;
+}
+
+export interface Step {
+  name: string;
+  op: string;
+  kernel: string;
+  /** The kernel with its instruction set and tile. */
+  variant: string;
+  ms: number;
+}
+
+export interface Times {
+  run_ms: number;
+  threads: number;
+  arena_bytes: number;
+  packed_bytes: number;
+  weight_bytes: number;
+  steps: Step[];
+}
+
+export interface Model {
+  readonly inputs: TensorInfo[];
+  readonly outputs: TensorInfo[];
+  /** Throws where an input has another type or length than the model's. */
+  run(inputs?: Record<string, Data>): Record<string, Tensor>;
+  tap(names: string[]): void;
+  tapped(): Record<string, Tensor>;
+  times(): Times;
+  close(): void;
+}
+
+export interface Runtime {
+  readonly version: string;
+  readonly features: string[];
+  /** Throws with the reason where the bytes are not a .lite file with a program for `wasm`. */
+  open(bytes: Uint8Array): Model;
+}
+
+export function fetchBytes(url: string | URL): Promise<Uint8Array>;
+export function loadRuntime(source?: string | URL | Uint8Array): Promise<Runtime>;

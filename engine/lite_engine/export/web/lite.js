@@ -1,0 +1,173 @@
+// Runs .lite files in a page, in a worker or in Node.js. Types: lite.d.ts.
+//
+//   const runtime = await loadRuntime();                     // lite.wasm beside this file
+//   const model = await runtime.open(await fetchBytes("model.lite"));
+//   const outputs = model.run({ image: pixels });            // name → { data, shape, dtype }
+
+const TYPES = [
+  null, Float32Array, Uint16Array, Uint16Array, Float64Array, Int8Array, Uint8Array, Int16Array,
+  Uint16Array, Int32Array, Uint32Array, BigInt64Array, BigUint64Array, Uint8Array,
+];
+const DTYPES = [
+  "", "f32", "f16", "bf16", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool",
+];
+const ERRNO_BADF = 8;
+const NANOSECONDS = 1e6; // in a millisecond, which is what performance.now counts in
+
+export async function fetchBytes(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: the server answers ${response.status}`);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+/** Compiles the module: from `source`, its bytes or its URL. */
+export async function loadRuntime(source = new URL("lite.wasm", import.meta.url)) {
+  const bytes = source instanceof Uint8Array ? source : await fetchBytes(source);
+  const runtime = new Runtime();
+  const { instance } = await WebAssembly.instantiate(bytes, runtime.imports());
+  runtime.start(instance.exports);
+  return runtime;
+}
+
+class Runtime {
+  imports() {
+    const view = () => new DataView(this.c.memory.buffer);
+    return {
+      wasi_snapshot_preview1: {
+        clock_time_get: (_clock, _precision, out) => {
+          view().setBigUint64(out, BigInt(Math.round(performance.now() * NANOSECONDS)), true);
+          return 0;
+        },
+        environ_sizes_get: (count, bytes) => {
+          view().setUint32(count, 0, true);
+          view().setUint32(bytes, 0, true);
+          return 0;
+        },
+        environ_get: () => 0,
+        fd_write: () => ERRNO_BADF,
+        fd_close: () => ERRNO_BADF,
+        fd_seek: () => ERRNO_BADF,
+        proc_exit: (code) => {
+          throw new Error(`the runtime stopped with code ${code}`);
+        },
+      },
+    };
+  }
+
+  start(exports) {
+    this.c = exports;
+    exports._initialize();
+    this.version = this.text(exports.lite_wasm_version());
+    this.features = this.text(exports.lite_wasm_features()).split(" ");
+  }
+
+  // The zero-terminated text at an address.
+  text(at) {
+    const memory = new Uint8Array(this.c.memory.buffer);
+    return new TextDecoder().decode(memory.subarray(at, memory.indexOf(0, at)));
+  }
+
+  // What a function of src/wasm returned as JSON.
+  json(at) {
+    if (!at) throw new Error("out of memory");
+    const value = JSON.parse(this.text(at));
+    this.c.lite_wasm_free(at);
+    return value;
+  }
+
+  // An address that is not 0, or the reason why it is.
+  checked(at) {
+    if (!at) throw new Error(this.text(this.c.lite_wasm_error()));
+    return at;
+  }
+
+  /** A model from the bytes of a .lite file. */
+  open(bytes) {
+    const at = this.c.lite_wasm_allocate(bytes.byteLength);
+    if (!at) throw new Error(`a model of ${bytes.byteLength} bytes does not fit into memory`);
+    new Uint8Array(this.c.memory.buffer).set(bytes, at);
+    let file = 0;
+    try {
+      file = this.checked(this.c.lite_wasm_open(at, bytes.byteLength));
+      return new Model(this, at, file, this.checked(this.c.lite_wasm_program(file, 1)));
+    } catch (error) {
+      if (file) this.c.lite_wasm_close(file, 0);
+      this.c.lite_wasm_free(at);
+      throw error;
+    }
+  }
+}
+
+const described = ({ name, dtype, dims }) => ({ name, dtype: DTYPES[dtype], shape: dims });
+
+class Model {
+  constructor(runtime, bytes, file, program) {
+    Object.assign(this, { runtime, bytes, file, program });
+    this.known = runtime.json(runtime.c.lite_wasm_tensors(program));
+    this.inputs = this.known.inputs.map(described);
+    this.outputs = this.known.outputs.map(described);
+  }
+
+  // A typed array over a tensor's bytes, until memory grows.
+  view(tensor) {
+    const at = this.runtime.checked(this.runtime.c.lite_wasm_data(this.program, tensor.tensor));
+    const Type = TYPES[tensor.dtype];
+    const count = tensor.bytes / Type.BYTES_PER_ELEMENT;
+    return new Type(this.runtime.c.memory.buffer, at, count);
+  }
+
+  /** Name → typed array in; name → { data, shape, dtype } out. An input that is not given keeps what
+   *  it held, zeros at first. */
+  run(inputs = {}) {
+    for (const [name, data] of Object.entries(inputs)) {
+      const tensor = this.known.inputs.find((t) => t.name === name);
+      if (!tensor) {
+        const names = this.inputs.map((t) => t.name).join(", ");
+        throw new Error(`the model has no input '${name}'; it has ${names}`);
+      }
+      const to = this.view(tensor);
+      if (data.length !== to.length || !(data instanceof to.constructor)) {
+        const wanted = `${to.constructor.name} of ${to.length} elements`;
+        throw new Error(`input '${name}': expected a ${wanted}, found ${data.length}`);
+      }
+      to.set(data);
+    }
+    if (this.runtime.c.lite_wasm_run(this.program)) this.runtime.checked(0);
+    return this.read(this.known.outputs);
+  }
+
+  read(tensors) {
+    const found = tensors.map((t) => [t.name, { data: this.view(t).slice(), ...described(t) }]);
+    return Object.fromEntries(found);
+  }
+
+  /** Keeps these values in every run; `tapped` reads them after it. */
+  tap(names) {
+    this.taps = names.map((name) => {
+      const tensor = this.known.tensors.find((t) => t.name === name);
+      if (!tensor) throw new Error(`the program has no value '${name}'`);
+      if (this.runtime.c.lite_wasm_tap(this.program, tensor.tensor, 1)) this.runtime.checked(0);
+      return tensor;
+    });
+  }
+
+  tapped() {
+    return this.read(this.taps ?? []);
+  }
+
+  /** Times of the last run: { run_ms, steps: [{ name, op, kernel, variant, ms }], … }. */
+  times() {
+    const { run_ns, steps, ...rest } = this.runtime.json(
+      this.runtime.c.lite_wasm_times(this.program),
+    );
+    const timed = steps.map(({ start_ns, end_ns, ...step }) => ({
+      ...step, ms: (end_ns - start_ns) / NANOSECONDS,
+    }));
+    return { ...rest, run_ms: run_ns / NANOSECONDS, steps: timed };
+  }
+
+  close() {
+    this.runtime.c.lite_wasm_close(this.file, this.program);
+    this.runtime.c.lite_wasm_free(this.bytes);
+  }
+}

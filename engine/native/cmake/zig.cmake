@@ -1,0 +1,25 @@
+# Cross builds with `zig c++` (the wheel `ziglang`), which has headers and C libraries of every target:
+#
+#   cmake -DCMAKE_TOOLCHAIN_FILE=cmake/zig.cmake -DLITE_ZIG=<zig> -DLITE_ZIG_TARGET=aarch64-macos.11.0
+set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LITE_ZIG LITE_ZIG_TARGET)
+if(NOT LITE_ZIG OR NOT LITE_ZIG_TARGET)
+  message(FATAL_ERROR "cmake/zig.cmake needs -DLITE_ZIG=<path of zig> and -DLITE_ZIG_TARGET=<target>")
+endif()
+string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR "${LITE_ZIG_TARGET}")
+if(LITE_ZIG_TARGET MATCHES "-macos")
+  set(CMAKE_SYSTEM_NAME Darwin)
+elseif(LITE_ZIG_TARGET MATCHES "-windows")
+  set(CMAKE_SYSTEM_NAME Windows)
+elseif(LITE_ZIG_TARGET MATCHES "-wasi")
+  set(CMAKE_SYSTEM_NAME Generic)
+else()
+  set(CMAKE_SYSTEM_NAME Linux)
+endif()
+set(CMAKE_CXX_COMPILER "${LITE_ZIG}" c++)
+set(CMAKE_CXX_COMPILER_TARGET "${LITE_ZIG_TARGET}")
+# zig keeps what it compiled by itself; its own archiver and none of the tools of this machine.
+set(CMAKE_CXX_COMPILER_LAUNCHER "" CACHE STRING "")
+set(CCACHE "" CACHE FILEPATH "")
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_SKIP_RPATH ON)

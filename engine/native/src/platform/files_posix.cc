@@ -1,0 +1,23 @@
+#include "files.h"
+
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace lite {
+
+void make_folder(const char* path) { mkdir(path, 0777); }
+
+const char* own_path() {
+#if defined(__linux__)
+  static char path[4096];
+  const ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  return length > 0 ? path : nullptr;
+#else
+  return nullptr;
+#endif
+}
+
+void use_utf8() {}
+
+}  // namespace lite

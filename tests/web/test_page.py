@@ -1,0 +1,151 @@
+"""An exported folder, served by a plain server, in headless Chromium: answers, times, requests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.export import export_model
+from lite_engine.importers import load
+from lite_engine.ir import Graph
+
+from tests.small_models import classifier
+from tests.ui.lab_server import open_chromium
+
+pytestmark = [pytest.mark.wasm, pytest.mark.browser]
+MODELS = {
+    "plates": "lprnet_plate_ocr/DERIVED_lprnet.onnx",
+    "detector": "tflite/ssd_mobilenet_v1_coco_quant.tflite",
+    "faces": "ultraface_rfb320/version-RFB-320.onnx",
+}
+RUN = """async (inputs) => {
+  const given = Object.fromEntries(Object.entries(inputs).map(([name, { kind, data }]) =>
+    [name, new globalThis[kind](data)]));
+  const outputs = Object.values(globalThis.lite.model.run(given));
+  return outputs.map(({ name, shape, data }) => ({ name, shape, data: Array.from(data, Number) }));
+}"""
+KINDS = {"float32": "Float32Array", "uint8": "Uint8Array", "int8": "Int8Array"}
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+class Served:
+    """A folder on a free port, and a page of it whose requests and errors are noted."""
+
+    def __init__(self, browser: Any, folder: Path) -> None:
+        handler = partial(Quiet, directory=str(folder))
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.origin = f"http://127.0.0.1:{self.server.server_port}/"
+        self.page = browser.new_page()
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
+        self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
+        self.page.goto(self.origin)
+        self.page.wait_for_selector("#status:not(.loading)")
+
+    def close(self) -> None:
+        self.page.close()
+        self.server.shutdown()
+        self.server.server_close()
+        outside = [url for url in self.requests if not url.startswith((self.origin, "data:"))]
+        assert outside == [], "a request left the page's origin"
+        assert self.errors == []
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def serve(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    opened: list[Served] = []
+
+    def open_served(graph: Graph, **options: Any) -> Served:
+        model = optimize(graph, **options)
+        opened.append(Served(browser, export_model(model, tmp_path / "web", "web").folder))
+        return opened[-1]
+
+    yield open_served
+    for one in opened:
+        one.close()
+
+
+def agrees(served: Served, graph: Graph, inputs: dict[str, np.ndarray]) -> None:
+    """Every output as the NumPy reference has it, within 1e-5 of the largest value."""
+    given = {
+        name: {"kind": KINDS[str(a.dtype)], "data": a.ravel().tolist()}
+        for name, a in inputs.items()
+    }
+    made = {o["name"]: o for o in served.page.evaluate(RUN, given)}
+    wanted = Predictor(optimize(graph), "reference").run(inputs)
+    assert made.keys() == wanted.keys()
+    for name, array in wanted.items():
+        assert tuple(made[name]["shape"]) == array.shape
+        limit = 1e-5 * max(float(np.abs(array).max()), 1.0)
+        np.testing.assert_allclose(np.reshape(made[name]["data"], array.shape), array, 0, limit)
+
+
+def random_inputs(graph: Graph) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    out = {}
+    for value in graph.inputs:
+        dtype = value.dtype.np
+        if dtype.kind == "f":
+            out[value.name] = rng.uniform(-1, 1, value.shape).astype(dtype)
+        else:
+            out[value.name] = rng.integers(0, 100, value.shape).astype(dtype)
+    return out
+
+
+def test_a_page_answers_as_the_reference(serve: Any) -> None:
+    graph = classifier()
+    served = serve(graph)
+    agrees(served, graph, random_inputs(graph))
+    served.page.click("#again")
+    assert "of 10 runs" in served.page.inner_text("#times")
+    served.page.click("summary")
+    assert "simd128" in served.page.inner_text("#layers")
+
+
+def test_an_image_is_prepared_run_and_shown(serve: Any, tmp_path: Path) -> None:
+    from PIL import Image
+
+    graph = classifier()
+    served = serve(graph)
+    Image.new("RGB", (50, 40), (200, 30, 60)).save(tmp_path / "red.png")
+    served.page.set_input_files("#file", str(tmp_path / "red.png"))
+    served.page.wait_for_selector("#times:not(:empty)")
+    assert served.page.locator("#answer tr").count() >= 2
+
+
+def test_a_file_without_a_program_says_why(serve: Any) -> None:
+    served = serve(classifier())
+    told = served.page.evaluate(
+        """async () => { const { loadRuntime } = await import("./lite.js");
+        const runtime = await loadRuntime();
+        try { runtime.open(new Uint8Array(100)); } catch (error) { return error.message; } }"""
+    )
+    assert "not a .lite file" in told
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("name", MODELS)
+def test_real_models(serve: Any, name: str, models_dir: Path) -> None:
+    graph = load(models_dir / MODELS[name])
+    served = serve(graph)
+    agrees(served, graph, random_inputs(graph))
