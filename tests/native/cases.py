@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lite_engine.cases import cases
+from lite_engine.ops import KernelRef, all_kernels
+from lite_engine.plan import make_plan
 from lite_engine.plan.memory import assign_offsets
-from lite_engine.plan.model import Plan
+from lite_engine.plan.model import Plan, PlanTensor
 
 from .isa import (
     test_compute_f32,
@@ -74,7 +77,34 @@ def plans(*, all_constant: bool = False) -> list[Plan]:
 
     for module in (*MODULES, test_compute_f32, test_matmul_f32, test_compute_int8):
         _call_tests(module, lambda *args, **more: None, record)
+    tested = {plan.steps[0].kernel for plan in found}
+    for kernel in all_kernels("cpu"):
+        if kernel.name not in tested:
+            found += _of_samples(kernel, all_constant)
     return found
+
+
+def _of_samples(kernel: KernelRef, all_constant: bool) -> Iterator[Plan]:
+    """The same from the operator's own samples."""
+    rng = np.random.default_rng(1)
+    for case in cases(kernel):
+        plan = make_plan(case.graph, "cpu", tuning={case.node.name: kernel.name})
+        for step in plan.steps:
+            if step.kernel != kernel.name:
+                continue
+            given = [plan.tensors[i] if i >= 0 else None for i in step.inputs]
+            is_weight = [t and (all_constant or t.data is not None) for t in given]
+            arrays = [t and _values(t, rng) for t in given]
+            made = [_values(plan.tensors[i], rng) for i in step.outputs]
+            weights = [i for i, fixed in enumerate(is_weight) if fixed]
+            yield one_step_plan(step.op, step.kernel, arrays, made, step.attrs, weights)
+
+
+def _values(tensor: PlanTensor, rng: np.random.Generator) -> np.ndarray:
+    if tensor.data is not None:
+        return tensor.data.reshape(tensor.dims)
+    made = rng.standard_normal(tensor.dims) if tensor.dtype.is_float else np.zeros(tensor.dims)
+    return made.astype(tensor.dtype.np)
 
 
 def _call_tests(module: ModuleType, check: Any, run_step: Any) -> None:

@@ -31,6 +31,7 @@ ON_THE_CPU = {
         "i8_deconv2d", "i8_gemm", "i8_pool", "i8_resize", "i8_softmax",
         "i8_table", "quantize",
     ],
+    "4-bit weights: the CPU has a kernel that reads them as they are": ["matmul_nbits"],
     "its product has two ways, but what walks the sequence has one": ["lstm", "gru", "rnn"],
 }  # fmt: skip
 ALONE = {kernel for kernels in ON_THE_CPU.values() for kernel in kernels}

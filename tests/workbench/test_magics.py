@@ -47,7 +47,7 @@ def test_cell_runs_several(shell: Any) -> None:
 
 @pytest.mark.parametrize(
     ("line", "says"),
-    [("nothing", "not a verb"), ("run {model} --backend tpu", "invalid choice"),
+    [("nothing", "not a verb"), ("run {model} --backend tpu", "is not one of"),
      ("run {absent}", "no variable"), ("run absent.onnx", "absent.onnx"), ("run 'x", "quotation"),
      ("run 'a #1.onnx' # first", "a #1.onnx"), ("run a\0b", "NUL"), ("run a#b.onnx", "a#b.onnx")],
 )  # fmt: skip

@@ -190,11 +190,15 @@ def candidates(words: list[str], fragment: str, names: Mapping[str, Any]) -> lis
 def values_of(option: str, action: Any, names: Mapping[str, Any], fragment: str = "") -> list[str]:
     """Choices of an option; targets, backends and layers of open sessions where they fit; else
     files."""
+    from lite_engine import settings
+
     from .names import BACKENDS
     from .session import Session
 
     if action.choices:
         return list(map(str, action.choices))
+    if option == "--backend":
+        return list(settings.backends())
     if option in ("--targets", "--backends"):
         return [*BACKENDS, "x86,opencl", "x86,arm,opencl", "x86,reference"]
     if option in ("--layers", "--until", "--tap"):

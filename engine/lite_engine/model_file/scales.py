@@ -4,13 +4,16 @@ section is `{value: [scale, zero point]}`, for those with one scale."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_messages import tr
 
 from ..errors import ModelFormatError
-from ..ir import Graph, QuantParams
+from ..ir import QuantParams
+
+if TYPE_CHECKING:  # a stored program starts without it
+    from ..ir import Graph
 
 
 def scales_of(graph: Graph) -> dict[str, Any]:

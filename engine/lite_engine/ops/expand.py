@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +49,10 @@ class _Writer:
         return self("Reshape", value, np.array(shape, np.int64))
 
 
+#: What scalars are where float32 would not be of the type that is computed in.
+_SCALARS: dict[DType, Any] = {DType.F16: np.float16, DType.F64: np.float64}
+
+
 def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
     """Products around a softmax; a group's query heads are rows of one product."""
     q, k, v = types[:3]
@@ -70,19 +75,20 @@ def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
     assert query is not None and key is not None and values is not None
     query = split(query, heads, [0, 2, 1, 3], False)
     scale = attrs.get("scale") or 1 / math.sqrt(size)
-    query = write("Mul", query, np.array(scale, np.float32))
+    number = _SCALARS.get(q.dtype, np.float32)
+    query = write("Mul", query, np.array(number(scale)))
     if shared != heads:
         query = write.shaped(query, batch, shared, heads // shared * rows, size)
     scores = write("MatMul", query, split(key, shared, [0, 2, 3, 1], True))
     if shared != heads:
         scores = write.shaped(scores, batch, heads, rows, keys)
     if attrs.get("softcap"):
-        cap = np.array(attrs["softcap"], np.float32)
+        cap = np.array(number(attrs["softcap"]))
         scores = write("Mul", write("Tanh", write("Div", scores, cap)), cap)
-    scores, guarded = _biased(write, node, scores, rows, keys)
+    scores, guarded = _biased(write, node, scores, rows, keys, number)
     chance = write("Softmax", scores, axis=-1)
     if guarded:
-        zero = np.array(0, np.float32)
+        zero = np.array(number(0))
         chance = write("Where", write("IsNaN", chance), zero, chance)
     if shared != heads:
         chance = write.shaped(chance, batch, shared, heads // shared * rows, keys)
@@ -97,13 +103,15 @@ def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
     graph.replace([node], "Reshape", [y, shape])
 
 
-def _biased(write: _Writer, node: Node, scores: Value, rows: int, keys: int) -> tuple[Value, bool]:
+def _biased(
+    write: _Writer, node: Node, scores: Value, rows: int, keys: int, number: Any
+) -> tuple[Value, bool]:
     """Scores with the mask, and whether a row may see nothing: Attention gives 0 there."""
     mask, guarded = node.input(3), False
     if mask is not None:
-        low = np.array(-np.inf, np.float32)
+        low = np.array(number(-np.inf))
         if mask.dtype is DType.BOOL:
-            mask = write("Where", mask, np.array(0, np.float32), low)
+            mask = write("Where", mask, np.array(number(0)), low)
         array = node.input(3).const  # type: ignore[union-attr]
         if array is None:
             guarded = True
@@ -112,7 +120,7 @@ def _biased(write: _Writer, node: Node, scores: Value, rows: int, keys: int) -> 
             guarded = bool(hides.all(-1).any())
         scores = write("Add", scores, mask)
     if node.attrs.get("is_causal"):
-        causal = np.triu(np.full((rows, keys), -np.inf, np.float32), 1)
+        causal = np.triu(np.full((rows, keys), -np.inf, number), 1)
         scores = write("Add", scores, causal)
         guarded = guarded or mask is not None
     return scores, guarded

@@ -78,6 +78,6 @@ def test_what_builders_write_is_accepted(ask: Tool) -> None:
         if kernel.code.startswith("#define"):
             lines.update(kernel.code.strip().split("\n"))
         elif kernel.code:
-            name = {"unary": "ACT(x)", "binary": "OP(p,q)"}[kernel.name]
+            name = "ACT(x)" if kernel.name == "unary" else "OP(p,q)"
             lines.add(f"#define {name} {kernel.code}")
     ask("defines", "\n".join(sorted(lines)))

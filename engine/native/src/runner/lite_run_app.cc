@@ -3,6 +3,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#ifdef LITE_NO_PIPELINES
+
+bool answer_image(lite_file*, const lite_options&, const char*, const char*, bool, int, char* error,
+                  size_t bytes) {
+  snprintf(error, bytes, "this runner was trimmed for one model, without images and pipelines");
+  return false;
+}
+
+#else
+
 namespace {
 
 constexpr long kMaxFile = 1L << 28;
@@ -70,3 +80,5 @@ bool answer_image(lite_file* file, const lite_options& options, const char* imag
   lite_app_free(app);
   return good;
 }
+
+#endif
