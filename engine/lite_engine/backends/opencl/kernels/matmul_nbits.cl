@@ -23,7 +23,7 @@ kernel void matmul_nbits(global const T *x, global const uchar *b, global const 
     const int end = min(g * block + block, k);
     for (int at = g * block; at < end; ++at) {
       const int both = row[at / 2];
-      const float q = at % 2 ? both >> 4 : both & 15;
+      const float q = convert_float(at % 2 ? both >> 4 : both & 15);
       for (int r = 0; r < ROWS; ++r) {
         const float v = LD(x, (size_t)min(first + r, m - 1) * k + at);
         sums[r] += v * q;
@@ -32,7 +32,7 @@ kernel void matmul_nbits(global const T *x, global const uchar *b, global const 
     }
 #ifdef ZEROS
     const int pair = zeros[(size_t)column * ((groups + 1) / 2) + g / 2];
-    const float zero = g % 2 ? pair >> 4 : pair & 15;
+    const float zero = convert_float(g % 2 ? pair >> 4 : pair & 15);
 #else
     const float zero = 8;
 #endif
