@@ -236,7 +236,7 @@ def pytest_runtest_setup(item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """A test that skips itself although its tool is required fails, unless it lacks another tool."""
+    """A test that skips itself although its tool is required fails, unless another is missing."""
     report = yield
     names = [n for n in required() if item.get_closest_marker(n)]
     if names and report.skipped and not hasattr(report, "wasxfail"):
