@@ -91,6 +91,9 @@ bool prepare_conv(Step& step, Env& env) {
   for (int i = 0; i < 2; ++i)
     if (c.kernel[i] != 1 || c.stride[i] != 1 || c.pad[i] != 0)
       return env.fail("takes 1x1 convolutions of stride 1");
+  // Padding at the end alone makes the output larger than the input.
+  if (c.in.images != c.out.images || c.in.h != c.out.h || c.in.w != c.out.w)
+    return env.fail("takes no padding");
   if (c.groups != 1) return env.fail("takes one group");
   if (!even(c.in) || !even(c.out) || (c.has_residual && !even(c.residual)))
     return env.fail("pixels must lie evenly");
