@@ -79,11 +79,12 @@ class View {
   }
 
   #put(values, soft) {
+    const kept = this.unsaved.size > 0;
     for (const [name, value] of Object.entries(values)) this.unsaved.set(name, value);
-    if (!soft) return this.#save();
-    this.draw();
-    this.saveTimer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
-    return undefined;
+    if (!soft) this.#save();
+    else this.saveTimer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
+    // A value that goes back before Python heard of it changes no model.
+    if (soft || kept) this.draw();
   }
 
   #save() {
