@@ -85,7 +85,7 @@ def test_matrix_units_without_them(
     )
     for dtype, added in ((U8, 0), (I8, 1)):
         if channels % 2 and added:
-            continue  # an odd number of outputs is none of theirs
+            continue  # they take an even number of outputs
         outputs = channels if added else 40
         graph = conv(
             (1, channels, 5, 7), outputs, kernel, dtype=dtype, weights=weights, added=added
