@@ -15,7 +15,7 @@ from lite_engine._native import runner_path
 from lite_engine.backends.cpu import native
 from lite_engine.ir import Graph
 from lite_engine.model_file import Model
-from lite_engine.model_file._container import read_container
+from lite_engine.model_file._container import read_container, write_container
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.small_models import Builder
@@ -114,6 +114,34 @@ def test_without_a_library_the_cpu_runs(tmp_path: Path) -> None:
     assert choice.startswith("cpu: ") and "libnone.so" in choice
     refused = run(model, "--backend", "opencl", LITE_OPENCL_LIBRARY=nowhere)
     assert refused.returncode == 1 and "libnone.so" in refused.stderr
+
+
+def test_opencl_runs_where_the_cpu_named_first_cannot(tmp_path: Path) -> None:
+    cpu = native.target()
+    sections = read_container(save(tmp_path / "m.lite", [cpu, "opencl"]))
+    parts: dict[str, list[bytes | memoryview]] = {tag: [sections[tag]] for tag in sections}
+    parts["NEEDS"] = [f"engine 0.0.0\n{cpu} quantum\n".encode()]
+    model = write_container(tmp_path / "needs.lite", parts)
+    found, choice = answer(model, tmp_path)
+    assert choice.startswith("opencl: ") and "; cpu: the file needs a CPU with quantum" in choice
+    (wanted,) = Predictor(tmp_path / "m.lite", "opencl").run(random_feeds(network())).values()
+    assert found.tobytes() == wanted.tobytes()
+    refused = run(model, "--backend", "cpu")
+    assert refused.returncode == 1 and "quantum" in refused.stderr
+
+
+@pytest.mark.parametrize("cpu_too", [False, True])
+def test_where_nothing_runs_both_reasons_are_said(cpu_too: bool, tmp_path: Path) -> None:
+    cpu = native.target()
+    sections = read_container(save(tmp_path / "m.lite", ["opencl", *[cpu] * cpu_too]))
+    parts: dict[str, list[bytes | memoryview]] = {tag: [sections[tag]] for tag in sections}
+    if cpu_too:
+        parts["NEEDS"] = [f"engine 0.0.0\n{cpu} quantum\n".encode()]
+    model = write_container(tmp_path / "neither.lite", parts)
+    refused = run(model, LITE_OPENCL_LIBRARY=str(tmp_path / "libnone.so"))
+    why = "a CPU with quantum" if cpu_too else f"no program for '{cpu}'"
+    assert refused.returncode == 1 and refused.stderr.count("\n") == 1
+    assert "libnone.so" in refused.stderr and why in refused.stderr
 
 
 def test_every_value_can_be_seen(tmp_path: Path) -> None:

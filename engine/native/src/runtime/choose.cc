@@ -245,7 +245,9 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
            backend == kCpu     ? "asked for"
            : has_opencl(file) ? "the file names it first"
                               : "the file has no OpenCL program");
-  if (backend == kOpenCL || (backend == kAuto && has_opencl(file) && prefers_opencl(file))) {
+  const bool either = backend == kAuto && has_opencl(file);
+  const bool opencl_first = backend == kOpenCL || (either && prefers_opencl(file));
+  if (opencl_first) {
     lite_program* p = opencl_program(file, wanted, reason, sizeof reason);
     if (p && backend == kAuto) p->source = file;
     if (p) return p;
@@ -256,6 +258,16 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
   }
   lite_program* p = cpu_program(file, cpu_target, wanted, error, error_bytes);
   if (p) snprintf(p->choice, sizeof p->choice, "cpu: %.390s", reason);
+  if (p || !either) return p;
+  char cpu_reason[400];
+  snprintf(cpu_reason, sizeof cpu_reason, "%s", error);
+  if (!opencl_first) p = opencl_program(file, wanted, reason, sizeof reason);
+  if (!p) {
+    say(error, error_bytes, "%.390s; %.390s", reason, cpu_reason);
+    return nullptr;
+  }
+  const size_t said = strlen(p->choice);
+  snprintf(p->choice + said, sizeof p->choice - said, "; cpu: %s", cpu_reason);
   return p;
 }
 
