@@ -107,9 +107,10 @@ def test_cpp(exported, raw, want, tmp_path):
 
 
 def test_python(exported, raw, want):
-    library = exported / "lib" / "liblite_runtime.so"
     sample = exported / "samples" / "sample.py"
-    check(run(sys.executable, "-I", sample, library, exported / "classifier.lite", raw), want)
+    check(run(sys.executable, "-I", sample, exported / "classifier.lite", raw), want)
+    assert "python3 samples/sample.py classifier.lite\n" in (exported / "README.md").read_text()
+    run(sys.executable, "samples/sample.py", "classifier.lite", cwd=exported)
 
 
 def test_java(exported, raw, want, tmp_path):
@@ -135,6 +136,26 @@ def test_runner(exported, raw, want, tmp_path):
     run(exported / "bin/lite_run", exported / "classifier.lite", "--input", f"x={raw}",
         "--output", tmp_path)  # fmt: skip
     np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-5)
+
+
+def test_runner_with_opencl(exported, raw, want, tmp_path):
+    """It is there for a model with OpenCL only, and gives the CPU's numbers without a device."""
+    runner = exported / "bin" / "lite_run_opencl"
+    run(runner, exported / "classifier.lite", "--backend", "cpu", "--input", f"x={raw}",
+        "--output", tmp_path)  # fmt: skip
+    np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-5)
+    assert "| `bin/lite_run_opencl` | " in (exported / "README.md").read_text()
+    plain = export_model(
+        optimize(classifier(), targets=[host_target()]), tmp_path / "p", host_target()
+    )
+    assert "bin/lite_run_opencl" not in plain.sizes
+
+
+@pytest.mark.opencl
+def test_runner_on_opencl(exported, raw, want, tmp_path):
+    run(exported / "bin" / "lite_run_opencl", exported / "classifier.lite", "--backend", "opencl",
+        "--input", f"x={raw}", "--output", tmp_path)  # fmt: skip
+    np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-4)
 
 
 @pytest.mark.arm

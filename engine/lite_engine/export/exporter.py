@@ -35,6 +35,7 @@ _FILES = {
 #: What each part is, for people.
 _WHAT = {
     "bin/lite_run": tr("static runner, needs nothing else on the device"),
+    "bin/lite_run_opencl": tr("the same with OpenCL, linked with the device's C library"),
     "lib/liblite_runtime.so": tr("the runtime library for your own program"),
     "include/lite_runtime.h": tr("C interface"),
     "include/lite_runtime.hpp": "C++ interface",
@@ -141,6 +142,9 @@ def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
         cut = trim(model, target)
         runner, library = cut.runner, cut.library
     copy(runner, folder / "bin" / "lite_run", executable=True)
+    both = runner.with_name("lite_run_opencl")  # there is none where lite_run itself is not static
+    if "opencl" in model.targets and both.is_file():
+        copy(both, folder / "bin" / both.name, executable=True)
     copy(library, folder / "lib" / "liblite_runtime.so")
     copy(header_path(), folder / "include" / "lite_runtime.h")
     marks = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}

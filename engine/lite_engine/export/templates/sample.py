@@ -1,7 +1,8 @@
-"""Runs the model once with Python's ctypes alone: sample.py LIBRARY MODEL.lite [INPUT.raw]
+"""Runs the model once with Python's ctypes alone: sample.py MODEL.lite [INPUT.raw]
 
 INPUT.raw holds the first input's bytes; without it the input is zero. Prints the first values of
-every output. With lite-workbench installed, `lite_engine.Predictor` does the same in one line.
+every output. The library is lib/liblite_runtime.so beside the samples' folder. With lite-workbench
+installed, `lite_engine.Predictor` does the same in one line.
 """
 
 import ctypes
@@ -45,8 +46,9 @@ def declare(library):
     return library
 
 
-def main(library_path, model_path, input_path=None):
-    lite = declare(ctypes.CDLL(library_path))
+def main(model_path, input_path=None):
+    library_path = pathlib.Path(__file__).resolve().parents[1] / "lib" / "liblite_runtime.so"
+    lite = declare(ctypes.CDLL(str(library_path)))
     error = ctypes.create_string_buffer(512)
     file = lite.lite_file_open(model_path.encode(), error, len(error))
     if not file:
