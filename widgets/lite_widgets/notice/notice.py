@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 import traitlets as t
@@ -34,7 +35,13 @@ class Notice(LiteWidget):
 
     def static_html(self) -> str:
         """Return the message as HTML."""
-        parts = [self.what.replace("**", ""), self.where, self.detail]
-        text = " ".join(html.escape(part) for part in parts if part)
+        parts = [_marked(self.what), html.escape(self.where), _marked(self.detail)]
+        text = " ".join(part for part in parts if part)
         fix = f"<pre>{html.escape(self.fix)}</pre>" if self.fix else ""
         return f"<div>{text}{fix}</div>"
+
+
+def _marked(text: str) -> str:
+    """Return a sentence as HTML, with **bold** and `code` as the page shows them."""
+    bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(text))
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", bold)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
-from .._svg import table
+from .._svg import ACCENT, BAD, FONT, SOFT
 
 STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Profile", "Compare", "Deploy")
 STATES = ("todo", "running", "done", "attention")
@@ -45,6 +47,20 @@ class Stepper(LiteWidget):
         self.steps = [changed if step["name"] == name else step for step in self.steps]
 
     def static_html(self) -> str:
-        """Return the steps as a table."""
-        rows = [[s["name"], s["state"], s.get("result", "")] for s in self.steps]
-        return table(["Step", "State", "Result"], rows)
+        """Return the steps as one line of tabs, each with its mark, state and result."""
+        box = f"{FONT};font-size:12px;color:{SOFT};background:#fff;padding:4px 0"
+        return f'<div style="{box}">{"".join(map(self._static_step, self.steps))}</div>'
+
+    def _static_step(self, step: dict[str, Any]) -> str:
+        mark, colour, word = {
+            "todo": ("\N{WHITE CIRCLE}", SOFT, tr("to do")),
+            "running": ("\N{CIRCLE WITH LEFT HALF BLACK}", ACCENT, tr("running")),
+            "done": ("\N{CHECK MARK}", ACCENT, tr("done")),
+            "attention": ("\N{BLACK UP-POINTING TRIANGLE}", BAD, tr("needs attention")),
+        }[step["state"]]
+        name, result = html.escape(step["name"]), html.escape(step.get("result") or word)
+        bold = f"<b>{name}</b>" if step["name"] == self.current else name
+        return (
+            f'<span style="display:inline-block;margin:0 16px 4px 0" title="{word}">'
+            f'<span style="color:{colour}">{mark}</span> {bold} <small>{result}</small></span> '
+        )
