@@ -9,10 +9,12 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
-from .._svg import ACCENT, BAD, FONT, SOFT
+from .._svg import ACCENT, BAD, FONT
 
 STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Profile", "Compare", "Deploy")
 STATES = ("todo", "running", "done", "attention")
+#: A saved notebook knows no theme: readable on white and on near black.
+_INK = "#767676"
 
 
 class Stepper(LiteWidget):
@@ -48,12 +50,12 @@ class Stepper(LiteWidget):
 
     def static_html(self) -> str:
         """Return the steps as one line of tabs, each with its mark, state and result."""
-        box = f"{FONT};font-size:12px;color:{SOFT};background:#fff;padding:4px 0"
+        box = f"{FONT};font-size:12px;color:{_INK};padding:4px 0"
         return f'<div style="{box}">{"".join(map(self._static_step, self.steps))}</div>'
 
     def _static_step(self, step: dict[str, Any]) -> str:
         mark, colour, word = {
-            "todo": ("\N{WHITE CIRCLE}", SOFT, tr("to do")),
+            "todo": ("\N{WHITE CIRCLE}", _INK, tr("to do")),
             "running": ("\N{CIRCLE WITH LEFT HALF BLACK}", ACCENT, tr("running")),
             "done": ("\N{CHECK MARK}", ACCENT, tr("done")),
             "attention": ("\N{BLACK UP-POINTING TRIANGLE}", BAD, tr("needs attention")),
