@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
 
+    from .evaluate import Evaluation
     from .quantizing import Quantization
+    from .recommend import Recommendation
     from .session import Session
+    from .sweep import Sweep
 
 Bundle = dict[str, Any]
 
@@ -115,6 +118,30 @@ def _quantization(value: Quantization) -> Any:
     )  # fmt: skip
 
 
+def _evaluation(value: Evaluation) -> Any:
+    from .answer_tables import evaluation_tables
+
+    return _tables(evaluation_tables(value))
+
+
+def _sweep(value: Sweep) -> Any:
+    from .answer_tables import sweep_tables
+
+    return _tables(sweep_tables(value))
+
+
+def _recommendation(value: Recommendation) -> Any:
+    from .answer_tables import recommendation_tables
+
+    return _tables(recommendation_tables(value))
+
+
+def _tables(tables: list[dict[str, Any]]) -> Any:
+    from lite_widgets import DataTable
+
+    return _stack(*(DataTable(**traits) for traits in tables))
+
+
 def _stack(*widgets: Any) -> Any:
     from lite_widgets import PicturedBox
 
@@ -136,8 +163,12 @@ _SHOWN = (
     ("lite_engine.runtime.support", "ModelInfo"),
     ("lite_workbench.session", "Session"),
     ("lite_workbench.quantizing", "Quantization"),
+    ("lite_workbench.evaluate.evaluation", "Evaluation"),
+    ("lite_workbench.sweep.result", "Sweep"),
+    ("lite_workbench.recommend", "Recommendation"),
 )
 _VIEWS: dict[str, Callable[[Any], Any]] = {
     "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
-    "Session": _session, "Quantization": _quantization,
+    "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
+    "Sweep": _sweep, "Recommendation": _recommendation,
 }  # fmt: skip
