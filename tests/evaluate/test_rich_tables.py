@@ -39,6 +39,13 @@ def test_an_evaluation_is_four_tables_in_the_order_of_its_rows():
     assert "<b>cat" not in classes.static_html()  # names of classes are texts, not markup
 
 
+def test_a_large_data_set_sends_its_first_rows_and_says_how_many_there_are():
+    made = _evaluation()
+    made.rows *= 150
+    samples = rich._VIEWS["Evaluation"](made).children[-1]
+    assert len(samples.rows) == 200 and samples.note.endswith("the first 200 of 300")
+
+
 def test_a_sweep_is_a_table_with_its_sweet_spots():
     slow = Cell(Choice("x86", "fp32", 1), "measured", latency_ms=8.0, throughput=125.0)
     fast = Cell(Choice("x86", "fp32", 2), "measured", latency_ms=4.0, throughput=250.0, front=True)

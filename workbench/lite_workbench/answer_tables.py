@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from .sweep import Sweep
 
 Table = dict[str, Any]
-#: Rows that a table in a notebook shows before it scrolls, in pixels.
+#: Pixels of a table before it scrolls.
 HEIGHT = 320
+#: Rows of a table: every one is in the page, and in the saved notebook.
+MOST = 200
 
 
 def evaluation_tables(made: Evaluation) -> list[Table]:
@@ -59,5 +61,8 @@ def _said(side: SampleResult) -> str:
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str) -> Table:
     columns = [{"id": str(i), "head": head, "kind": "text"} for i, head in enumerate(heads)]
-    named = [{str(i): cell for i, cell in enumerate(row)} for row in rows]
+    named = [{str(i): cell for i, cell in enumerate(row)} for row in rows[:MOST]]
+    if len(rows) > MOST:
+        first = tr("the first {most} of {count}", most=MOST, count=len(rows))
+        note = f"{note}; {first}" if note else first
     return {"title": title, "note": note, "columns": columns, "rows": named, "height": HEIGHT}
