@@ -49,6 +49,27 @@ def about(path: str | Path | None) -> Iterator[None]:
 
 
 @contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """What the block reads belongs to this file: a system's error becomes a ModelFormatError."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelFormatError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder and those above it. Raises LiteError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LiteError(
+            tr("cannot be written ({reason})", reason=reason_of(error)), where=folder
+        ) from None
+
+
+@contextmanager
 def writing(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file that becomes `path` when the block ends: it is written under another name in
     the same folder, reaches the disk, and is then renamed, so that no reader ever sees half of it.
@@ -114,6 +135,7 @@ def filling(folder: str | Path) -> Iterator[Path]:
     place = target if was_there else target.parent
     try:
         place.mkdir(parents=True, exist_ok=True)
+        remove_stale_parts(place)
         with part_folder(place) as part:
             try:
                 yield part
@@ -139,8 +161,8 @@ def locked(path: Path) -> Iterator[None]:
 
     Raises LiteError when the lock file cannot be made.
     """
+    make_folder(path.parent)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         file = path.with_name(f"{path.name}.lock").open("ab")
     except OSError as error:
         raise LiteError(

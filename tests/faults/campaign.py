@@ -14,6 +14,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zipfile
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -21,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from lite_engine.model_file import read_model
+from PIL import Image
 
 HERE = Path(__file__).parent
 KILLED = -signal.SIGKILL
@@ -38,6 +41,24 @@ for verb in available():
 import lite_engine, lite_engine.importers.onnx, lite_engine.passes, lite_engine.plan
 import lite_engine.compare, lite_engine.profile, lite_engine.quantize, lite_engine.history
 import PIL.PngImagePlugin, lite_engine.backends.reference, sqlite3, numpy
+import lite_workbench as lw
+from lite_engine.errors import LiteError
+def session(action, *given):
+    # What a notebook does, with the exit codes and the error line of a verb.
+    try:
+        opened = lw.open(given[0])
+        if action == "save":
+            opened.set_input("digits.png")
+            opened.profile("reference", runs=1)
+        if action == "keep":
+            opened.convert(targets=["x86"])
+            opened.keep()
+        elif action != "open":
+            getattr(opened, action)(given[1])
+    except LiteError as error:
+        print("error:", error, file=sys.stderr)
+        return 1
+    return 0
 shim = ctypes.CDLL(os.environ["LITE_TEST_SHIM"])
 shim.fault_name.restype = ctypes.c_char_p
 shim.fault_count.restype = ctypes.c_long
@@ -55,7 +76,8 @@ for line in sys.stdin:
         code = -1
         try:
             shim.fault_arm(case["folder"].encode(), case["n"], case["kind"])
-            code = main(case["call"])
+            verb, *given = case["call"]
+            code = session(*given) if verb == "session" else main(case["call"])
         finally:
             sys.stderr.flush()
             size = os.lseek(2, 0, 2)
@@ -108,6 +130,15 @@ def compiled_shim(folder: Path) -> Path:
 
 
 @dataclass
+class Campaign:
+    """Faults of one call: how many operations it has, which failed how often, what went wrong."""
+
+    operations: int
+    failed: Counter[str] = field(default_factory=Counter)
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass
 class Verb:
     """A call of `lite` in a folder. With `old` its files are there from an earlier run, with `warm`
     the cache is; `first` is a call that was made before."""
@@ -142,6 +173,19 @@ class Verb:
     def _fill(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
         shutil.copytree(self.inputs, self.place)
+
+    def campaign(self, server: Server, chosen: Iterable[tuple[int, str]]) -> Campaign:
+        """The faults of `cases`, each from the same files."""
+        made = Campaign(self.operations)
+        for n, kind in chosen:
+            try:
+                failed = self.check(server, n, kind)
+            except AssertionError as error:
+                failed = "found"
+                made.findings.append(str(error)[:1500])
+            if failed:
+                made.failed[failed] += 1
+        return made
 
     def _restore(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
@@ -204,7 +248,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def whole(path: Path) -> bool:
     """Whether a file that differs from run to run (it holds times) is complete."""
-    if path.suffix == ".json":
+    if path.suffix in (".json", ".ipynb"):
         return bool(json.loads(path.read_text()))
     if path.suffix == ".csv":
         return path.read_text().endswith("\n")
@@ -213,6 +257,13 @@ def whole(path: Path) -> bool:
     if path.suffix == ".npz":
         with np.load(path) as arrays:
             return all(arrays[name] is not None for name in arrays)
+    if path.suffix == ".png":
+        with Image.open(path, formats=["PNG"]) as image:
+            image.load()
+        return True
+    if path.suffix == ".liteproject":
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
     if path.suffix == ".lite":
         return bool(read_model(path).graph.nodes)
     if path.suffix == ".sqlite":

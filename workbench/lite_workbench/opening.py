@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
+from lite_engine.files import about, reading
 from lite_messages import tr
 
 from .session import Session
@@ -47,7 +48,9 @@ def restore(path: str | Path | None = None) -> Session:
 
 
 def _open_project(path: Path) -> Session:
-    folder, made = project.unpack(path)
-    session = Session(folder / made.model, shapes={k: tuple(v) for k, v in made.shapes.items()})
-    project.fill(session, folder, made)
+    with about(path), reading(path):
+        folder, made = project.unpack(path)
+        shapes = {name: tuple(shape) for name, shape in made.shapes.items()}
+        session = Session(folder / made.model, shapes=shapes)
+        project.fill(session, folder, made)
     return session

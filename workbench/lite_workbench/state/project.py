@@ -7,6 +7,7 @@ inflated, and each file inside is read by the reader of its format.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
@@ -25,7 +26,7 @@ from lite_engine.arrays import read_arrays
 from lite_engine.compare.comparison import Comparison
 from lite_engine.documents import Part, parse
 from lite_engine.errors import LiteError, ModelFormatError
-from lite_engine.files import filling, writing
+from lite_engine.files import filling, make_folder, writing
 from lite_engine.model_file import Model, open_model
 from lite_engine.profile import Profile
 from lite_messages import tr
@@ -271,10 +272,11 @@ def keep(state: SessionState) -> Path | None:
     if weights > KEPT_BYTES or not state.versions:
         return None
     target = kept_at(state.path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     made = save(state, target, state.notes)
-    for old in _kept()[MOST_KEPT:]:
-        old.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # what cannot be removed now, another time
+        for old in _kept()[MOST_KEPT:]:
+            old.unlink(missing_ok=True)
     return made
 
 
