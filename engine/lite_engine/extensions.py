@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from lite_messages import tr
+
 BACKENDS, PASSES = "lite_engine.backends", "lite_engine.passes"
 
 
@@ -32,7 +34,7 @@ _registered: dict[str, dict[str, Extension]] = {BACKENDS: {}, PASSES: {}}
 
 def register(group: str, name: str, made: Any) -> None:
     """Adds one for this process, before those that are installed."""
-    _registered[group][name] = Extension(name, "", "this process", lambda: made)
+    _registered[group][name] = Extension(name, "", tr("this process"), lambda: made)
 
 
 def unregister(group: str, name: str) -> None:

@@ -174,7 +174,7 @@ def misspelt() -> list[str]:
             hint = (
                 tr("did you mean {near}?", near=near[0])
                 if near
-                else f"known: {', '.join(SETTINGS)}"
+                else tr("known: {settings}", settings=", ".join(SETTINGS))
             )
             lines.append(tr("{name} is not a setting; {hint}", name=name, hint=hint))
     return lines

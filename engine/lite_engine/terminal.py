@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from lite_messages import tr
+
 #: Cc: C0, DEL, C1 (ESC, CSI, OSC). Cf: marks that reorder or hide text. Cs: lone surrogates.
 #: Zl, Zp: line breaks.
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -35,7 +37,7 @@ def one_line(text: str) -> str:
 
 def error_line(error: object) -> str:
     """What a terminal shows of an error."""
-    return f"error: {one_line(str(error))}"
+    return tr("error: {what}", what=one_line(str(error)))
 
 
 def _is_harmless(character: str) -> bool:

@@ -73,7 +73,10 @@ class LiteWidget(anywidget.AnyWidget):
             if name not in known or name.startswith("_"):
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = tr("; did you mean {near}?", near=near[0]) if near else ""
-                raise TypeError(f"{type(self).__name__} has no trait {name!r}{hint}")
+                raise TypeError(
+                    tr("{widget} has no trait {name!r}", widget=type(self).__name__, name=name)
+                    + hint
+                )
         super().__init__(**kwargs)
 
     def on_action(self, callback: Callable[..., None], *ids: str) -> None:
@@ -160,7 +163,11 @@ def plain(value: Any, where: str) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     raise TypeError(
-        f"{where}: {type(value).__name__} is not plain data; pass dicts, lists, numbers"
+        tr(
+            "{where}: {type} is not plain data; pass dicts, lists, numbers",
+            where=where,
+            type=type(value).__name__,
+        )
     )
 
 
@@ -185,7 +192,9 @@ class Plain(t.Dict):
         if hasattr(value, "to_dict"):
             value = value.to_dict()
         if not isinstance(value, Mapping):
-            raise t.TraitError(f"{where} must be a dict, not {type(value).__name__}")
+            raise t.TraitError(
+                tr("{where} must be a dict, not {type}", where=where, type=type(value).__name__)
+            )
         try:
             data = plain(value, where)
         except TypeError as error:
@@ -193,7 +202,13 @@ class Plain(t.Dict):
         data = with_new_names(data)
         missing = [key for key in self._need if key not in data]
         if missing:
-            raise t.TraitError(f"{where} lacks {', '.join(missing)}; see lite_widgets.data")
+            raise t.TraitError(
+                tr(
+                    "{where} lacks {names}; see lite_widgets.data",
+                    where=where,
+                    names=", ".join(missing),
+                )
+            )
         if self._rows:
             from ._rows import complete
 
@@ -217,7 +232,9 @@ class PlainList(t.List[Any]):
         for i, row in enumerate(rows):
             missing = [k for k in self._need if not isinstance(row, dict) or k not in row]
             if missing:
-                raise t.TraitError(f"{where}[{i}] lacks {', '.join(missing)}")
+                raise t.TraitError(
+                    tr("{where}[{i}] lacks {names}", where=where, i=i, names=", ".join(missing))
+                )
         return rows
 
 
@@ -238,7 +255,11 @@ class Float32(t.Bytes):
             data = bytes(value)
             if len(data) % 4:
                 raise t.TraitError(
-                    f"{type(obj).__name__}.{self.name}: {len(data)} bytes are no float32 array"
+                    tr(
+                        "{where}: {size} bytes are not an array of float32",
+                        where=f"{type(obj).__name__}.{self.name}",
+                        size=len(data),
+                    )
                 )
             return data
         import numpy as np

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from lite_messages import tr
+
 _FAMILIES = (
     (r"copy|cast|io_copy", "Copy"),
     (r"depthwise|dwconv", "Depthwise conv"),
@@ -69,11 +71,11 @@ def complete(rows: Any, where: str) -> list[dict[str, Any]]:
     import traitlets as t
 
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise t.TraitError(f"{where} must be a list of dicts, one per layer")
+        raise t.TraitError(tr("{where} must be a list of dicts, one per layer", where=where))
     done = []
     for i, row in enumerate(rows):
         if not isinstance(row.get("name"), str):
-            raise t.TraitError(f"{where}[{i}] has no name")
+            raise t.TraitError(tr("{where}[{i}] has no name", where=where, i=i))
         op = str(row.get("op", ""))
         copy = bool(row.get("copy")) or family(op) == "Copy"
         kind = "Copy" if copy else row.get("type") or _family_of(row, op)
@@ -81,7 +83,13 @@ def complete(rows: Any, where: str) -> list[dict[str, Any]]:
     names = [row["name"] for row in done]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise t.TraitError(f"{where}: two layers are called {twice!r}; names must differ")
+        raise t.TraitError(
+            tr(
+                "{where}: two layers are called {name!r}; names must differ",
+                where=where,
+                name=twice,
+            )
+        )
     for row, block in zip(done, blocks(done), strict=True):
         row["block"] = block
     return done
@@ -163,7 +171,7 @@ def _stages(rows: Sequence[dict[str, Any]]) -> list[str]:
         if number == 0 or (place != last and size >= 3) or size >= _CHUNK:
             number, size = number + 1, 0
         last, size = place, size + 1
-        out.append(f"part {number}")
+        out.append(tr("part {number}", number=number))
     return out
 
 

@@ -31,12 +31,13 @@ def _trade_off(made: Any) -> Any:
             marker={"size": [40 * p["bytes"] / most for p in points], "sizemode": "area",
                     "sizeref": 0.1, "sizemin": 4},
             customdata=[[p.get("kept", "all"), p["bytes"]] for p in points],
-            hovertemplate="%{y:.1f} %, %{x:.3g} ms, %{customdata[1]} bytes"
-                          "<br>in float: %{customdata[0]}<extra></extra>",
+            hovertemplate="%{y:.1f} %, %{x:.3g} ms, "
+            + tr("{size} bytes", size="%{customdata[1]}") + "<br>"
+            + tr("in float: {layers}", layers="%{customdata[0]}") + "<extra></extra>",
         )
         for name, points in ((made.method, made.points), ("float", [made.float_point]))
     ]  # fmt: skip
-    return new_figure(traces, made.headline, "ms", "same result as float, %")
+    return new_figure(traces, made.headline, "ms", tr("same result as float, %"))
 
 
 def _sensitivity(made: Any) -> Any:
@@ -46,7 +47,7 @@ def _sensitivity(made: Any) -> Any:
         x=[r["cost"] for r in rows], y=[r["name"] for r in rows], orientation="h",
         hovertemplate="%{y}: %{x:.3g} %<extra></extra>",
     )  # fmt: skip
-    return new_figure([bars], made.headline, "relative error of the outputs, %", "")
+    return new_figure([bars], made.headline, tr("relative error of the outputs, %"), "")
 
 
 def _ranges(made: Any, layer: str | None = None) -> Any:
@@ -61,7 +62,8 @@ def _ranges(made: Any, layer: str | None = None) -> Any:
     statistics, kept = found[node.output.name], made.made.finished().ranges.values
     bars = plotly().Bar(
         x=list(map(float, statistics.centres)), y=list(map(int, statistics.counts)),
-        hovertemplate="%{y} values near %{x:.3g}<extra></extra>",
+        hovertemplate=tr("{count} values near {value}", count="%{y}", value="%{x:.3g}")
+        + "<extra></extra>",
     )  # fmt: skip
     figure = new_figure([bars], f"{node.name} ({made.method})", "value", "elements",
                         yaxis_type="log")  # fmt: skip

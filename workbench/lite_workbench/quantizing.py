@@ -25,7 +25,7 @@ from lite_engine.quantize import (
 )
 from lite_engine.quantize import quantize as calibrate
 from lite_engine.runtime import Predictor
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .answers import answer_of
 from .jobs import Work
@@ -82,11 +82,14 @@ class Quantization(Displayed):
     @property
     def headline(self) -> str:
         quality = tr("{sqnr_db:.1f} dB against the float model", sqnr_db=self.verdict.sqnr_db)
-        return f"{self.method}, {len(self.kept)} layers in float: {quality}"
+        return trn(
+            "{method}, {n} layer in float: {quality}", "{method}, {n} layers in float: {quality}",
+            len(self.kept), method=self.method, quality=quality,
+        )  # fmt: skip
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """The measured versions; before `explore` there are none."""
-        heads = ["layers in float", "same result as float, %", "ms", "bytes"]
+        heads = [tr("layers in float"), tr("same result as float, %"), "ms", tr("bytes")]
         points = [{**self.float_point, "kept": "all"}] if self.points else []
         return heads, [
             [p["kept"] if p["kept"] == "all" else len(p["kept"]), p["accuracy"], p["latency_ms"],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.ops import find_op
 from lite_engine.preprocess import Preprocess
+from lite_messages import tr
 
 from .answers import answer_of
 from .inputs import read_source
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 RECIPES = (
     ("unit", "0…1"),
     ("pm1", "-1…1"),
-    ("imagenet", "ImageNet's mean and std"),
-    ("mean=104/117/123,bgr", "Caffe: BGR less a mean"),
+    ("imagenet", tr("ImageNet's mean and std")),
+    ("mean=104/117/123,bgr", tr("Caffe: BGR less a mean")),
     ("raw", "0…255"),
 )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lite_engine import settings
 from lite_engine.errors import LiteError
 from lite_engine.terminal import error_line
+from lite_messages import tr
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
@@ -96,7 +97,7 @@ def _info(value: ModelInfo) -> Any:
 
     return _stack(
         FactsCard(**_views().facts_data(value)),
-        DataTable(title="Operators", **_views().support_data(value)),
+        DataTable(title=tr("Operators"), **_views().support_data(value)),
     )
 
 
@@ -112,7 +113,7 @@ def _quantization(value: Quantization) -> Any:
     if not value.points:
         return None
     return _stack(
-        TradeOff(metric="same result as float", method=value.method, float_=value.float_point,
+        TradeOff(metric=tr("same result as float"), method=value.method, float_=value.float_point,
                  points=value.points),
         SensitivityList(layers=value.layers, unit="%"),
     )  # fmt: skip

@@ -24,7 +24,10 @@ def verdict(comparison: Comparison) -> dict[str, Any]:
     """`lite_widgets.data.Verdict` of a comparison."""
     found = comparison.finding
     a, b = (NAMES.get(name, name) for name in (comparison.baseline, comparison.candidate))
-    layer, limit = f"**{found.layer}**", f"(tolerance {error_text(found.tolerance)})"
+    layer, limit = (
+        f"**{found.layer}**",
+        tr("(tolerance {tolerance})", tolerance=error_text(found.tolerance)),
+    )
     if found.kind == "layer_fails" and found.side == "baseline":
         error = tr(
             "**{error_text}** against the NumPy reference",

@@ -181,7 +181,7 @@ class Workbench(WorkbenchView):
 
     def _undo(self) -> None:
         undone = self.session.undo()
-        self.top.note = f"undone: {undone}" if undone else "undone"
+        self.top.note = tr("undone: {what}", what=undone) if undone else tr("undone")
 
     # ---- the code drawer
 
@@ -213,7 +213,10 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     if session.targets:
         states["Target"] = ("done", trn("{n} target", "{n} targets", len(session.targets)))
     if session.base in session.versions:
-        states["Convert"] = ("done", f"{len(session.base_model.graph.nodes)} layers")
+        states["Convert"] = (
+            "done",
+            trn("{n} layer", "{n} layers", len(session.base_model.graph.nodes)),
+        )
     if session.quantization is not None:
         verdict = session.quantization.verdict
         states["Quantize"] = ("done", f"{verdict.sqnr_db:.0f} dB")
@@ -228,7 +231,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     if session.comparisons:
         states["Compare"] = _compared(next(reversed(session.comparisons.values())))
     if session.exported is not None:
-        states["Deploy"] = ("done", "written")
+        states["Deploy"] = ("done", tr("written"))
     return states
 
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, format_shape
 from ..quantize.guard import THRESHOLD_DB
@@ -33,7 +34,7 @@ def compare_outputs(on: Matched, va: Arrays, vb: Arrays) -> tuple[dict[str, Any]
     out = {n: asdict(difference(_as_shaped(x, real_b[other[n]]), real_b[other[n]]))
            for n, x in real_a.items() if n in other}  # fmt: skip
     alone = [
-        f"only {side.label} has {n}, {format_shape(x.shape)}"
+        tr("only {side} has {name}, {shape}", side=side.label, name=n, shape=format_shape(x.shape))
         for side, real, known in ((on.a, real_a, other), (on.b, real_b, other.values()))
         for n, x in real.items() if n not in known
     ]  # fmt: skip

@@ -156,7 +156,7 @@ def _needs(target: str) -> str:
 
 
 def _note(text: str) -> None:
-    print(f"note: {text}", file=sys.stderr)
+    print(tr("note: {text}", text=text), file=sys.stderr)
 
 
 def run(options: argparse.Namespace) -> list[Path]:
@@ -190,7 +190,7 @@ def run(options: argparse.Namespace) -> list[Path]:
         raise UsageError(tr("--optimize_out is missing: where should the result go?"))
     written = [_convert(one, targets) for one in _one_by_one(options)]
     if options.sparse_model:
-        _note("--sparse_model: weights stay dense, the results are the same")
+        _note(tr("--sparse_model: weights stay dense, the results are the same"))
     if options.record_tailoring_info:
         _record(written, Path(options.optimize_out))
     return written
@@ -259,7 +259,7 @@ def _record(files: Sequence[Path], out: Path) -> None:
             tr("--record_tailoring_info lists .nb files"), fix=tr("`lite export --trim` is ours")
         )
     for path in write_tailoring_lists(files, out.with_suffix("") if out.suffix == ".nb" else out):
-        print(f"wrote {path}")
+        print(tr("wrote {path}", path=path))
 
 
 def _open(options: argparse.Namespace) -> Graph:

@@ -16,7 +16,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .. import settings
 from .._native import host_arch
@@ -140,13 +140,13 @@ def _fetch(root: Path, tell: Callable[[str], None]) -> list[Path]:
             where="emulated",
             fix=tr("add a source of arm64 packages of this distribution, or use a board"),
         )
-    tell(f"fetching {len(names)} packages")
+    tell(trn("fetching {n} package", "fetching {n} packages", len(names)))
     _apt(root, "apt-get", "-q", "download", *sorted(names), cwd=root / "debs")
     return sorted((root / "debs").glob("*.deb"))
 
 
 def _unpack(root: Path, packages: Sequence[Path], tell: Callable[[str], None]) -> None:
-    tell(f"unpacking {len(packages)} packages")
+    tell(trn("unpacking {n} package", "unpacking {n} packages", len(packages)))
     for package in packages:
         _run(["dpkg", "-x", str(package), str(root / "sysroot")])
         package.unlink()

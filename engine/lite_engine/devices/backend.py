@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..backends import Backend, Executable, Repeats, Samples, StepTime, Usability
 from ..model_file.program_file import tensor_file_name, write_program_file
@@ -27,7 +28,7 @@ class DeviceBackend(Backend):
         self.device = device
 
     def usability(self) -> Usability:
-        return Usability(True, f"device {self.device.name}")
+        return Usability(True, tr("device {name}", name=self.device.name))
 
     def compile(self, segment: Segment, *, threads: int) -> DeviceExecutable:
         return DeviceExecutable(segment, self.device, threads=threads)

@@ -80,7 +80,7 @@ def warnings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
         why = (
             tr("it dropped during the run: throttling")
             if fell
-            else f"governor {after.get('governor')}"
+            else tr("governor {name}", name=after.get("governor"))
         )
         out.append(
             tr(

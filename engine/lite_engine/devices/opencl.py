@@ -51,12 +51,15 @@ class OpenCLDevice:
         """One line: name, driver, library, abilities, or why not."""
         able = {
             "fp16": self.fp16,
-            "int8 dot products": self.integer_dot,
-            "matrix units": self.matrix_units,
-            "images": all(self.images),
+            tr("int8 dot products"): self.integer_dot,
+            tr("matrix units"): self.matrix_units,
+            tr("images"): all(self.images),
         }
         words = [self.device_class, *(word for word, has in able.items() if has)]
-        lead = f"{self.name} ({self.platform}, driver {self.driver}) from {self.library}"
+        lead = tr(
+            "{name} ({platform}, driver {driver}) from {library}",
+            name=self.name, platform=self.platform, driver=self.driver, library=self.library,
+        )  # fmt: skip
         return f"{lead}: {self.reason or ', '.join(words)}"
 
 
@@ -89,7 +92,7 @@ class OpenCLListing:
                 )
             ]
         return [
-            f"{x.library} ({x.found_by}): {x.reason or 'it has no device'}"
+            f"{x.library} ({x.found_by}): {x.reason or tr('it has no device')}"
             + (f"; {x.fix}" if x.fix else "")
             for x in there
         ]

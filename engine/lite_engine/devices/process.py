@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .._native import host_arch
 from ..errors import DeviceError
@@ -36,7 +36,7 @@ class ProcessDevice(RunnerDevice):
 
     def copy(self, job: Job, folder: Path, start: list[str], stage: Stage) -> list[str]:
         files = {name: str(path) for name, path in write_inputs(folder, job.inputs).items()}
-        stage.detail = f"{len(files)} inputs"
+        stage.detail = trn("{n} input", "{n} inputs", len(files))
         return [*start, *job.arguments(str(job.program), files, str(folder))]
 
     def execute(self, job: Job, command: list[str]) -> str:

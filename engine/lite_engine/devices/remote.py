@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..errors import DeviceError
 from . import condition
@@ -105,7 +105,8 @@ class RemoteDevice(RunnerDevice):
         done = self.transport.call(command, RUN_TIMEOUT_S)
         if done.code:
             raise runner_failure(self.name, done.code, done.stderr)
-        return f"{job.runs} runs, {job.threads} threads"
+        runs = trn("{n} run", "{n} runs", job.runs)
+        return f"{runs}, {trn('{n} thread', '{n} threads', job.threads)}"
 
     def fetch(self, job: Job, folder: Path) -> RunnerResult:
         for file in [*(f"{n}.npy" for n in job.wanted), "profile.json"]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .._native import runner_path
 from ..errors import DeviceError, LiteError
@@ -82,7 +82,7 @@ class RunnerDevice(ABC):
                     after = self.condition()
                 with self.log.stage("fetch") as stage:
                     result = self.fetch(job, folder)
-                    stage.detail = f"{len(job.wanted)} arrays"
+                    stage.detail = trn("{n} array", "{n} arrays", len(job.wanted))
             finally:
                 self.leave(folder)
         result.environment, result.warnings = after, condition.warnings(before, after)

@@ -57,7 +57,10 @@ def _cpu() -> Check:
     facts = environment()
     if not state.usable:
         return Check(tr("CPU engine"), "bad", state.reason, state.fix, state.command, facts)
-    summary = f"{facts['cpu']}, {facts['cores']} cores: {state.reason}"
+    summary = tr(
+        "{cpu}, {cores} cores: {reason}",
+        cpu=facts["cpu"], cores=facts["cores"], reason=state.reason,
+    )  # fmt: skip
     return Check(tr("CPU engine"), "good", summary, facts=facts)
 
 

@@ -26,7 +26,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
         return [_failed(str(path), error)]
     if device is not None:
         return _on_device(model, path, backend, device)
-    checks = [_decision(model, f"{path} here", backend)]
+    checks = [_decision(model, tr("{path} here", path=path), backend)]
     for target in model.targets:
         state = validity(model, target)
         good = "good" if state.usable else "warning"
@@ -35,18 +35,26 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
         if target == "arm" and state.usable and host_target() != "arm":
             extra += tr("; emulated, used only with --backend arm")
         summary = f"{model.display_precision(target)}: {state.reason}{extra}"
-        checks.append(Check(f"target {target}", good, summary, state.fix, state.command))
+        checks.append(
+            Check(tr("target {target}", target=target), good, summary, state.fix, state.command)
+        )
     return checks
 
 
 def device_check(device: Device) -> tuple[Check, DeviceCheck]:
     """The device's own test as a check, its stages as attempts."""
     tested = check_device(device, opencl=True)
-    name = f"device {device.name}"
+    name = tr("device {name}", name=device.name)
     if tested.failure is not None:
         check = _failed(name, tested.failure)
     else:
-        check = Check(name, "good", f"{tested.target} with {' '.join(tested.features)}")
+        check = Check(
+            name,
+            "good",
+            tr(
+                "{target} with {features}", target=tested.target, features=" ".join(tested.features)
+            ),
+        )
     check.facts = tested.environment
     check.tried = [asdict(stage) for stage in tested.stages]
     if tested.opencl:
@@ -61,7 +69,7 @@ def _failed(name: str, error: LiteError) -> Check:
 
 def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[Check]:
     reached, tested = device_check(device)
-    name = f"{path} on {device.name}"
+    name = tr("{path} on {device}", path=path, device=device.name)
     if tested.failure is not None:
         return [_failed(name, tested.failure), reached]
     missing = model.needs.missing(tested.target, tested.features)

@@ -77,7 +77,7 @@ def what_is(file: str) -> str:
         return "model"
     if file in web.WHAT:
         return web.WHAT[file]
-    kind = {"java": "Java binding", "samples": "sample"}.get(file.split("/")[0], "")
+    kind = {"java": tr("Java binding"), "samples": tr("sample")}.get(file.split("/")[0], "")
     return _WHAT.get(file, kind)
 
 

@@ -43,7 +43,7 @@ def _error(comparison: Data) -> Any:
                    name="tolerance", mode="lines", line={"dash": "dot", "color": BAD},
                    hoverinfo="skip"),
     ]  # fmt: skip
-    return new_figure(traces, comparison["verdict"], "layer", "relative L2 error",
+    return new_figure(traces, comparison["verdict"], tr("layer"), tr("relative L2 error"),
                       yaxis={"type": "log", "exponentformat": "power"})  # fmt: skip
 
 
@@ -54,11 +54,12 @@ def _histogram(comparison: Data, row: Data) -> Any:
     bars = plotly().Bar(
         x=[(low + high) / 2 for low, high in pairwise(edges)], y=counts,
         width=[high - low for low, high in pairwise(edges)],
-        hovertemplate="%{y} elements near 1e%{x:.1f}<extra></extra>",
+        hovertemplate=tr("{count} elements near 1e{power}", count="%{y}", power="%{x:.1f}")
+        + "<extra></extra>",
     )  # fmt: skip
     return new_figure(
-        [bars], f"{row['name']}: {comparison['baseline']} against {comparison['candidate']}",
-        "log10 of the absolute difference", "elements",
+        [bars], _title(row, comparison),
+        tr("log10 of the absolute difference"), tr("elements"),
     )  # fmt: skip
 
 
@@ -70,8 +71,8 @@ def _channels(comparison: Data, row: Data) -> Any:
         hovertemplate="channel %{x}: %{y:.2e}<extra></extra>",
     )  # fmt: skip
     return new_figure(
-        [bars], f"{row['name']}: {comparison['baseline']} against {comparison['candidate']}",
-        "channel", "largest absolute difference",
+        [bars], _title(row, comparison),
+        tr("channel"), tr("largest absolute difference"),
     )  # fmt: skip
 
 
@@ -91,3 +92,10 @@ def _detailed(comparison: Data, layer: str | None) -> Data:
             fix=tr("compare with detail=[{layer!r}]", layer=layer or rows[0]["name"]),
         )
     return found
+
+
+def _title(row: Data, comparison: Data) -> str:
+    return tr(
+        "{layer}: {baseline} against {candidate}",
+        layer=row["name"], baseline=comparison["baseline"], candidate=comparison["candidate"],
+    )  # fmt: skip

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
+from lite_messages import tr, trn
+
 from ._template import BACKENDS, new_figure, plotly
 
 Data = dict[str, Any]
@@ -19,7 +21,7 @@ def waterfall(change: Data) -> Any:
     names = [r["name"] for r in rows[:MOST]]
     deltas = [r["delta_ns"] / 1e6 for r in rows[:MOST]]
     if len(rows) > MOST:
-        names.append(f"{len(rows) - MOST} smaller changes")
+        names.append(trn("{n} smaller change", "{n} smaller changes", len(rows) - MOST))
         deltas.append(sum(r["delta_ns"] for r in rows[MOST:]) / 1e6)
     before, after = change["before_ns"] / 1e6, change["after_ns"] / 1e6
     bars = plotly().Waterfall(
@@ -49,7 +51,10 @@ def runs(rows: list[Data]) -> Any:
         plotly().Scatter(
             x=[datetime.datetime.fromtimestamp(r["at"]) for r in own],
             y=[r["median_ms"] for r in own], mode="lines+markers",
-            name=f"{model} on {backend} ({precision}, {threads} threads, {device})",
+            name=tr(
+                "{model} on {backend} ({precision}, {threads} threads, {device})",
+                model=model, backend=backend, precision=precision, threads=threads, device=device,
+            ),
             line_color=BACKENDS.get(backend) if len(groups) <= 3 else None,
             customdata=[[r["id"], r["tag"]] for r in own],
             hovertemplate="run %{customdata[0]} %{customdata[1]}<br>%{y:.4g} ms"
@@ -57,4 +62,4 @@ def runs(rows: list[Data]) -> Any:
         )
         for (model, backend, precision, threads, device), own in groups.items()
     ]  # fmt: skip
-    return new_figure(lines, "Saved runs", "", "ms", yaxis_rangemode="tozero")
+    return new_figure(lines, tr("Saved runs"), "", "ms", yaxis_rangemode="tozero")

@@ -35,7 +35,7 @@ def _latency(profile: Data) -> Any:
                 hovertext=[_hover(r) for r in rows], hovertemplate="%{hovertext}<extra></extra>",
             )
         )  # fmt: skip
-    unit = "executed instructions" if emulated else "ms"
+    unit = tr("executed instructions") if emulated else "ms"
     return new_figure(bars, _title(profile), "layer", unit, barmode="overlay")
 
 
@@ -69,7 +69,7 @@ def _roofline(profile: Data) -> Any:
                     )
                 )  # fmt: skip
     return new_figure(
-        [*lines, dots], _title(profile), "flop per byte", "GFLOP/s", xaxis_type="log",
+        [*lines, dots], _title(profile), tr("FLOP per byte"), "GFLOP/s", xaxis_type="log",
         yaxis_type="log",
     )  # fmt: skip
 
@@ -86,7 +86,7 @@ def _types(profile: Data) -> Any:
         text=[f"{100 * sums[op] / (sum(sums.values()) or 1):.1f} %" for op in order],
         hovertemplate="%{y}: %{x:.4g}<extra></extra>",
     )  # fmt: skip
-    return new_figure([bar], _title(profile), "executed instructions" if emulated else "ms", "")
+    return new_figure([bar], _title(profile), tr("executed instructions") if emulated else "ms", "")
 
 
 def _memory(profile: Data) -> Any:
@@ -100,10 +100,15 @@ def _memory(profile: Data) -> Any:
         base=[t["offset"] for t in tensors],
         width=[t["last"] - t["first"] + 0.9 for t in tensors],
         customdata=[t["name"] for t in tensors],
-        hovertemplate="%{customdata}: %{y} bytes at %{base}<extra></extra>",
+        hovertemplate=tr(
+            "{tensor}: {size} bytes at {offset}",
+            tensor="%{customdata}", size="%{y}", offset="%{base}",
+        ) + "<extra></extra>",
         marker={"color": [COLOURS[i % 6] for i in range(len(tensors))], "line_width": 0},
     )  # fmt: skip
-    return new_figure([bars], _title(profile), "step", "bytes of the arena", barmode="overlay")
+    return new_figure(
+        [bars], _title(profile), tr("step"), tr("bytes of the arena"), barmode="overlay"
+    )
 
 
 def _timeline(profile: Data) -> Any:
@@ -155,4 +160,8 @@ def _hover(row: Data) -> str:
 
 def _title(profile: Data) -> str:
     total = f", {profile['total_ms']['median']:.3g} ms" if profile["times_meaningful"] else ""
-    return f"{profile['model']} on {profile['backend']} ({profile['precision']}){total}"
+    return tr(
+        "{model} on {backend} ({precision}){total}",
+        model=profile["model"], backend=profile["backend"], precision=profile["precision"],
+        total=total,
+    )  # fmt: skip

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .._deprecated import deprecated_name
 from ..compare.alignment import plain_node
@@ -90,7 +90,7 @@ class ProfileChange(Displayed):
         return f"{said}: {before} → {after} ({self.growth_percent:+.1f} %)"
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
-        heads = ["layers", "", "before, ms", "after, ms", "difference, ms"]
+        heads = [tr("layers"), "", tr("before, ms"), tr("after, ms"), tr("difference, ms")]
         return heads, [
             [c.name, c.kind, c.before_ns / 1e6, c.after_ns / 1e6, c.delta_ns / 1e6]
             for c in self.changes
@@ -200,7 +200,7 @@ def _keys(row: LayerTime) -> list[tuple[str, str]]:
 def _change(old: list[LayerTime], new: list[LayerTime]) -> Change:
     there = new or old
     largest = max(there, key=lambda r: r.median_ms)
-    others = f" + {len(there) - 1} more" if len(there) > 1 else ""
+    others = tr(" + {count} more", count=len(there) - 1) if len(there) > 1 else ""
     sources = dict.fromkeys(s for r in (*old, *new) for s in r.sources)
     kernels = [" + ".join(dict.fromkeys(r.kernel for r in side)) for side in (old, new) if side]
     before, after = (sum(r.instructions or 0 for r in side) for side in (old, new))
@@ -227,10 +227,12 @@ def _labels(before: Profile, after: Profile) -> tuple[str, str]:
     told = []
     for p in (before, after):
         engine = p.environment.get("engine")
-        told.append([p.device, p.environment.get("cpu"), engine and f"engine {engine}"])
+        told.append(
+            [p.device, p.environment.get("cpu"), engine and tr("engine {version}", version=engine)]
+        )
     labels = []
     for p, own in zip((before, after), told, strict=True):
-        threads = f"{p.threads} thread{'s' if p.threads > 1 else ''}"
+        threads = trn("{n} thread", "{n} threads", p.threads)
         others = [str(x) for x, a, b in zip(own, *told, strict=True) if x and a != b]
         labels.append(
             tr(
@@ -247,7 +249,9 @@ def _warnings(before: Profile, after: Profile, rows: Sequence[Change]) -> list[s
     out = []
     emulated = [p for p in (before, after) if not p.times_meaningful]
     if emulated:
-        names = " and ".join(f"{p.model} on {p.backend}" for p in emulated)
+        names = tr(" and ").join(
+            tr("{model} on {backend}", model=p.model, backend=p.backend) for p in emulated
+        )
         out.append(
             tr("{names} ran under emulation: these times are not those of a board", names=names)
         )

@@ -76,7 +76,10 @@ def _check_operators(graph: Graph) -> None:
 
     walk(graph, look)
     if unknown:
-        told = ", ".join(f"{op} ({len(nodes)}, at {nodes[0]})" for op, nodes in unknown.items())
+        told = ", ".join(
+            tr("{op} ({count}, at {first})", op=op, count=len(nodes), first=nodes[0])
+            for op, nodes in unknown.items()
+        )
         raise UnsupportedOperatorError(
             tr("no target has {told}", told=told),
             tuple(name for nodes in unknown.values() for name in nodes),

@@ -102,7 +102,7 @@ def told(graph: Graph, precision: str) -> str:
     integer = [n for n in graph.nodes if n.op.startswith("QLinear") or n.op in _INTEGER]
     if precision == "int8" or all(n.op == "DequantizeLinear" for n in integer):
         return precision
-    return "int8" if precision == "fp32" else f"int8 and {precision}"
+    return "int8" if precision == "fp32" else tr("int8 and {precision}", precision=precision)
 
 
 def is_quantised(graph: Graph) -> bool:

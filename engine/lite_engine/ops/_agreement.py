@@ -17,7 +17,7 @@ def differs(found: np.ndarray, exact: np.ndarray, tolerance: float) -> str:
     x, y = found.ravel(), exact.ravel()
     if x.dtype.kind != "f":
         other = int(np.count_nonzero(x != y))
-        return f"{other} of {x.size} values" if other else ""
+        return tr("{count} of {all} values", count=other, all=x.size) if other else ""
     floor = _FLOOR.get(DType.of(found), 0.0)
     x, y = x.astype(np.float64), y.astype(np.float64)
     finite = np.isfinite(y)

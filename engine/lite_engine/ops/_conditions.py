@@ -78,7 +78,9 @@ def of_type(*indices: int, dtype: str = "f32") -> Condition:
         for i in indices:
             info = types[i] if i < len(types) else None
             if info is not None and info.dtype not in wanted:
-                return f"its {get_op(node.op).input_name(i)} is {info.dtype}"
+                return tr(
+                    "its {input} is {type}", input=get_op(node.op).input_name(i), type=info.dtype
+                )
         return True
 
     return check
@@ -127,6 +129,6 @@ def attr(name: str, *values: Any) -> Condition:
 
     def check(node: Node, types: Types) -> bool | str:
         given = get_op(node.op).filled_attrs(node)[name]
-        return given in values or f"{name} is {given}"
+        return given in values or tr("{attribute} is {value}", attribute=name, value=given)
 
     return check

@@ -259,7 +259,9 @@ class OpDef:
             out = self._infer(*args, **attrs)
         except ShapeError as error:
             shapes = ", ".join("-" if t is None else str(t) for t in types)
-            raise error.within(f"{node.name} ({self.name} of {shapes})") from None
+            raise error.within(
+                tr("{layer} ({op} of {shapes})", layer=node.name, op=self.name, shapes=shapes)
+            ) from None
         except (ArithmeticError, IndexError, TypeError, ValueError) as error:
             # attributes of a wrong type or length, as only a damaged file has them
             raise ShapeError(error, where=f"{node.name} ({self.name})") from error

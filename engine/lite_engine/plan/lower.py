@@ -186,7 +186,7 @@ class Lowering:
         if left := self.sharing.left.get(node.name):
             placement.why = f"{left}; {placement.why}"
         if node.name in self.overrides or node.name in self.numbers:
-            placement.why = f"overridden; {placement.why}"
+            placement.why = tr("overridden; {why}", why=placement.why)
         return placement
 
     def _accelerated(self, node: Node) -> Placement:
@@ -353,7 +353,7 @@ class Lowering:
                 f"fault {node.name}",
                 "Fault",
                 "planted_fault",
-                f"planted: {kind}",
+                tr("planted: {kind}", kind=kind),
                 "reference",
                 [source],
                 [index],

@@ -54,13 +54,20 @@ def kernels_for(
             continue
         wanted = storage if dtype is DType.F32 else dtype
         if first is not None and wanted not in ref.dtypes:
-            reasons.append(f"{ref.name} takes {_names(ref)}, not {wanted}")
+            reasons.append(
+                tr(
+                    "{kernel} takes {types}, not {given}",
+                    kernel=ref.name,
+                    types=_names(ref),
+                    given=wanted,
+                )
+            )
             continue
         answer = True if ref.when is None else ref.when(node, types)
         if answer is True:
             usable.append(ref)
         else:
-            reasons.append(f"{ref.name}: {answer or 'does not apply'}")
+            reasons.append(f"{ref.name}: {answer or tr('does not apply')}")
     return usable, reasons
 
 

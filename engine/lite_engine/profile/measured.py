@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..backends import Samples as RunnerSamples
 from ..devices import Device, condition
@@ -75,7 +76,10 @@ def measure_there(
     return Measured(
         _from_device(remote, [t.variant for t in execution.times()]),
         remote.first_ns / 1e6,
-        {"cpu": f"{device.target()} of {device.name}", **remote.environment},
+        {
+            "cpu": tr("{target} of {device}", target=device.target(), device=device.name),
+            **remote.environment,
+        },
         sum(execution.memory().values()),
         remote.warnings,
         instructions=remote.instructions,

@@ -76,7 +76,7 @@ def _peak(whole: int, steps: list[str], tensors: list[dict[str, Any]]) -> dict[s
     there = [t for t in tensors if t["first"] <= at <= t["last"]]
     there.sort(key=lambda t: -t["bytes"])
     named = ", ".join(f"{t['name']} {_size(t['bytes'])}" for t in there[:3])
-    more = f" and {len(there) - 3} more" if len(there) > 3 else ""
+    more = tr(" and {count} more", count=len(there) - 3) if len(there) > 3 else ""
     step = steps[at]
     text = tr(
         "{size} needed at {step}: {named}{more}",

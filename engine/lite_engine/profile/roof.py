@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .. import settings
 from .._version import __version__
@@ -116,7 +116,7 @@ def _measure(like: Predictor) -> Roof:
     cache = _rate(like, _mover(CACHE_ELEMS), "bytes", runs=10 * RUNS)
     what = f"{like.backend} {like.precision}"
     if like.backend != "opencl":
-        what = f"{like.threads} thread{'s' if like.threads > 1 else ''}, {what}"
+        what = trn("{n} thread, {what}", "{n} threads, {what}", like.threads, what=what)
     return Roof(arithmetic, memory, max(cache, memory), what, integer_gops=integers)
 
 

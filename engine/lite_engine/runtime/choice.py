@@ -67,7 +67,7 @@ class Decision:
         lines = [tr("runs on {backend} ({precision})", backend=self.backend, precision=precision)]
         for name, good, reason in self.reasons:
             lines.append(f"  {'+' if good else '-'} {name}: {reason}")
-        lines += [f"  layers: {self.placement}"] if self.placement else []
+        lines += [tr("  layers: {placement}", placement=self.placement)] if self.placement else []
         lines += [
             tr("  layer {name}: set to {word}", name=name, word=word)
             for name, word in self.layers.items()
@@ -244,7 +244,7 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
     held, note = precision_on(model, target, precision, device)
     chosen = Decision(target, held)
     times = "" if device.times_meaningful else tr("; times are not meaningful")
-    chosen.reasons.append((target, True, f"device {device.name}{times}{note}"))
+    chosen.reasons.append((target, True, tr("device {name}", name=device.name) + times + note))
     return chosen
 
 

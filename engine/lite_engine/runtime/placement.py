@@ -161,7 +161,10 @@ def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
     free = times.keys() - elsewhere
     moved = {name: "cpu" for name, side in sides.items() if side == "cpu" and name in free}
     before_ms, alone_ms = _least_ms((device, host), ordered)
-    said = f"OpenCL {before_ms:.3f} ms, {host_target()} alone {alone_ms:.3f} ms"
+    said = tr(
+        "OpenCL {before:.3f} ms, {host} alone {alone:.3f} ms",
+        before=before_ms, host=host_target(), alone=alone_ms,
+    )  # fmt: skip
     if not moved:
         return tr("every layer stays on OpenCL: {said}", said=said)
     predictor.send(moved)

@@ -244,7 +244,7 @@ class Predictor:
         inside = [n.name for n in self.graph.nodes if name in n.sources]
         close = inside or difflib.get_close_matches(name, known, 3)
         hint = tr("it is part of {inside}; ", inside=inside[0]) if inside else ""
-        hint += "" if inside or not close else f"close: {', '.join(close)}; "
+        hint += "" if inside or not close else tr("close: {names}; ", names=", ".join(close))
         raise ShapeError(
             tr("there is no value or layer {name!r}", name=name),
             fix=tr("{hint}`lite info MODEL --layers --optimized` lists the layers", hint=hint),

@@ -303,7 +303,7 @@ def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
     if not missing:
         return Support(name, count, target, True, backend=own)
     (reason, uses), *_ = missing.most_common(1)
-    some = f" ({uses} of {len(nodes)})" if uses < len(nodes) else ""
+    some = tr(" ({count} of {all})", count=uses, all=len(nodes)) if uses < len(nodes) else ""
     backend, fix = _instead(example[reason], target)
     return Support(name, count, target, False, reason + some, fix, backend)
 

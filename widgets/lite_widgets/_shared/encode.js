@@ -3,6 +3,7 @@ import { html } from "#template";
 import * as colour from "./colour.js";
 import { ms, percent, THIN } from "./format.js";
 import { hatchKey, key, rampLegend, square } from "./parts.js";
+import { tr } from "./words.js";
 
 export const isCopy = (row) => row.type === "Copy";
 
@@ -10,15 +11,14 @@ export const isCopy = (row) => row.type === "Copy";
 export const valueOf = (profile) =>
   profile.emulated ? (row) => (row.instructions || 0) / 1e6 : (row) => row.median_ms || 0;
 
-export const unitOf = (profile) => (profile.emulated ? "M instr." : "ms");
+export const unitOf = (profile) => (profile.emulated ? tr("M instr.") : "ms");
 
 const COLOUR_WORDS = {
-  time: "time",
-  type: "layer type",
-  backend: "backend",
-  precision: "precision",
+  time: tr("time"),
+  type: tr("layer type"),
+  backend: tr("backend"),
+  precision: tr("precision"),
   gflops: "GFLOP/s",
-  change: "change",
 };
 
 /** Which encodings this profile can show. */
@@ -29,9 +29,9 @@ export function colourOptions(profile, baseline) {
   return names.map((n) => [
     n,
     n === "time" && profile.emulated
-      ? "instructions"
+      ? tr("instructions")
       : n === "change"
-        ? `change from ${colour.backendName(baseline.backend)}`
+        ? tr("change from {backend}", { backend: colour.backendName(baseline.backend) })
         : COLOUR_WORDS[n],
   ]);
 }
@@ -56,7 +56,7 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
     categorical = false;
   if (known === "time") {
     fill = (r) => colour.scale("time", Math.sqrt(value(r) / max), dark);
-    legend = rampLegend("time", "0", ms(max) + THIN + unit + ", √ scale", dark);
+    legend = rampLegend("time", "0", tr("{value}, √ scale", { value: ms(max) + THIN + unit }), dark);
   } else if (known === "gflops") {
     const top = roof ? roof.gflops : Math.max(...rows.map((r) => r.gflops || 0), 1e-9);
     fill = (r) => colour.scale("rate", (r.gflops || 0) / top, dark);
@@ -73,8 +73,8 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
       );
     legend = rampLegend(
       "change",
-      "4× faster",
-      "4× slower than " + colour.backendName(baseline.backend),
+      tr("4× faster"),
+      tr("4× slower than {backend}", { backend: colour.backendName(baseline.backend) }),
       dark,
     );
   } else {
@@ -87,7 +87,7 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
     fill = (r) => paintOf(of(r), dark);
     legend = squares(present(rows, of), paintOf, word);
   }
-  if (rows.some(isCopy)) legend = html`${legend}${hatchKey(paint.copy, "copy or cast")}`;
+  if (rows.some(isCopy)) legend = html`${legend}${hatchKey(paint.copy, tr("copy or cast"))}`;
   const off = new Set(hidden);
   return {
     by: known,
@@ -109,7 +109,7 @@ export function rowTip(row, e) {
     return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit} · ${share}${why}`;
   }
   const spread = row.ci_ms ? ` ± ${ms(row.ci_ms)}` : "";
-  const where = `${row.kernel || row.op} on ${colour.backendName(row.backend)}`;
+  const where = tr("{kernel} on {backend}", { kernel: row.kernel || row.op, backend: colour.backendName(row.backend) });
   return `${row.name}\n${ms(e.value(row))}${THIN}${e.unit}${spread} · ${share}\n${where}`;
 }
 

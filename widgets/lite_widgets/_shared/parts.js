@@ -203,7 +203,7 @@ export function notice({ kind = "error", what, where, detail, fix, again, tried,
       }${
         tried && tried.length
           ? html`<details>
-              <summary class="lnk">What was tried (${tried.length})</summary>
+              <summary class="lnk">${tr("What was tried ({count})", { count: tried.length })}</summary>
               <table>
                 ${tried.map(attempt)}
               </table>
@@ -222,7 +222,7 @@ export const lostLine = html`<span class="lostline" role="status"
 
 /** How far a job is: 31 of 50 · about 1 s. */
 export const counted = ({ done, total, left }) =>
-  [total > 0 ? `${done || 0} of ${total}` : "", left].filter(Boolean).join(" · ");
+  [total > 0 ? tr("{done} of {all}", { done: done || 0, all: total }) : "", left].filter(Boolean).join(" · ");
 
 export function progressBar({ title, done, total }) {
   const part = total > 0 ? Math.min(100, (100 * (done || 0)) / total) : 0;

@@ -22,7 +22,7 @@ export default widget({
         <h3>${c.get("title")}</h3>
         <span class="mu">${c.get("note")}</span
         ><span class="sp"></span
-        >${button("write", `${c.get("button")}, about ${bytes(total)}`, { kind: "pri" })}
+        >${button("write", tr("{button}, about {size}", { button: c.get("button"), size: bytes(total) }), { kind: "pri" })}
       </div>
       <div class="tw">
         <table>

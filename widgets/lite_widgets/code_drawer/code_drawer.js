@@ -26,7 +26,7 @@ export default widget({
     return html`<div class="drawer">
       <div class="line">
         <button type="button" class="btn sm" data-open aria-expanded="${open}">
-          ${open ? "▾" : "▸"} Code
+          ${open ? "▾" : "▸"} ${tr("Code")}
         </button>
         <span class="last"
           >${

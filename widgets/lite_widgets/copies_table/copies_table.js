@@ -12,7 +12,7 @@ const side = (name, dark) =>
 
 function advice(info) {
   if (!info.fix) return nothing;
-  const gain = info.gain_ms > 0 ? `: saves about ${info.gain_ms.toFixed(2)}${THIN}ms` : "";
+  const gain = info.gain_ms > 0 ? tr(": saves about {time}", { time: `${info.gain_ms.toFixed(2)}${THIN}ms` }) : "";
   return /[(=]/.test(info.fix)
     ? html`<br /><span class="mu"
           >${link("apply", tr("Apply"), { code: info.fix }, info.fix)}${gain}</span

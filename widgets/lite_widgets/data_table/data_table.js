@@ -20,7 +20,7 @@ const KINDS = {
       : v === null || v === undefined
         ? html`<td class="mu">–</td>`
         : v
-          ? html`<td><span class="yes" role="img" aria-label="supported">✓</span></td>`
+          ? html`<td><span class="yes" role="img" aria-label=${tr("supported")}>✓</span></td>`
           : html`<td><span class="no" role="img" aria-label=${tr("not supported")}>✗</span></td>`,
   action: (v) => html`<td class="wrap">${v ? (v[0] ? link(...v) : v[1]) : nothing}</td>`,
   text: (v) => html`<td>${v ?? ""}</td>`,

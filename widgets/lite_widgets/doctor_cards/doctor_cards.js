@@ -36,7 +36,7 @@ function targetCard(c, card) {
   const chosen = c.get("chosen").includes(card.id);
   const use =
     c.get("choose") && card.tick !== false && card.state !== "broken"
-      ? tick("data-card", card.id, chosen, { label: `Use ${card.title}` })
+      ? tick("data-card", card.id, chosen, { label: tr("Use {name}", { name: card.title }) })
       : nothing;
   return html`<div class="card" data-id="${card.id}">
     <div class="ch">

@@ -37,7 +37,7 @@ async function send(c, file) {
     note(
       c,
       said.offset < file.size
-        ? `${file.name}, ${bytes(said.offset)} of ${bytes(file.size)}`
+        ? tr("{file}, {sent} of {size}", { file: file.name, sent: bytes(said.offset), size: bytes(file.size) })
         : `${file.name}, ${bytes(file.size)}`,
     );
   }
@@ -92,7 +92,7 @@ export default widget({
       />${
         choices.length
           ? html`<label class="lbl"
-              >or
+              >${tr("or")}
               ${choice("picked", [["", tr("choose one")], ...choices], c.get("picked"), tr("Choose a file"))}</label
             >`
           : nothing

@@ -100,8 +100,10 @@ export function mapMarkup(c, width) {
           x="${LEFT + (at.index + (right ? 0 : 1)) * cw + (right ? -8 : 8)}"
           y="20"
           text-anchor="${right ? "end" : "start"}"
-          >column ${at.index}${at.edge ? ` (${at.edge})` : ""},
-          ${Math.round(100 * at.share)}${THIN}%</text
+          >${tr("column {column}, {share}", {
+            column: `${at.index}${at.edge ? ` (${at.edge})` : ""}`,
+            share: `${Math.round(100 * at.share)}${THIN}%`,
+          })}</text
         >`
       : nothing;
   const lastRow = svg`<text x="${LEFT - 6}" y="${40 + high}" text-anchor="end">${h - 1}</text>`;
@@ -131,7 +133,11 @@ export function mapMarkup(c, width) {
       <text x="${LEFT}" y="${54 + high}">x 0</text>
       <text x="${LEFT + room}" y="${54 + high}" text-anchor="end">${w - 1}</text>
       <text x="${LEFT + room / 2}" y="${54 + high}" text-anchor="middle">
-        |${backendName(c.get("b"))} − ${backendName(c.get("a"))}| in channel ${c.get("channel")}
+        ${tr("|{b} − {a}| in channel {channel}", {
+          a: backendName(c.get("a")),
+          b: backendName(c.get("b")),
+          channel: c.get("channel"),
+        })}
       </text>
       <rect class="lensmark" fill="none" stroke="var(--ink)" x="-10" y="-10" width="0" height="0" />
     </svg>

@@ -23,8 +23,10 @@ function channelStrip(channels, current, { width, dark, explained }) {
     const t = v === null ? 1 : v / most;
     return svg`<rect
       data-channel="${i}"
-      data-tip="channel ${i}
-rms ${v === null ? tr("not a number") : error(v)}"
+      data-tip=${tr("channel {channel}\nrms {value}", {
+        channel: i,
+        value: v === null ? tr("not a number") : error(v),
+      })}
       x="${((i % each) * cw).toFixed(2)}"
       y="${Math.floor(i / each) * 12}"
       width="${Math.max(cw - 1, 0.8).toFixed(2)}"
@@ -139,7 +141,7 @@ function where(c) {
   const dims = (l.output_shapes || [])[0] || (d && d.shape);
   const from = l.sources && l.sources.length ? l.sources.join(", ") : "";
   return html`${dims ? html`<span>${tr("out")} <span class="ink">${shape(dims)}</span></span>` : ""}${
-    l.kernel ? html`<span>${b} kernel <code class="ink">${l.kernel}</code></span>` : ""
+    l.kernel ? html`<span>${tr("kernel of {backend}:", { backend: b })} <code class="ink">${l.kernel}</code></span>` : ""
   }${at}${from ? html`<span>${tr("from {names}", { names: from })}</span>` : ""}`;
 }
 
@@ -232,7 +234,7 @@ export default widget({
         Math.min(c.get("detail").channels.length - 1, c.get("channel") + by),
       );
       c.set({ channel: next });
-      c.say(`channel ${next}, ${error(c.get("detail").channels[next])}`);
+      c.say(tr("channel {channel}, {value}", { channel: next, value: error(c.get("detail").channels[next]) }));
     }
     return Boolean(by);
   },

@@ -80,7 +80,7 @@ class ErrorStrip(LiteWidget):
             picture.circle(x, y(whole[i]), 2.4, "#fff", stroke=ring)
         limit = y(self.tolerance)
         picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
-        text = f"tolerance {error_text(self.tolerance)}"
+        text = tr("tolerance {value}", value=error_text(self.tolerance))
         picture.text(_LEFT + 6, limit - 5, text, fill=ACCENT, bold=True)
         failing = [i for i, row in enumerate(layers) if row.get("state") == "failing"]
         for index in failing[:5]:

@@ -157,7 +157,7 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
           />${
             right - x(flag + 1) > 220
               ? svg`<text class="tbad" x="${right}" y="14" text-anchor="end"
-                  >${n - flag - 1} layers downstream</text
+                  >${trn("{n} layer downstream", "{n} layers downstream", n - flag - 1)}</text
                 >`
               : nothing
           }`
@@ -206,7 +206,7 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
       <rect x="${LEFT - 4}" y="${limit - 5}" width="8" height="10" rx="2" fill="var(--accent)" />
     </g>
     <text x="${LEFT + 10}" y="${labelAt}" class="b acc halo" pointer-events="none">
-      tolerance ${error(tolerance)}: ${overLine(marked)}
+      ${tr("tolerance {value}: {what}", { value: error(tolerance), what: overLine(marked) })}
     </text>
     ${brackets(layers, { left: LEFT, step, y: bottom + 4 })}
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />

@@ -19,8 +19,8 @@ function submit(c, event) {
     lacks = missing(c.get("fields"), values);
   if (lacks.length) {
     const named = c.get("fields").filter((f) => lacks.includes(f.label));
-    c.set({ values, errors: Object.fromEntries(named.map((f) => [f.name, "required"])) });
-    c.say(`${lacks.join(", ")} missing`);
+    c.set({ values, errors: Object.fromEntries(named.map((f) => [f.name, tr("required")])) });
+    c.say(tr("{fields} missing", { fields: lacks.join(", ") }));
     c.root.querySelector(`[data-field="${CSS.escape(named[0].name)}"]`)?.focus();
     return;
   }

@@ -4,6 +4,7 @@ import { marks } from "../_shared/line.js";
 import * as colour from "../_shared/colour.js";
 import { error, fixed, ms, shape, THIN } from "../_shared/format.js";
 import { lastPart } from "../_shared/scale.js";
+import { tr } from "../_shared/words.js";
 
 /** Right-hand text of a node that nothing was measured of: its operator, or its shape. */
 function about(node) {
@@ -66,7 +67,7 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
     const worst = (block) => Math.max(...block.nodes.map((n) => at.get(n.name)?.acc ?? 0));
     const told = (name, mark) => {
       const l = at.get(name);
-      return l ? `${name}${mark}isolated ${error(l.iso)}, accumulated ${error(l.acc)}` : name;
+      return l ? name + mark + tr("isolated {isolated}, accumulated {accumulated}", { isolated: error(l.iso), accumulated: error(l.acc) }) : name;
     };
     return {
       ...shared,
@@ -81,7 +82,7 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
       first: (n) => at.get(n.name)?.i === marked.first,
       hatch: (n) => 
         ["propagated", "differing"].includes(at.get(n.name)?.state) ? paint.carried : null,
-      note: (block) => `max ${error(worst(block))}`,
+      note: (block) => tr("max {value}", { value: error(worst(block)) }),
     };
   }
   if (!profile) {

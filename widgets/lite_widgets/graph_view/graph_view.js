@@ -255,7 +255,7 @@ export default widget({
     else if (t.dataset.src) {
       const [name] = c.local.made.get(t.dataset.src) || [];
       if (name) c.select(afterClick(c.selected, name, event.shiftKey || event.ctrlKey));
-      else c.say(`${t.dataset.src} was removed by the optimization`);
+      else c.say(tr("{layer} was removed by the optimization", { layer: t.dataset.src }));
     } else {
       const all = c.local.pane.allPaths();
       openBlocks(c, mostOpen(c) ? [] : all);

@@ -88,7 +88,13 @@ class GraphView(LiteWidget):
             worst = max(
                 (errors.get(n["name"], {}).get("rel_l2") or 0.0 for n in nodes), default=0.0
             )
-            value = f"max {error_text(worst)}" if errors else number(total) if rows else ""
+            value = (
+                tr("max {value}", value=error_text(worst))
+                if errors
+                else number(total)
+                if rows
+                else ""
+            )
             count = trn("{n} layer", "{n} layers", len(nodes))
             note = " · ".join(part for part in (count, value) if part)
             picture.text(_WIDTH - 14, y + 18, note, anchor="end")

@@ -1,5 +1,6 @@
 // Which blocks of the graph are open, and the way to a layer.
 import { lastPart } from "../_shared/scale.js";
+import { tr } from "../_shared/words.js";
 
 /** First view: the two costliest blocks; in a comparison, the block of the first divergence. */
 function defaultOpen(blocks, style) {
@@ -96,7 +97,7 @@ export function find(c, text, from = -1) {
   const nodes = c.get("graph").nodes;
   const hits = matches(nodes, text);
   if (!hits.length) {
-    if (text.trim()) c.say(`no layer matches ${text}`);
+    if (text.trim()) c.say(tr("no layer matches {text}", { text }));
     return;
   }
   const after = hits.find((n) => nodes.indexOf(n) > from) || hits[0];

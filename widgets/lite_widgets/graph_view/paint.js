@@ -77,7 +77,7 @@ function leaf(b, style) {
 
 function pill(b) {
   const [first] = b.tensors;
-  const more = b.tensors.length > 1 ? ` and ${b.tensors.length - 1} more` : "";
+  const more = b.tensors.length > 1 ? tr(" and {count} more", { count: b.tensors.length - 1 }) : "";
   const label = `${first.name}  ${shape(first.shape)}${more}`;
   return svg`<g data-tip="${b.tensors.map((t) => `${t.name}  ${shape(t.shape)}`).join("\n")}"
     ><rect class="io" x="${b.x}" y="${b.y}" width="${b.w}" height="22" rx="11" /><text

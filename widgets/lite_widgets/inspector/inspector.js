@@ -30,7 +30,7 @@ function copyFacts(c, l) {
   return html`<div>
       <div class="row"><b>${l.name}</b><span class="mu">${bytes(info.bytes)}</span></div>
       <dl class="kv">
-        ${row("From → to", `${backendName(info.source)} → ${backendName(info.target)}`)}
+        ${row(tr("From → to"), `${backendName(info.source)} → ${backendName(info.target)}`)}
         ${row(tr("Why"), info.why || l.why)}
       </dl>
     </div>
@@ -44,6 +44,11 @@ function adviceLine({ text, button: word, code }) {
   const again = word ? link("advice", word, { code: code || "" }) : nothing;
   return html`<div class="advice">${ICONS.info}<span>${prose(text)} ${again}</span></div>`;
 }
+
+const nth = ({ op, index }, count) =>
+  count
+    ? tr("{op}, layer {number} of {count}", { op, number: index + 1, count })
+    : tr("{op}, layer {number}", { op, number: index + 1 });
 
 function layerFacts(c, l) {
   const value = c.get("emulated") ? (l.instructions || 0) / 1e6 : l.median_ms,
@@ -64,7 +69,7 @@ function layerFacts(c, l) {
       <div class="row">
         <b>${l.name}</b
         ><span class="mu"
-          >${l.op}, layer ${l.index + 1}${c.get("count") ? ` of ${c.get("count")}` : ""}</span
+          >${nth(l, c.get("count"))}</span
         >
       </div>
       <dl class="kv">

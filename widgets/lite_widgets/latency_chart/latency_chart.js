@@ -90,7 +90,7 @@ export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
     const n = pareto(rows, e.value),
       x = LEFT + n * step,
       flip = x > width - 260;
-    const [most, least] = e.unit === "ms" ? ["slowest", "fastest"] : ["most", "fewest"];
+    const [most, least] = e.unit === "ms" ? [tr("slowest"), tr("fastest")] : [tr("most"), tr("fewest")];
     axis = svg`<line
         x1="${x}"
         x2="${x}"

@@ -71,7 +71,7 @@ function profileColumns(c) {
           ? html`<i class="mu">${tail(r.name)}</i>`
           : html`${dot(r.backend, dark)} ${tail(r.name)}`,
     },
-    { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => (isCopy(r) ? "copy" : r.op) },
+    { id: "op", head: tr("Op"), cls: "mu cut hide-u", cell: (r) => (isCopy(r) ? tr("copy") : r.op) },
     { id: "kernel", head: tr("Kernel"), cls: "mono mu cut hide-t kernel", cell: (r) => r.kernel || "" },
     {
       id: "value",
@@ -102,7 +102,7 @@ function profileColumns(c) {
       down: true,
       cell: (r) =>
         isCopy(r)
-          ? "new"
+          ? tr("new")
           : change(r) === null
             ? NONE
             : html`<span style="color:${scale("change", change(r) > 0 ? 0.97 : 0.03, dark)}"
@@ -123,7 +123,7 @@ function profileColumns(c) {
     columns,
     value: e.value,
     total: e.total,
-    of: e.unit === "ms" ? "time" : "instructions",
+    of: e.unit === "ms" ? tr("time") : tr("instructions"),
     keys: {
       index: (r, i) => i,
       name: (r) => r.name,
@@ -142,9 +142,9 @@ function errorColumns(c) {
   const at = new Map(marks(comparison, tol).layers.map((l) => [l.name, l]));
   const words = {
     failing: chip(tr("own error"), "bad"),
-    propagated: chip("propagated", "warn"),
-    differing: chip("differs", "warn"),
-    within: chip("within"),
+    propagated: chip(tr("propagated"), "warn"),
+    differing: chip(tr("differs"), "warn"),
+    within: chip(tr("within")),
   };
   const iso = (r) => (r.isolated ? r.isolated.rel_l2 : null);
   const over = (v) => (v > tol ? "bad" : "");
@@ -156,17 +156,17 @@ function errorColumns(c) {
     columns: [
       { id: "index", head: "#", num: true, cell: (r, i) => html`<span class="mu">${i + 1}</span>` },
       { id: "name", head: tr("Layer"), cls: "cut name", cell: (r) => tail(r.name) },
-      { id: "op", head: "Op", cls: "mu cut hide-u", cell: (r) => r.op },
+      { id: "op", head: tr("Op"), cls: "mu cut hide-u", cell: (r) => r.op },
       {
         id: "iso",
-        head: "isolated",
+        head: tr("isolated"),
         num: true,
         down: true,
         cell: (r) => html`<span class="${over(iso(r))}">${error(iso(r))}</span>`,
       },
       {
         id: "acc",
-        head: "accumulated",
+        head: tr("accumulated"),
         num: true,
         down: true,
         cell: (r) => html`<span class="${over(r.rel_l2)}">${error(r.rel_l2)}</span>`,

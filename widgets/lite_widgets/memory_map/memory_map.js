@@ -125,7 +125,7 @@ export default widget({
     return html`<div class="card pad">
       <div class="lg">
         <span>${tr("each block is a tensor: its offset in the arena and its lifetime")}</span
-        >${weights ? html`<span>weights are not in it (${bytes(weights)})</span>` : nothing}
+        >${weights ? html`<span>${tr("weights are not in it ({size})", { size: bytes(weights) })}</span>` : nothing}
       </div>
       <div data-part="chart" ${keyed(tr("Arena map. Arrow keys go through the tensors."), "drag")}>
         ${c.fitted((width) =>

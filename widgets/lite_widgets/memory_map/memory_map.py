@@ -47,7 +47,7 @@ class MemoryMap(LiteWidget):
             )  # fmt: skip
         top = max(tensors, key=lambda tensor: tensor["offset"] + tensor["bytes"])
         picture.line(_LEFT, y(peak), width - 12, y(peak), INK, stroke_dasharray="3 3")
-        note = f"peak {bytes_text(peak)}, at {top['name']}"
+        note = tr("peak {size}, at {layer}", size=bytes_text(peak), layer=top["name"])
         picture.text(width - 12, y(peak) - 5, note, anchor="end", fill=INK, bold=True)
         picture.text((_LEFT + width) / 2, height - 6, tr("execution step"), anchor="middle")
         return str(picture)

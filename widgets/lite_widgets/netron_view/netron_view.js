@@ -65,7 +65,7 @@ async function load(c) {
     fail(c, {
       what: tr("**Netron is not available here.**"),
       where: answer
-        ? `${url} answers ${answer.status}.`
+        ? tr("{url} answers {status}.", { url, status: answer.status })
         : tr("This page has no Jupyter server."),
       fix: answer ? ENABLE : "",
     });

@@ -32,4 +32,7 @@ class NetronView(LiteWidget):
     def static_html(self) -> str:
         """Return the file's name and size: netron cannot run without a server."""
         facts = [[tr("Nodes"), self.nodes]] if self.nodes else []
-        return table([self.name, f"{len(self.model)} bytes"], facts) + self._static_caption()
+        return (
+            table([self.name, tr("{size} bytes", size=len(self.model))], facts)
+            + self._static_caption()
+        )

@@ -65,7 +65,7 @@ function rangeSvg(layer, { width, height = 156 }) {
     role="img"
     aria-label=${tr("Histogram of values")}
   >
-    ${bars}${line(a, "")}${line(b, `${method || "clip"} clips at ${round(b)}`)}
+    ${bars}${line(a, "")}${line(b, tr("{method} clips at {value}", { method: method || tr("The range"), value: round(b) }))}
     <text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>
     ${zero}
     <text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text>
@@ -103,7 +103,7 @@ function weightSvg(weights, { width, height = 96 }) {
     )}
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${Y(0)}" y2="${Y(0)}" />
     <text x="${(LEFT + right) / 2}" y="${height - 3}" text-anchor="middle">
-      weight range per output channel, widest first (${weights.length})
+      ${tr("weight range per output channel, widest first ({count})", { count: weights.length })}
     </text>
   </svg>`;
 }
@@ -122,8 +122,8 @@ export default widget({
       <div class="row">
         <h3>${l.name}</h3>
         ${chip(l.kept ? tr("kept in float") : "int8")}<span class="mu"
-          >${known ? `alone costs ${l.cost.toFixed(2)} points` : ""}${
-            out > 0 ? ` · ${percent(100 * out, out < 0.001 ? 3 : 1)} of values clipped` : ""
+          >${known ? tr("costs {cost} points on its own", { cost: l.cost.toFixed(2) }) : ""}${
+            out > 0 ? " · " + tr("{share} of values clipped", { share: percent(100 * out, out < 0.001 ? 3 : 1) }) : ""
           }</span
         >
       </div>

@@ -4,6 +4,7 @@ import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
 import { fixed } from "../_shared/format.js";
 import { bar, dot } from "../_shared/parts.js";
+import { tr } from "../_shared/words.js";
 
 const wrong = (x, y, text) =>
   svg`<text x="${x}" y="${y}" text-anchor="middle" class="tbad">${text}</text>`;
@@ -25,7 +26,7 @@ function textSvg(items) {
       />
       <text x="${x + 12}" y="82" text-anchor="middle" style="font:600 17px var(--mono);fill:${ink}"
         >${item.label}</text
-      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? "missing" : "differs") : nothing}`;
+      >${item.bad ? wrong(x + 12, 54 - 40 * v, item.label === "∅" ? tr("missing") : tr("differs")) : nothing}`;
   });
   return html`<svg
     class="chart"
@@ -33,7 +34,7 @@ function textSvg(items) {
     viewBox="0 0 ${width} 92"
     preserveAspectRatio="xMinYMid meet"
     role="img"
-    aria-label="Read as ${items.map((i) => i.label).join("")}"
+    aria-label=${tr("Read as {text}", { text: items.map((i) => i.label).join("") })}
   >
     <text x="0" y="62">0</text>
     <text x="0" y="24">1</text>
@@ -95,7 +96,7 @@ function picture(c) {
             </div>`;
           });
   return html`<div class="pic${boxes.length ? " boxed" : ""}">
-    <img src=${url} alt="input" />${boxes}
+    <img src=${url} alt=${tr("input")} />${boxes}
   </div>`;
 }
 

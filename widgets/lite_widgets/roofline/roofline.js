@@ -153,19 +153,22 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
               stroke="var(--ink)"
               stroke-dasharray="4 3"
             /><text class="t1" x="${right}" y="${Y(integers) - 7}" text-anchor="end">
-              ${fixed(integers, 0)} GOP/s of integers measured
+              ${tr("{rate} GOP/s of integers measured", { rate: fixed(integers, 0) })}
             </text>`
         : nothing
     }
     <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">
-      ${fixed(roof.gflops, roof.gflops < 10 ? 1 : 0)} GFLOP/s measured (${roof.what})
+      ${tr("{rate} GFLOP/s measured ({what})", {
+        rate: fixed(roof.gflops, roof.gflops < 10 ? 1 : 0),
+        what: roof.what,
+      })}
     </text>
     <text
       class="t1"
       transform="translate(${X(slopeAt)},${Y(slopeAt * roof.gbytes_per_s) - 7}) rotate(${angle})"
       text-anchor="middle"
     >
-      ${fixed(roof.gbytes_per_s, 1)} GB/s measured
+      ${tr("{rate} GB/s measured", { rate: fixed(roof.gbytes_per_s, 1) })}
     </text>
     <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
       ${tr("arithmetic intensity, FLOP per byte")}
@@ -193,6 +196,8 @@ const chart = (c, width) =>
         e: encoding(c),
         hidden: c.get("hidden_types"),
       });
+
+const ofRoofline = (part) => tr("{share} of the roofline", { share: `${Math.round(100 * part)}${THIN}%` });
 
 const usable = (c) => c.get("roof") && !c.get("profile").emulated;
 
@@ -233,15 +238,16 @@ export default widget({
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
     return (
       p &&
-      `${rowTip(p.row, encoding(c))}\n${fixed(p.y, 1)} GFLOP/s at ${fixed(p.x, 1)} FLOP/byte` +
-        (p.part ? ` · ${Math.round(100 * p.part)}${THIN}% of the roofline` : "")
+      `${rowTip(p.row, encoding(c))}\n` +
+        tr("{rate} GFLOP/s at {intensity} FLOP/byte", { rate: fixed(p.y, 1), intensity: fixed(p.x, 1) }) +
+        (p.part ? " · " + ofRoofline(p.part) : "")
     );
   },
   say(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);
     return p
       ? `${name}, ${fixed(p.y, 1)} GFLOP/s` +
-          (p.part ? `, ${Math.round(100 * p.part)} percent of the roofline` : "")
+          (p.part ? ", " + ofRoofline(p.part) : "")
       : name;
   },
 });

@@ -15,7 +15,7 @@ const stopped = (j) =>
 const line = (j) =>
   html`<li class=${runs(j) ? "now" : "next"}>
     ${runs(j) ? ICONS.running : ICONS.todo}<span class="what">${j.title}</span
-    ><span class="mu">${runs(j) ? counted(j) : "waiting"}</span
+    ><span class="mu">${runs(j) ? counted(j) : tr("waiting")}</span
     ><span class="sp"></span>${runs(j) ? progressBar(j) : nothing}${button("cancel", tr("Cancel"), {
       kind: "sm",
       payload: { job: j.id },
@@ -30,7 +30,7 @@ export default widget({
           <ul>
             ${c.get("jobs").map(c.lost ? stopped : line)}
           </ul>
-          ${c.get("shown") ? html`<p class="mu">Shown below: ${c.get("shown")}</p>` : nothing}
+          ${c.get("shown") ? html`<p class="mu">${tr("Shown below: {what}", { what: c.get("shown") })}</p>` : nothing}
         </div>`
       : nothing,
   watch: ["jobs", "shown"],

@@ -38,7 +38,13 @@ class Stepper(LiteWidget):
         steps: list[dict[str, Any]] = proposal["value"]
         for step in steps:
             if step["state"] not in STATES:
-                raise t.TraitError(f"step {step['name']}: state must be one of {', '.join(STATES)}")
+                raise t.TraitError(
+                    tr(
+                        "step {name}: state must be one of {states}",
+                        name=step["name"],
+                        states=", ".join(STATES),
+                    )
+                )
         return steps
 
     def set_step(self, name: str, state: str, result: str = "") -> None:

@@ -3,7 +3,7 @@ import { html, nothing } from "#template";
 import { widget } from "#view";
 import { button, choice, counted, lostLine, progressBar } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
-import { tr } from "../_shared/words.js";
+import { tr, trn } from "../_shared/words.js";
 
 const running = ([j, ...next]) =>
   html`<span class="job"
@@ -12,7 +12,7 @@ const running = ([j, ...next]) =>
     >${progressBar(j)}${button("cancel", tr("Cancel"), { kind: "sm", payload: { job: j.id } })}${
       next.length
         ? html`<span class="chip" data-tip=${next.map((x) => x.title).join("\n")}
-            >${next.length} waiting</span
+            >${trn("{n} waiting", "{n} waiting", next.length)}</span
           >`
         : nothing
     }</span

@@ -69,6 +69,9 @@ const pointTip = (p) =>
   `${trn("int8, {n} layer in float", "int8, {n} layers in float", p.kept.length)}\n` +
   `${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`;
 
+/** A number of percentage points. */
+const inPoints = (count) => tr("{count} points", { count: count.toFixed(1) });
+
 /** "int8 in all layers except 6 layers: a, b, c, d and 2 more." */
 function exceptFor(kept) {
   const links = kept
@@ -78,8 +81,13 @@ function exceptFor(kept) {
         html`${i ? ", " : ""}<button type="button" class="lnk" data-k="${name}">${name}</button>`,
     );
   const more = kept.length > 4 ? tr(" and {count} more", { count: kept.length - 4 }) : "";
-  const word = kept.length > 1 ? "layers" : "layer";
-  return html`int8 in all layers except <b>${kept.length} ${word}</b>: ${links}${more}.`;
+  const [before, count, then, after] = trn(
+    "int8 in all layers except **{n} layer**: {names}.",
+    "int8 in all layers except **{n} layers**: {names}.",
+    kept.length,
+    { names: "**" },
+  ).split("**");
+  return html`${before}<b>${count}</b>${then}${links}${more}${after}`;
 }
 
 /** Multiples of `step` within a range. */
@@ -163,7 +171,7 @@ function chart(c, width) {
         x="${X(points[best].latency_ms) - 10}"
         y="${Y(points[best].accuracy) - 11}"
         text-anchor="middle"
-        >${points[best].kept.length ? `${points[best].kept.length} in float` : tr("all int8")}</text
+        >${points[best].kept.length ? tr("{count} in float", { count: points[best].kept.length }) : tr("all int8")}</text
       >`
     : nothing;
   return html`<svg
@@ -176,7 +184,7 @@ function chart(c, width) {
     ${grid}
     <text x="4" y="10">${c.get("metric")}</text>
     <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
-      latency on ${c.get("backend")}, ms
+      ${tr("latency on {backend}, ms", { backend: c.get("backend") })}
     </text>
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
     <rect
@@ -203,7 +211,7 @@ function chart(c, width) {
         low: limits(c)[0],
         high: limits(c)[1],
         now: budget,
-        said: `${budget.toFixed(1)} points`,
+        said: inPoints(budget),
       })}
     >
       <rect x="${LEFT}" y="${yb - 8}" width="${right - LEFT}" height="16" fill="transparent" />
@@ -224,7 +232,7 @@ function chart(c, width) {
       text-anchor="end"
       pointer-events="none"
     >
-      budget −${budget.toFixed(1)} points
+      ${tr("budget −{points}", { points: inPoints(budget) })}
     </text>
     ${dots}${chosen}
   </svg>`;
@@ -235,8 +243,9 @@ function summary(c) {
     p = c.get("points")[c.get("best")];
   if (!p)
     return html`<p class="mu">
-      No version stays within ${c.get("budget").toFixed(1)} points. Drag the line down, or use the
-      float model.
+      ${tr("No version stays within {points}. Drag the line down, or use the float model.", {
+        points: inPoints(c.get("budget")),
+      })}
     </p>`;
   const loss = fp.accuracy - p.accuracy,
     less = (a, b) => `${signed((100 * a) / b - 100, 0)}${THIN}%`;
@@ -250,8 +259,9 @@ function summary(c) {
         ></span
       >
       <small
-        >${Math.abs(loss) < 0.05 ? "±0" : `${loss > 0 ? "−" : "+"}${Math.abs(loss).toFixed(1)}`}
-        points</small
+        >${tr("{count} points", {
+          count: Math.abs(loss) < 0.05 ? "±0" : `${loss > 0 ? "−" : "+"}${Math.abs(loss).toFixed(1)}`,
+        })}</small
       ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
     </div>
     <p>${p.kept.length ? exceptFor(p.kept) : tr("int8 in all layers.")}</p>`;
@@ -259,7 +269,7 @@ function summary(c) {
 
 function slider(c) {
   const [low, high] = limits(c),
-    said = `${c.get("budget").toFixed(1)} points`;
+    said = inPoints(c.get("budget"));
   return html`<div class="row" style="margin-top:8px">
     <label class="lbl"
       >${tr("Accuracy budget")}
@@ -295,7 +305,7 @@ export default widget({
       <div class="ch">
         <h3>${tr("Accuracy against latency")}</h3>
         <span class="lg"
-          >${key(circles, `file size ${bytes(small)} … ${bytes(large)}`)}<span
+          >${key(circles, tr("file size {least} … {most}", { least: bytes(small), most: bytes(large) }))}<span
             >${tr("drag the line to set the budget")}</span
           ></span
         >

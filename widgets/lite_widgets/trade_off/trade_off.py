@@ -80,8 +80,8 @@ class TradeOff(LiteWidget):
         picture.grid(marks, y, _LEFT, right, [f"{m:.1f} %" for m in marks])
         limit = y(self.float_["accuracy"] - self.budget)
         picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
-        picture.text(right, limit + 13, f"budget {number(-self.budget, 1)} points", anchor="end",
-                     fill=ACCENT)  # fmt: skip
+        budget = tr("budget {points} points", points=number(-self.budget, 1))
+        picture.text(right, limit + 13, budget, anchor="end", fill=ACCENT)
         most = max(p["bytes"] for p in everything)
         for i, p in enumerate(self.points):
             mine = p["method"] == self.method

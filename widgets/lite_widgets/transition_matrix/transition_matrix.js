@@ -13,6 +13,8 @@ export function matrix(cells) {
   return { names, at, max: Math.max(...cells.map((x) => x.ms), 1e-9) };
 }
 
+const GROUPS = { backend: tr("backends"), precision: tr("precisions"), layout: tr("layouts") };
+
 const label = (name, dark) =>
   BACKENDS[name] ? html`${dot(name, dark)} ${backendName(name)}` : name;
 
@@ -29,7 +31,7 @@ export default widget({
       ? html`<table>
           <thead>
             <tr>
-              <th>${tr("from \\\\ to")}</th>
+              <th>${tr("from ↓ to →")}</th>
               ${names.map((n) => html`<th class="num">${label(n, c.dark)}</th>`)}
             </tr>
           </thead>
@@ -50,7 +52,7 @@ export default widget({
                         type="button"
                         data-cell="${a}|${b}"
                         data-tip="${cellTip(cell)}"
-                        aria-label="${a} to ${b}, ${fixed(cell.ms)} ms"
+                        aria-label=${tr("{a} to {b}, {time}", { a, b, time: `${fixed(cell.ms)} ms` })}
                       >
                         ${fixed(cell.ms)}
                       </button>
@@ -60,18 +62,14 @@ export default widget({
             )}
           </tbody>
         </table>`
-      : html`<p class="mu">No transfers by ${c.get("by")}.</p>`;
+      : html`<p class="mu">${tr("No transfers between {groups}.", { groups: GROUPS[c.get("by")] })}</p>`;
     return html`<div class="card pad">
       <div class="row">
         <h3>${tr("Transfers, ms")}</h3>
         <span class="sp"></span>${select(
           "by",
-          "between",
-          [
-            ["backend", "backends"],
-            ["precision", "precisions"],
-            ["layout", "layouts"],
-          ],
+          tr("between"),
+          Object.entries(GROUPS),
           c.get("by"),
         )}
       </div>

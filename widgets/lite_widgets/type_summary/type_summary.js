@@ -31,7 +31,7 @@ function timeTable(c, rows) {
           (r) =>
             html`<tr class="${off.has(r.type) ? "off" : ""}">
               <td>
-                ${tick("data-type", r.type, !off.has(r.type), { label: `Include ${r.type}` })}
+                ${tick("data-type", r.type, !off.has(r.type), { label: tr("Include {type}", { type: r.type }) })}
               </td>
               <td>${square(typeColour(r.type, c.dark))} ${r.type}</td>
               <td class="num">${r.layers}</td>

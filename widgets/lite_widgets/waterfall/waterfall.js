@@ -5,12 +5,17 @@ import { fit, linear, nice, ticks } from "../_shared/scale.js";
 import { scale } from "../_shared/colour.js";
 import { ms, signed, THIN } from "../_shared/format.js";
 import { keyed, select } from "../_shared/parts.js";
-import { tr } from "../_shared/words.js";
+import { tr, trn } from "../_shared/words.js";
 
 const ROW = 24,
   TOP = 20;
 
 const NS = 1e6; // in a millisecond
+const NAMED = {
+  new: (name) => tr("new: {name}", { name }),
+  gone: (name) => tr("gone: {name}", { name }),
+};
+const KINDS = { new: tr("new"), gone: tr("gone"), outside: tr("outside any layer") };
 
 /** Bars of a data.ProfileChange, in ms: [{name, names, from, to, delta, kind}], the rest last. */
 export function bars(change, most) {
@@ -23,7 +28,7 @@ export function bars(change, most) {
     at += delta;
   };
   for (const x of own) bar(x.name, layers(x), x.delta_ns, x.kind);
-  if (change.after_ns !== at) bar(`${others} more`, [], change.after_ns - at, "rest");
+  if (change.after_ns !== at) bar(trn("{n} more", "{n} more", others), [], change.after_ns - at, "rest");
   return out;
 }
 
@@ -67,13 +72,13 @@ function chart(c, width) {
       x0 = Math.min(X(b.from), X(b.to)),
       w = Math.max(Math.abs(X(b.to) - X(b.from)), 1);
     const fill = scale("change", b.delta > 0 ? 0.95 : 0.05, c.dark),
-      word = { new: "new: ", gone: "gone: " }[b.kind] || "";
+      named = NAMED[b.kind]?.(b.name) ?? b.name;
     const body = svg`<rect class="hit" x="0" y="${y}" width="${width}" height="${ROW}" /><text
         class="${b.kind === "rest" ? "" : "t1"}"
         x="${left - 8}"
         y="${y + 16}"
         text-anchor="end"
-        >${fit(word + b.name, left - 10)}</text
+        >${fit(named, left - 10)}</text
       >
       <path d="M${X(b.from)} ${y - 4}V${y + 20}" stroke="var(--ink2)" stroke-opacity=".4" /><rect
         class="nd mark"
@@ -91,7 +96,7 @@ function chart(c, width) {
     height="${height}"
     viewBox="0 0 ${width} ${height}"
     role="img"
-    aria-label="Changes from ${ms(start)} to ${ms(end)} ms"
+    aria-label=${tr("Changes from {before} to {after} ms", { before: ms(start), after: ms(end) })}
   >
     ${grid}
     <text x="${left - 8}" y="10" text-anchor="end">ms</text>
@@ -134,7 +139,7 @@ export default widget({
     return (
       x &&
       `${layers(x).join(", ")}\n${ms(x.before_ns / NS)} → ${ms(x.after_ns / NS)}${THIN}ms ` +
-        `(${signed(x.delta_ns / NS)})${x.kind === "changed" ? "" : `\n${x.kind}`}`
+        `(${signed(x.delta_ns / NS)})${x.kind === "changed" ? "" : `\n${KINDS[x.kind] ?? x.kind}`}`
     );
   },
 });

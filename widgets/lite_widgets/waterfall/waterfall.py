@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traitlets as t
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .._base import LiteWidget, Plain
 from .._svg import INK, SOFT, Picture, nice, ramp
@@ -36,7 +36,9 @@ class Waterfall(LiteWidget):
         start, end = self.change["before_ns"] * _NS, self.change["after_ns"] * _NS
         steps = [(x["name"], x["delta_ns"] * _NS) for x in bars]
         if others:
-            steps.append((f"{len(others)} more", sum(x["delta_ns"] for x in others) * _NS))
+            steps.append(
+                (trn("{n} more", "{n} more", len(others)), sum(x["delta_ns"] for x in others) * _NS)
+            )
         picture = Picture(640, _ROW * (len(steps) + 2) + 16, tr("What changed"))
         scale = 400 / nice(max(start, end) * 1.05)
         at = start

@@ -229,7 +229,9 @@ EFFORTS = ("rapid", "normal", "exhaustive")
 
 
 def add_effort(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument("--tune", choices=EFFORTS, metavar="EFFORT", help=f"OpenCL: {what}")
+    parser.add_argument(
+        "--tune", choices=EFFORTS, metavar="EFFORT", help=tr("OpenCL: {what}", what=what)
+    )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -298,4 +300,4 @@ def _check_int8(model: Model, args: argparse.Namespace) -> None:
     from lite_engine.model_file.precision import check_int8
 
     if "int8" in (getattr(args, "precision", None) or "").split(","):
-        check_int8(model.graph_in("int8"), {"this model": "int8"})
+        check_int8(model.graph_in("int8"), {tr("this model"): "int8"})

@@ -262,7 +262,10 @@ def _confused(result: Evaluation) -> list[str]:
     worst = result.sides[-1].confusion[:3]
     if not worst:
         return []
-    said = ", ".join(f"{label} as {other} ({n}×)" for label, other, n in worst)
+    said = ", ".join(
+        tr("{label} as {other} ({count}×)", label=label, other=other, count=n)
+        for label, other, n in worst
+    )
     return ["", tr("{sides} confuses most: {said}", sides=result.sides[-1].name, said=said)]
 
 

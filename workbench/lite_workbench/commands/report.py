@@ -118,7 +118,12 @@ def _show(result: Written, args: argparse.Namespace) -> str:
     for session in result.sessions:
         for backend, profile in session.profiles.items():
             lines.append(
-                f"  {session.path.name} on {backend}: median {profile.total_ms['median']:.3f} ms"
+                tr(
+                    "  {model} on {backend}: median {time:.3f} ms",
+                    model=session.path.name,
+                    backend=backend,
+                    time=profile.total_ms["median"],
+                )
             )
         lines += [f"  {c.verdict}" for c in session.comparisons.values()]
     return "\n".join(lines)

@@ -290,10 +290,14 @@ def recipe_lines(recipes: list[RecipeAnswer]) -> list[str]:
         return []
     rows = [
         [r.preprocess, r.meaning, clip(r.text, 40), "" if r.score is None else f"{r.score:.3f}",
-         "the model's format or first layers suggest it" if r.likely else ""]
+         tr("the model's format or first layers suggest it") if r.likely else ""]
         for r in recipes
     ]  # fmt: skip
-    return [table(["--preprocess", "pixels become", "answer", "score", ""], rows, right=(3,))]
+    return [
+        table(
+            ["--preprocess", tr("pixels become"), tr("answer"), tr("score"), ""], rows, right=(3,)
+        )
+    ]
 
 
 def _integers(array: np.ndarray, quantized: bool) -> str:

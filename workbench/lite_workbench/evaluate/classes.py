@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
-from lite_messages import tr
+from lite_messages import tr, trn
 
 if TYPE_CHECKING:
     from .dataset import Dataset
@@ -53,9 +53,9 @@ def _named(names: Sequence[str], labels: Sequence[str], classes: int | None) -> 
     if not found and classes == len(names) and not labels:
         return {i: i for i in range(len(names))}
     missing = [n for i, n in enumerate(names) if i not in found]
-    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    more = tr(" and {count} more", count=len(missing) - 3) if len(missing) > 3 else ""
     has = (
-        f"{len(labels)} labels"
+        trn("{n} label", "{n} labels", len(labels))
         if labels
         else tr("no labels and {classes} classes", classes=classes or "unknown")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .tasks._base import ClassResult
 
@@ -71,11 +71,16 @@ class Change:
     @property
     def sentence(self) -> str:
         """int8 loses 0.4 ± 0.9 points of top-1 against float on 500 samples: …"""
-        name, on = self.metric, f"on {self.samples} samples"
+        name, on = self.metric, trn("on {n} sample", "on {n} samples", self.samples)
         if self.changed == 0 and self.difference == 0:
-            return f"{self.candidate} and {self.baseline} agree {on}"
+            return tr(
+                "{candidate} and {baseline} agree {on}",
+                candidate=self.candidate,
+                baseline=self.baseline,
+                on=on,
+            )
         margin = readable(name, (self.high - self.low) / 2)
-        unit = "points" if _unit(name) == " %" else _unit(name).strip()
+        unit = tr("points") if _unit(name) == " %" else _unit(name).strip()
         if self.difference == 0:
             said = tr(
                 "{candidate} has the same {name} as {baseline} (± {margin} {unit})",
@@ -86,11 +91,18 @@ class Change:
                 unit=unit,
             )
         else:
-            word = "loses" if (self.difference < 0) == self.higher_is_better else "gains"
             size = readable(name, abs(self.difference))
-            said = (
-                f"{self.candidate} {word} {size} ± {margin} {unit} of {name} against "
-                f"{self.baseline}"
+            loses = (self.difference < 0) == self.higher_is_better
+            change = tr("loses") if loses else tr("gains")
+            said = tr(
+                "{candidate} {change} {size} ± {margin} {unit} of {name} against {baseline}",
+                candidate=self.candidate,
+                change=change,
+                size=size,
+                margin=margin,
+                unit=unit,
+                name=name,
+                baseline=self.baseline,
             )
         verdict = tr("a real difference") if self.significant else tr("within what chance explains")
         return tr(

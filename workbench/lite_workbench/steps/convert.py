@@ -68,7 +68,12 @@ class ConvertStep(Step):
         rewrites = [e for e in model.journal.entries if e.action == "rewrote"]
         refusals = len(model.journal.entries) - len(rewrites)
         self.facts.big = [
-            ["layers", str(len(model.graph.nodes)), "", f"of {len(session.graph.nodes)}"],
+            [
+                tr("layers"),
+                str(len(model.graph.nodes)),
+                "",
+                tr("of {count}", count=len(session.graph.nodes)),
+            ],
             [
                 "rewrites",
                 str(len(rewrites)),

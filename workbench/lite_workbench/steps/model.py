@@ -49,7 +49,7 @@ class ModelStep(Step):
         self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))
         self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)
         self.netron = NetronView(name=self.session.path.name, height=420)
-        self.tabs = Tabbed({"Facts": self.facts, "File in Netron": self.netron}, height=470)
+        self.tabs = Tabbed({tr("Facts"): self.facts, tr("File in Netron"): self.netron}, height=470)
         self.tabs.bar.observe(
             lambda change: self.guard(lambda: self._tab_opened(change)), names=["current"]
         )

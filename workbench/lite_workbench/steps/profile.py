@@ -341,8 +341,8 @@ class ProfileStep(Step):
         if not self._earlier:
             return
         runs = [
-            [str(i), f"run {self.session.history.index(p) + 1}: {p.backend}, "
-             f"{views.total_text(p)}"]
+            [str(i), tr("run {number}: {backend}, {total}", total=views.total_text(p),
+                     number=self.session.history.index(p) + 1, backend=p.backend)]
             for i, p in enumerate(self._earlier)
         ]  # fmt: skip
         own = [i for i, p in enumerate(self._earlier) if p.backend == profile.backend]

@@ -12,6 +12,7 @@ from lite_engine.model_file.precision import check_int8
 from lite_engine.profile.measured import median_interval
 from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
+from lite_messages import tr
 
 from .batch import check_rows, with_batch
 from .cells import Cell, Choice
@@ -87,7 +88,7 @@ def _repeat(
 def predictor_of(model: Model, choice: Choice) -> Predictor:
     """Raises LiteError for int8 that the model does not have."""
     if choice.precision == "int8":
-        check_int8(model.graph_in("int8"), {"this model": "int8"})
+        check_int8(model.graph_in("int8"), {tr("this model"): "int8"})
     asked = None if choice.precision == "auto" else choice.precision
     return Predictor(model, choice.backend, threads=choice.threads, precision=asked)
 

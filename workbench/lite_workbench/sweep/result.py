@@ -15,8 +15,8 @@ from .cells import Cell
 if TYPE_CHECKING:
     import pandas as pd
 
-HEADS = ("", "backend", "precision", "threads", "batch", "streams", "latency ms", "samples/s",
-         "memory MB")  # fmt: skip
+HEADS = ("", tr("backend"), tr("precision"), tr("threads"), tr("batch"), tr("streams"),
+         tr("latency ms"), tr("samples/s"), tr("memory MB"))  # fmt: skip
 
 
 @dataclass
@@ -98,10 +98,10 @@ class Sweep:
         )  # fmt: skip
         made.add_scatter(
             x=[c.latency_ms for c in front], y=[c.throughput for c in front], mode="lines",
-            name="Pareto front", hoverinfo="skip",
+            name=tr("Pareto front"), hoverinfo="skip",
         )  # fmt: skip
         return made.update_layout(
-            title=self.model, xaxis_title="latency of a batch, ms", yaxis_title="samples/s"
+            title=self.model, xaxis_title=tr("latency of a batch, ms"), yaxis_title=tr("samples/s")
         )
 
     def _repr_html_(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lite_messages import tr
+
 from ...errors import LiteError
 from .._usability import Usability
 from .native import cpu_features, target
@@ -20,7 +22,10 @@ class CpuBackend:
 
     def usability(self) -> Usability:
         try:
-            return Usability(True, f"{target()} with {' '.join(cpu_features())}")
+            return Usability(
+                True,
+                tr("{target} with {features}", target=target(), features=" ".join(cpu_features())),
+            )
         except LiteError as error:
             return Usability.refused(error)
 

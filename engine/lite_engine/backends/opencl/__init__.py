@@ -40,7 +40,11 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         except BackendUnavailableError as error:
             return [*rows, Tried("devices", "", str(error))]
         return rows + [
-            Tried(f"device {r.index}", r.platform, f"{r.name}: {r.reason or 'usable'}")
+            Tried(
+                tr("device {name}", name=r.index),
+                r.platform,
+                f"{r.name}: {r.reason or tr('usable')}",
+            )
             for r in found
         ]
 
@@ -48,8 +52,10 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         """Kernel variants that failed with this driver. Raises BackendUnavailableError."""
         device = open_device(choose())
         known = device.verdicts.failures.values()
-        driver = f"driver {device.report.driver}"
-        return [Tried(f"kernel {f.name}", driver, f"{f.what}: {f.detail}") for f in known]
+        driver = tr("driver {version}", version=device.report.driver)
+        return [
+            Tried(tr("kernel {name}", name=f.name), driver, f"{f.what}: {f.detail}") for f in known
+        ]
 
     def compile(self, segment: Segment, *, threads: int) -> Executable:
         """Raises BackendUnavailableError when the device or a kernel fails."""

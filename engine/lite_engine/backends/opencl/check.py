@@ -174,7 +174,8 @@ class _Check:
         row.timed(seconds, least)
         slow = seconds > SLOW * least
         row.add(
-            "slow" if slow else "ok", f"{seconds / least:.0f} times longer than the device allows"
+            "slow" if slow else "ok",
+            tr("{times:.0f} times longer than the device allows", times=seconds / least),
         )
 
     def _failed(self, row: KernelVerdict, error: KernelFailed, step: Step) -> None:

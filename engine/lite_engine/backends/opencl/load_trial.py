@@ -87,14 +87,16 @@ class LoadTrial:
         try:
             done = subprocess.run(command, input=binary, capture_output=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            return self._decide(False, f"hung for {TIMEOUT_S} s")
+            return self._decide(False, tr("hung for {seconds} s", seconds=TIMEOUT_S))
         except OSError as error:
             _log.debug("no trial of loading compiled kernels: %s", error)
             return False
         if done.returncode == 0:
             return self._decide(True)
         if -done.returncode in _FAULTS:
-            return self._decide(False, f"crashed ({signal.Signals(-done.returncode).name})")
+            return self._decide(
+                False, tr("crashed ({signal})", signal=signal.Signals(-done.returncode).name)
+            )
         log = done.stderr.decode(errors="replace")
         _log.debug("trial of loading compiled kernels ended with %d: %s", done.returncode, log)
         return False  # proves nothing: kernels are compiled, and the next process tries again

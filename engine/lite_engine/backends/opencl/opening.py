@@ -148,7 +148,7 @@ def _refused(name: str, said: str) -> Opening:
         return Opening("missing", tr("no such library"))
     machine = _machine_of(path)
     if "wrong ELF class" in why or (machine is not None and machine != _this_machine()):
-        built = f" for {_MACHINES[machine]}" if machine in _MACHINES else ""
+        built = tr(" for {machine}", machine=_MACHINES[machine]) if machine in _MACHINES else ""
         return Opening(
             "architecture",
             tr(

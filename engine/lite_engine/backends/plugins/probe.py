@@ -80,7 +80,7 @@ def _ending(origin: str, done: subprocess.CompletedProcess[bytes]) -> str:
     return tr(
         "{origin} fails while it is opened: {error}",
         origin=origin,
-        error=said[-1][:300] if said else f"exit status {done.returncode}",
+        error=said[-1][:300] if said else tr("exit status {status}", status=done.returncode),
     )
 
 

@@ -123,7 +123,7 @@ class _Parser:
         while at < len(text):
             m = _TOKEN.match(text, at)
             if m is None:
-                raise self._fail(f"unexpected {text[at : at + 20]!r}")
+                raise self._fail(tr("unexpected {text!r}", text=text[at : at + 20]))
             at = m.end()
             if m.lastgroup:
                 yield m.lastgroup, m.group()
@@ -169,7 +169,9 @@ class _Parser:
         elif self._take("<"):
             out.add(name, self.block(depth + 1, ">"))
         elif not colon:
-            raise self._fail(f"expected : or {{ after {name!r}, found {self._token!r}")
+            raise self._fail(
+                tr("expected : or {{ after {name!r}, found {found!r}", name=name, found=self._token)
+            )
         elif self._take("["):
             while not self._take("]"):
                 out.add(name, self._scalar(name))

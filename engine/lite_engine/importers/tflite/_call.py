@@ -148,7 +148,7 @@ class Call:
         """The fused activation of the options. LiteRT clamps integers: behind an operator into
         which no activation is fused, it follows the result's quantization."""
         code = int(self.op.options.get("activation", 0))
-        name = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else f"code {code}"
+        name = ACTIVATIONS[code] if 0 <= code < len(ACTIVATIONS) else tr("code {code}", code=code)
         if not name:
             return y
         if y.producer is not None and y.producer.op in ("Sub", "Mul"):

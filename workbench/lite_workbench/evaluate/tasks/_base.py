@@ -87,8 +87,8 @@ class Task(ABC):
         ]
 
     def refuse(self, answer: Answer, wanted: str) -> LiteError:
-        names = {"top": "class scores", "text": tr("a line of text"), "boxes": "boxes"}
-        found = names.get(answer.kind, "plain values")
+        names = {"top": tr("class scores"), "text": tr("a line of text"), "boxes": tr("boxes")}
+        found = names.get(answer.kind, tr("plain values"))
         return LiteError(
             tr(
                 "the outputs are read as {found}, but the data set needs {wanted}",
