@@ -128,9 +128,10 @@ if [ "$done_rank" -lt "$rank" ]; then
   .venv/bin/python -m pip install -q --no-build-isolation "${pins[@]}" -e ".[$extras]" \
     || { kill "$building"; exit 1; }
   if [ "$rank" -ge 3 ] && [ "$(uname -m)" = x86_64 ] && ! have ptxas; then
-    # NVIDIA's assembler alone, not the compiler that the package can pull in.
-    .venv/bin/python -m pip install -q --no-deps 'nvidia-cuda-nvcc>=12' \
-      || say "could not install nvidia-cuda-nvcc: programs for NVIDIA are not assembled"
+    # NVIDIA's assembler alone, not the compiler that the package can pull in; of CUDA 12, since
+    # that of CUDA 13 has forgotten Volta.
+    .venv/bin/python -m pip install -q --no-deps nvidia-cuda-nvcc-cu12 \
+      || say "could not install nvidia-cuda-nvcc-cu12: programs for NVIDIA are not assembled"
   fi
   printf '%s\n%s\n' "$rank" "$wanted" > $stamp
 fi

@@ -36,8 +36,9 @@ _WARNINGS = (
     "-Wno-shorten-64-to-32", "-Wno-sign-conversion", "-Wno-error=unused-parameter",
     "-Wno-unused-but-set-parameter",
 )  # fmt: skip
-#: The oldest chip with all their instructions; newer ones run what is made for it.
-_CHIP = "sm_80"
+#: The oldest chip with all instructions of matrix units and of copies into local memory, and the
+#: oldest that is assembled for at all; newer ones run what is made for them.
+_CHIP, _OLDEST = "sm_80", "sm_70"
 _UNREAD = re.compile(r"(\d+)\.cl:(\d+):\d+: warning: unused parameter '(\w+)'")
 #: The line in which a function begins: `void name(` of a kernel, `inline type name(` of others.
 _SIGNATURE = re.compile(r"^(?:kernel )?(?:void|inline \S+) \w+\(")
@@ -75,9 +76,9 @@ def libclc() -> Path | None:
 
 @lru_cache(1)
 def ptxas() -> str | None:
-    """NVIDIA's assembler, of CUDA or of pip's nvidia-cuda-nvcc."""
-    packaged = sorted(Path(sysconfig.get_path("purelib")).glob("nvidia/*/bin/ptxas"))
-    return shutil.which("ptxas") or next((str(p) for p in packaged), None)
+    """NVIDIA's assembler, of pip's nvidia-cuda-nvcc-cu12 (which knows the oldest chip) or CUDA."""
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia/cuda_nvcc/bin/ptxas")
+    return str(packaged) if packaged.is_file() else shutil.which("ptxas")
 
 
 def missing() -> str | None:
@@ -86,7 +87,7 @@ def missing() -> str | None:
         return "no clang; sudo apt-get install clang-15"
     if libclc() is None:
         return "no libclc; sudo apt-get install libclc-15-dev"
-    return None if ptxas() else "no ptxas; pip install --no-deps nvidia-cuda-nvcc"
+    return None if ptxas() else "no ptxas; pip install --no-deps nvidia-cuda-nvcc-cu12"
 
 
 def front_ends(text: Text) -> tuple[str, ...]:
@@ -142,25 +143,25 @@ def _front_end(target: str, cpu: bool, standard: str) -> tuple[str, ...]:
 
 def assemble(program: str, chip: str = _CHIP) -> Result:
     """The program as machine code of an NVIDIA chip; the report has registers, spills, memory."""
-    key = (f"-arch={chip}", "-v")
+    key = (chip, "-v")
     return _known(program, key) or _keep(_assembled(program, *key), program, key)
 
 
-def _assembled(program: str, *flags: str) -> Result:
-    made = _ptx(program)
+def _assembled(program: str, chip: str, *flags: str) -> Result:
+    made = _ptx(program, _CHIP if chip >= _CHIP else _OLDEST)
     if made.error:
         return made
     with tempfile.TemporaryDirectory() as folder:
         ptx, binary = Path(folder) / "program.ptx", Path(folder) / "program.cubin"
         ptx.write_text(made.report)
-        status, said = _run([str(ptxas()), *flags, "-o", str(binary), str(ptx)])
+        status, said = _run([str(ptxas()), f"-arch={chip}", *flags, "-o", str(binary), str(ptx)])
     return Result(_first_error(said)) if status else Result("", said)
 
 
-def _ptx(program: str) -> Result:
-    """What ptxas reads, the same for every chip, as the report."""
+def _ptx(program: str, chip: str) -> Result:
+    """What ptxas reads, the same for this chip and all newer ones, as the report."""
     flags = ["-cl-std=CL1.2", "-target", "nvptx64-nvidia-nvcl", "-O3", "-S", "-Dasm=__asm__"]
-    for option in ("-target-feature", "+ptx75", "-target-cpu", _CHIP, "-finclude-default-header",
+    for option in ("-target-feature", "+ptx75", "-target-cpu", chip, "-finclude-default-header",
                    "-cl-ext=+cl_khr_fp16", "-mlink-builtin-bitcode", str(libclc())):  # fmt: skip
         flags += ["-Xclang", option]
     flags += ["-w", "-cl-mad-enable"]

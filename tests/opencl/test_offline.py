@@ -18,8 +18,11 @@ from tests.opencl.texts import Text, all_texts
 pytestmark = pytest.mark.offline
 
 FILES = sorted(p.stem for p in KERNELS.glob("*.cl"))
-#: Chips with the instructions of the programs: copies into local memory need sm_80.
-CHIPS = ("sm_80", "sm_90")
+#: Volta, Turing; Ampere (data centre, desktop), Ada, Hopper. Matrix units and copies into local
+#: memory are used from Ampere on.
+OLD_CHIPS = ("sm_70", "sm_75")
+CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90")
+MATRIX_FILES = ("conv_mma", "i8_mma")
 
 
 @lru_cache(1)
@@ -66,7 +69,8 @@ def test_every_text_compiles_in_newer_standards(standard: str) -> None:
 @pytest.mark.hours
 @pytest.mark.parametrize("file", FILES)
 def test_every_branch_is_reached(file: str) -> None:
-    """Code that no options reach is never compiled. MMA_IN_C is for the tests of the tiles."""
+    """Code that no options reach is never compiled. MMA_IN_C is for the tests of the tiles;
+    what a CPU's instructions decide depends on the machine that compiles."""
     plain = {
         (t.cpu, *(line for line in t.options.splitlines() if "ACT" not in line)): t
         for t in of(file)
@@ -76,7 +80,8 @@ def test_every_branch_is_reached(file: str) -> None:
     missed = [
         (condition, first)
         for condition, first, last in offline.branches(file)
-        if not active & set(range(first, last + 1)) and "ifdef MMA_IN_C" not in condition
+        if not active & set(range(first, last + 1))
+        and not re.search(r"ifdef MMA_IN_C|defined\(__", condition)
     ]
     assert not missed
 
@@ -91,7 +96,7 @@ def assembled(found: list[Text], chip: str, kernels: Path = KERNELS) -> list[str
     ]
 
 
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", [CHIPS[0], CHIPS[-1]])
 def test_matrix_units_assemble(chip: str) -> None:
     """One program of each shape, precision and use of the tiles; activations change no PTX."""
     found = of("conv_mma")
@@ -100,15 +105,23 @@ def test_matrix_units_assemble(chip: str) -> None:
 
 
 @pytest.mark.hours
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", OLD_CHIPS + CHIPS)
 def test_everything_assembles(chip: str) -> None:
-    assert not assembled([t for t in texts() if t.device_class == "nvidia"], chip)
+    found = [t for t in texts() if t.device_class == "nvidia" and not reads_images(t)]
+    if chip in OLD_CHIPS:
+        found = [t for t in found if t.file not in MATRIX_FILES]
+    assert not assembled(found, chip)
+
+
+def reads_images(text: Text) -> bool:
+    """libclc has no images for NVIDIA: front ends check these."""
+    return "image2d_t" in program_text(text.file, text.options)
 
 
 @pytest.mark.slow
 def test_hot_kernels_keep_their_values_in_registers() -> None:
     """What a kernel spills costs trips to memory in its inner loop."""
-    for chip in CHIPS:
+    for chip in (CHIPS[0], CHIPS[-1]):
         found = hot.measured_usages(chip)
         assert {file for file, _, _ in found} >= {"conv_mma", "conv_tile", "depthwise", "winograd"}
         assert not {key: usage for key, usage in found.items() if usage.spills}, chip

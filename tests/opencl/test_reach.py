@@ -90,7 +90,7 @@ def simulated(profile: str, precision: str, what: str, root: Path, tmp_path: Pat
     library = simulator()
     assert library is not None
     env = {**os.environ, "OCL_ICD_VENDORS": library, "OCLGRIND_LOG": str(tmp_path / "log"),
-           "OCLGRIND_MAX_ERRORS": str(10**9),
+           "OCLGRIND_MAX_ERRORS": str(10**9), "OCLGRIND_LOCAL_MEM_SIZE": str(64 << 10),
            "OCLGRIND_DATA_RACES": str(int(what != "tight"))}  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-m", "tests.opencl.exact", profile, precision, what],

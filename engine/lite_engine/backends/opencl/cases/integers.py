@@ -90,12 +90,12 @@ def _concat(dtype: DType, axis: int) -> Graph:
     return b.done(b.layer("QLinearConcat", *_scaled(dtype, 0.05, 1), *parts, axis=axis))
 
 
-def _quantized(dtype: DType, entries: int = 0) -> Graph:
+def _quantized(dtype: DType, entries: int = 0, **attrs: Any) -> Graph:
     scale, zero = np.array(0.02, np.float32), np.array(3, dtype.np)
     if entries:
         scale = (_RNG.random(entries) * 0.02 + 0.01).astype(np.float32)
         zero = np.arange(entries).astype(dtype.np)
-    return typed("QuantizeLinear", DType.F32, _IMAGE, scale, zero)
+    return typed("QuantizeLinear", DType.F32, _IMAGE, scale, zero, **attrs)
 
 
 def _dequantized(dtype: DType, entries: int = 0) -> Graph:
@@ -109,8 +109,9 @@ def integers() -> dict[str, list[Graph]]:
     window = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
     return {
         "quantize": [_quantized(t) for t in (_I8, _U8, DType.I16, DType.U16)]
-        + [_quantized(_U8, 6), _dequantized(_I8), _dequantized(_U8, 6), _dequantized(DType.I32)]
-        + [_dequantized(DType.I16), _dequantized(DType.U16)],
+        + [_quantized(_U8, 6), _quantized(_I8, rounding=LITERT)]
+        + [_dequantized(t) for t in (_I8, DType.I32, DType.I16, DType.U16)]
+        + [_dequantized(_U8, 6)],
         "i8_conv2d": [
             conv((1, c, 9, 7), o, k, dtype=t, weights=w)
             for c, o, k, t, w in (

@@ -94,12 +94,8 @@ void conv(global const int *x, global const int *w, global const int *bias, glob
     } else {
       uchar before[V], after[V];
       for (int e = 0; e < V; ++e) before[e] = adding && beside + e < O ? residual[old + e] : (uchar)0;
-#if V == 1
-      after[0] = requantized(done[i], factor, before[0], REQUANTIZE_ARGS);
-#else
       const UV r = PASTE(vload, V)(0, before);
       PASTE(vstore, V)(requantized(done[i], factor, r, REQUANTIZE_ARGS), 0, after);
-#endif
       for (int e = 0; beside + e < O; ++e) y[to + e] = after[e];
     }
   }
