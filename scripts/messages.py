@@ -12,6 +12,7 @@ change with every line.
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import string
 import sys
@@ -49,12 +50,30 @@ def javascript(file: BinaryIO, keywords: object, comments: object, options: obje
         yield line, found[1], texts if found[1] == "trn" else texts[0], []
 
 
+def python(file: BinaryIO, keywords: object, comments: object, options: object) -> Iterator[
+    tuple[int, str, str | tuple[str, ...], list[str]]
+]:  # fmt: skip
+    """The calls in a Python file, also inside f-strings, which Babel's own reader takes whole."""
+    for node in ast.walk(ast.parse(file.read())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name = node.func.id
+            texts = [a.value for a in node.args if isinstance(a, ast.Constant)]
+            found = tuple(t for t in texts if isinstance(t, str))
+            if name == "tr" and found:
+                yield node.lineno, name, found[0], []
+            elif name == "trn" and len(found) > 1:
+                yield node.lineno, name, found[:2], []
+
+
 def template() -> Catalog:
     """Every text of the packages, with the lines it stands in."""
     catalog = Catalog(domain=DOMAIN, project="Lite Workbench", charset="utf-8")
-    methods = [("**/static/**", "ignore"), ("**.py", "python"), ("**.js", javascript)]
+    methods = [("**/static/**", "ignore"), ("**.py", python), ("**.js", javascript)]
     for folder in FOLDERS:
-        found = extract_from_dir(ROOT / folder, methods, keywords=KEYWORDS)
+        found = extract_from_dir(
+            ROOT / folder, methods, keywords=KEYWORDS,
+            directory_filter=lambda _: True,  # by default Babel leaves out folders such as _shared
+        )  # fmt: skip
         for file, line, message, comments, _ in found:
             catalog.add(
                 message, None, [(f"{folder}/{file}", line)],

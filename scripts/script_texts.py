@@ -28,9 +28,13 @@ class Literal:
     tag: str = ""
     marked: bool = False
 
+    @property
+    def markup(self) -> bool:
+        return bool(self.tag) or "<" in self.text
+
     def read(self) -> Iterator[str]:
         """What of it a person can read: of markup the text and the spoken attributes."""
-        if "<" not in self.text and not self.tag:
+        if not self.markup:
             yield _unescaped(self.text)
             return
         yield from _ATTRIBUTE.findall(self.text)

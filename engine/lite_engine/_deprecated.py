@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from lite_messages import tr
+
 
 def deprecated_name(old: str, new: str) -> property:
     """A property `old` that reads the attribute `new` and raises a DeprecationWarning."""
@@ -18,4 +20,6 @@ def deprecated_name(old: str, new: str) -> property:
 
 def warn_renamed(old: str, new: str) -> None:
     """Warns that `old` is now called `new`, at the line that used it."""
-    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=3)
+    warnings.warn(
+        tr("{old} is deprecated; use {new}", old=old, new=new), DeprecationWarning, stacklevel=3
+    )

@@ -120,6 +120,8 @@ def test_a_translation_with_other_fields_is_not_compiled():
 def test_texts_of_every_package_are_collected():
     files = {file.split("/")[0] for message in template() for file, _ in message.locations}
     assert files == {"engine", "widgets", "workbench"}
+    everywhere = {file for message in template() for file, _ in message.locations}
+    assert "widgets/lite_widgets/_shared/parts.js" in everywhere  # Babel leaves such folders out
     assert "threads must be between 1 and {max_threads}, got {asked!r}" in template()
 
 
@@ -131,6 +133,13 @@ def test_javascript_is_read_through_its_templates():
         );"""
     found = [m[2] for m in messages().javascript(io.BytesIO(source), None, None, None)]
     assert found == ["Close", "{n} of {all}", ("{n} layer", "{n} layers"), 'two "quoted" words']
+
+
+def test_python_is_read_through_its_f_strings():
+    source = b"""f"<{tr('Close')}>{', '.join(x) or tr('no {x}', x=tr('in it'))}"
+trn("{n} layer", "{n} " "layers", n); other.tr("no"); tr(text)"""
+    found = [m[2] for m in messages().python(io.BytesIO(source), None, None, None)]
+    assert sorted(found, key=str) == [("{n} layer", "{n} layers"), "Close", "in it", "no {x}"]
 
 
 HELP = """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from lite_engine.display import answer_html
 from lite_engine.errors import LiteError
-from lite_messages import trn
+from lite_messages import tr, trn
 
 from ._old_names import OldNames
 from .answers import Answer, Run, answer_of
@@ -80,7 +80,7 @@ class Session(OldNames, Keeping):
         return answer_html(f"{self.info.headline}; {versions}", *self.info.table())
 
     def __repr__(self) -> str:
-        return f"<Session {self.path.name}: {', '.join(self.versions) or 'not converted'}>"
+        return f"<Session {self.path.name}: {', '.join(self.versions) or tr('not converted')}>"
 
     # ---- long work
 

@@ -169,9 +169,9 @@ def facts_data(info: ModelInfo) -> dict[str, Any]:
         [tr("Output {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
     ]
     big = [
-        ["layers", str(len(info.layers)), "", tr("as in the file")],
-        ["parameters", *number(info.params).partition(" ")[::2], ""],
-        ["work", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
+        [tr("layers"), str(len(info.layers)), "", tr("as in the file")],
+        [tr("parameters"), *number(info.params).partition(" ")[::2], ""],
+        [tr("multiply-adds"), *number(info.macs or 0).partition(" ")[::2], ""],
     ]
     return {"title": info.name, "big": big, "facts": [[tr("Format"), info.format], *ports]}
 

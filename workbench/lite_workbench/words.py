@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from lite_messages import tr
 
+#: What a pass did, or did not do, by an entry's `action` in the journal.
+REWRITING = {"rewrote": tr("rewrote"), "refused": tr("refused")}
+
 
 def listed(names: Sequence[str], most: int = 12) -> str:
     """a + b + c and 4464 more"""

@@ -175,7 +175,7 @@ class RemoteDevice(RunnerDevice):
 
     def _good(self, what: str, command: Sequence[str], timeout_s: float = QUICK_S) -> Answer:
         answer = self.transport.call(command, timeout_s)
-        self._check(f"{what} failed", answer)
+        self._check(tr("{what} failed", what=what), answer)
         return answer
 
     def _check(self, what: str, answer: Answer, *, failed: bool = False) -> None:

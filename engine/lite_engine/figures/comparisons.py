@@ -88,7 +88,7 @@ def _detailed(comparison: Data, layer: str | None) -> Data:
     found = next((r for r in rows if r["detail"] and layer in (None, r["name"])), None)
     if found is None:
         raise UsageError(
-            tr("{layer} was compared in detail", layer=layer or "no layer"),
+            tr("{layer} was compared in detail", layer=layer or tr("no layer")),
             fix=tr("compare with detail=[{layer!r}]", layer=layer or rows[0]["name"]),
         )
     return found

@@ -3,6 +3,8 @@ DQ → view becomes view → DQ: nothing stands between that operator and its nu
 
 from __future__ import annotations
 
+from lite_messages import trn
+
 from ..ir import Graph, Journal, Node
 from ._core import graph_pass
 from ._quantised import dequantised, written
@@ -30,7 +32,7 @@ def quantize_move_views(graph: Graph, journal: Journal) -> int:
                 _hoist_quantize(graph, node, reader)
                 count += 1
     if count:
-        journal.rewrote(NAME, (f"{count} views",))
+        journal.rewrote(NAME, (trn("{n} view", "{n} views", count),))
     return count
 
 

@@ -86,7 +86,12 @@ def _fix(step: Step, maker: Step | None, readers: list[Step]) -> tuple[str, bool
         if odd is not None:
             return tr("{odd} has no kernel on the device: {why}", odd=odd.name, why=odd.why), True
     if step.op == "Relayout":
-        return f"{readers[0].op} {readers[0].name} reads {step.why.split(' to ')[-1]} order", True
+        return tr(
+            "{op} {layer} reads {layout} order",
+            op=readers[0].op,
+            layer=readers[0].name,
+            layout=step.why.split(" to ")[-1],
+        ), True
     return tr(
         "{readers} {computes} computes in another precision",
         readers=readers[0].op,

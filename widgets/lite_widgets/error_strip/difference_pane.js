@@ -23,7 +23,7 @@ function channelStrip(channels, current, { width, dark, explained }) {
     const t = v === null ? 1 : v / most;
     return svg`<rect
       data-channel="${i}"
-      data-tip=${tr("channel {channel}\nrms {value}", {
+      data-tip=${tr("channel {channel}, rms {value}", {
         channel: i,
         value: v === null ? tr("not a number") : error(v),
       })}
@@ -120,7 +120,7 @@ function figures(c) {
         </tr>
       </thead>
       <tbody>
-        ${row("isolated", l.isolated)}${row("accumulated", l)}
+        ${row(tr("isolated"), l.isolated)}${row(tr("accumulated"), l)}
       </tbody>
     </table>
   </div>`;

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import traitlets as t
+from lite_messages import tr
 
 from .._base import Float32, LiteWidget, Plain
 from .._svg import table
@@ -53,7 +54,8 @@ class DifferencePane(LiteWidget):
         if not self.layer:
             return ""
         names = ("rel_l2", "max_abs", "mean_abs", "sqnr_db")
-        pairs = (("isolated", self.layer.get("isolated") or {}), ("accumulated", self.layer))
+        isolated = self.layer.get("isolated") or {}
+        pairs = ((tr("isolated"), isolated), (tr("accumulated"), self.layer))
         rows = [[kind, *(error_text(figures.get(n)) for n in names)] for kind, figures in pairs]
         head = (self.layer["name"], *names)
         return table(head, rows) + self._static_caption()

@@ -19,6 +19,7 @@ from typing import Any
 import tornado.web
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
+from lite_messages import tr
 
 _BRIDGE = Path(__file__).with_name("bridge.js")
 _START = '<script type="text/javascript" src="index.js"></script>'
@@ -54,7 +55,8 @@ class EmbedHandler(_Handler):
         page = (self.folder / "index.html").read_text("utf-8")
         if _START not in page:
             raise tornado.web.HTTPError(
-                500, "this version of netron has a different index.html; install the pinned version"
+                500,
+                tr("this version of netron has a different index.html; install the pinned version"),
             )
         bridge = '<script type="text/javascript" src="lite-bridge.js"></script>'
         self.send(page.replace(_START, f"{_START}\n{bridge}").encode(), "text/html; charset=utf-8")

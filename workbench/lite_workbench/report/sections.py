@@ -34,7 +34,7 @@ from lite_widgets import (
 
 from .. import views
 from ..state import SessionState, comparisons
-from ..words import listed, milliseconds, number
+from ..words import REWRITING, listed, milliseconds, number
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -77,16 +77,16 @@ def _model(session: SessionState, prefix: str) -> Iterator[Section]:
         [tr("output `{name}`", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
     ]
     big = [
-        ["layers", str(len(info.layers)), "", tr("as in the file")],
-        ["parameters", *number(info.params).partition(" ")[::2], ""],
-        ["cost", *number(info.macs or 0).partition(" ")[::2], "multiply-adds"],
+        [tr("layers"), str(len(info.layers)), "", tr("as in the file")],
+        [tr("parameters"), *number(info.params).partition(" ")[::2], ""],
+        [tr("multiply-adds"), *number(info.macs or 0).partition(" ")[::2], ""],
     ]
     facts = FactsCard(title=info.name, big=big, facts=[[tr("Format"), info.format], *ports])
     types = TypeSummary(profile=views.work_data(info), columns="cost", title=tr("Cost by operator"))
     support = DataTable(title=tr("Operator support by target"), **views.support_data(info))
     hints = " ".join(f"{h}." for h in info.hints)
     yield Section(
-        f"{prefix}model", "Model", hints,
+        f"{prefix}model", tr("Model"), hints,
         [columns(types, facts, kind="half"), support],
     )  # fmt: skip
 
@@ -96,7 +96,12 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
         entries = model.journal.entries
         done = [e for e in entries if e.action == "rewrote"]
         rows = [
-            {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}
+            {
+                "rule": e.rule,
+                "what": REWRITING.get(e.action, e.action),
+                "nodes": listed(e.nodes),
+                "why": e.reason,
+            }
             for e in entries
         ]
         journal = DataTable(
@@ -159,11 +164,13 @@ def _profiles(session: SessionState, prefix: str) -> Iterator[Section]:
         answer(inspector, {row["name"]: {"layer": row} for row in data["layers"]})
         tabs = Tabbed(
             {
-                "Layers": LayerTable(**shared, baseline=baseline),
-                "Roofline": Roofline(**shared, roof=roof, height=420),
-                "Types": TypeSummary(**shared),
-                "Copies": CopiesTable(**shared),
-                "Memory": MemoryMap(link=link, memory=views.memory_data(predictor.plan(shapes))),
+                tr("Layers"): LayerTable(**shared, baseline=baseline),
+                tr("Roofline"): Roofline(**shared, roof=roof, height=420),
+                tr("Types"): TypeSummary(**shared),
+                tr("Copies"): CopiesTable(**shared),
+                tr("Memory"): MemoryMap(
+                    link=link, memory=views.memory_data(predictor.plan(shapes))
+                ),
             },
             height=496,
         )

@@ -15,7 +15,7 @@ from ..session import Session
 _PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
 _OWN = ["own", "custom"]  # that session.prepare was told
 #: How a picture of another shape meets the input's size.
-_FITS = [["stretch", "stretch"], ["crop", tr("center crop")], ["letterbox", "letterbox"]]
+_FITS = [["stretch", tr("stretch")], ["crop", tr("center crop")], ["letterbox", tr("letterbox")]]
 
 
 def choices(session: Session) -> list[dict[str, Any]]:

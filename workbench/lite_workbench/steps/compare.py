@@ -28,11 +28,11 @@ class CompareStep(Step):
             {
                 "name": "a",
                 "label": "",
-                "says": "baseline",
+                "says": tr("baseline"),
                 "backend": "x86",
                 "options": options,
             },
-            {"name": "b", "label": "against", "backend": "opencl", "options": options},
+            {"name": "b", "label": tr("against"), "backend": "opencl", "options": options},
         ]
         self.header.values = {"a": a, "b": b}
         self.on(self.header, "compare", lambda _: self.measure())
@@ -69,11 +69,14 @@ class CompareStep(Step):
         return self.header.values["a"], self.header.values["b"]
 
     def _buttons(self) -> None:
-        again = " again" if self.pair in self.session.comparisons else ""
+        done = self.pair in self.session.comparisons
         self.header.note = self.session.clock("comparison", self.pair)
         self.header.buttons = [
             button(
-                "compare", tr("Compare{again}", again=again), primary=True, disabled=self.pending
+                "compare",
+                tr("Compare again") if done else tr("Compare"),
+                primary=True,
+                disabled=self.pending,
             )
         ]
         if not self.strip.comparison:

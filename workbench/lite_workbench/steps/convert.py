@@ -8,7 +8,7 @@ from lite_messages import tr
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
-from ..words import listed
+from ..words import REWRITING, listed
 from ._base import Step, button
 
 PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
@@ -75,7 +75,7 @@ class ConvertStep(Step):
                 tr("of {count}", count=len(session.graph.nodes)),
             ],
             [
-                "rewrites",
+                tr("rewrites"),
                 str(len(rewrites)),
                 "",
                 tr("{refusals} refusals, with reasons", refusals=refusals),
@@ -84,7 +84,12 @@ class ConvertStep(Step):
         targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)
         self.facts.facts = [[tr("Targets"), targets], [tr("One file"), tr("for all targets")]]
         self.journal.rows = [
-            {"rule": e.rule, "what": e.action, "nodes": listed(e.nodes), "why": e.reason}
+            {
+                "rule": e.rule,
+                "what": REWRITING.get(e.action, e.action),
+                "nodes": listed(e.nodes),
+                "why": e.reason,
+            }
             for e in model.journal.entries
         ]
         self.graph.graph = views.graph_data(model.graph)

@@ -59,7 +59,7 @@ class ModelStep(Step):
     def _tab_opened(self, change: dict[str, Any]) -> None:
         """The file goes to netron when somebody wants to see it."""
         path = self.session.path
-        if change["new"] == "Facts" or self.netron.model:
+        if change["new"] == tr("Facts") or self.netron.model:
             return
         if path.suffix not in NETRON_SUFFIXES or path.stat().st_size > NETRON_BYTES:
             text = tr(

@@ -69,9 +69,9 @@ class ProfileStep(Step):
         self.inspector = Inspector()
         self.on(self.inspector, "measure", self._try)
         self.on(self.inspector, "advice", self._advised)
-        tabs = {"Layers": self.table, "Roofline": self.roofline, "Types": self.types,
-                "Copies": stack(self.copies, self.matrix), "Memory": self.memory,
-                "Changes": self.changes}  # fmt: skip
+        tabs = {tr("Layers"): self.table, tr("Roofline"): self.roofline, tr("Types"): self.types,
+                tr("Copies"): stack(self.copies, self.matrix), tr("Memory"): self.memory,
+                tr("Changes"): self.changes}  # fmt: skip
         self.tabs = Tabbed(tabs, height=496)
         self.link(self.chart, self.graph, self.table, self.roofline, self.types, self.memory,
                   self.copies, self.matrix, self.changes)  # fmt: skip

@@ -214,7 +214,7 @@ def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:
     card: dict[str, Any] = {
         "id": target, "title": _TITLE[target], "backend": target, "facts": facts,
         "state": ("limited" if emulated else "ready") if usable else "broken",
-        "chip": ("emulated" if emulated else "ready") if usable else tr("not available"),
+        "chip": (tr("emulated") if emulated else tr("ready")) if usable else tr("not available"),
     }  # fmt: skip
     if not usable:
         tried = [["–", *[str(v) for v in list(t.values())[:2]]] for t in check.tried]
@@ -263,7 +263,7 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, A
         for s in check.stages
     ]
     if check.good:
-        card.update(state="ready", chip=tr("in use") if used else "ready", backend=check.target)
+        card.update(state="ready", chip=tr("in use") if used else tr("ready"), backend=check.target)
         own = (
             ["leave", tr("Use this machine")]
             if used
