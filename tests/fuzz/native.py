@@ -14,17 +14,24 @@ import json
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lite_engine import optimize
 from lite_engine.backends.cpu import native
+from lite_engine.backends.opencl.cases.examples import examples
+from lite_engine.backends.opencl.native_plan import encode_opencl
+from lite_engine.backends.opencl.profile import PROFILES
+from lite_engine.backends.opencl.registry import Target
 from lite_engine.model_file.program_file import write_program_file
+from lite_engine.plan import make_plan
 from lite_engine.plan.program import WeightTable, encode
 from lite_engine.quantize import quantize_weights
 from PIL import Image
@@ -39,8 +46,11 @@ TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc
            "npy": ("lite_run_npy.cc",),
            "image": ("jpeg.cc", "jpeg_scan.cc", "jpeg_pixels.cc", "png.cc", "inflate.cc", "bmp.cc"),
            "pipeline": ("config.cc", "json.cc", "run.cc", "reading.cc", "read_boxes.cc",
-                        "read_classes.cc", "read_regions.cc", "crop.cc")}  # fmt: skip
+                        "read_classes.cc", "read_regions.cc", "crop.cc"),
+           "opencl": ("device_plan.cc", "constants.cc", "layout.cc", "defines.cc", "reach.cc",
+                      "expression.cc", "statement.cc")}  # fmt: skip
 MOST_BYTES = 1 << 16
+SOME_PROFILES = ("cpu, 8 lanes", "gpu", "adreno")
 
 
 def by_kernel() -> Iterator[tuple[str, Any]]:
@@ -64,6 +74,8 @@ def seeds(target: str, folder: Path) -> int:
         image_seeds(folder)
     elif target == "pipeline":
         pipeline_seeds(folder)
+    elif target == "opencl":
+        opencl_seeds(folder)
     elif target == "program":
         for kernel, plan in by_kernel():
             (folder / kernel).write_bytes(encode(plan, WeightTable()))
@@ -105,6 +117,19 @@ def pipeline_seeds(folder: Path) -> None:
         shape = bytes([0, 3, 1, 1, 10, 12])  # one output, of rank 4
         data = shape + bytes(60 if (i // 7) % 2 else 3 for i in range(120))
         (folder / (kind or "guessed")).write_bytes(json.dumps(whole).encode() + b"\0" + data * 3)
+
+
+def opencl_seeds(folder: Path) -> None:
+    """The OpenCL part of small plans for kinds of devices, behind the sizes of their weights."""
+    for (name, (graph, *_)), profile in product(examples().items(), SOME_PROFILES):
+        precision = "fp32" if profile.startswith("cpu") else "fp16"
+        table = WeightTable()
+        target = Target(PROFILES[profile])
+        data = encode_opencl(make_plan(graph, "opencl", precision=precision), target, table)
+        sizes = [np.ascontiguousarray(blob).nbytes for blob in table.blobs]
+        head = struct.pack(f"<B{len(sizes)}I", len(sizes), *sizes)
+        if len(head + data) < MOST_BYTES and max(sizes, default=0) < MOST_BYTES:
+            (folder / f"{name}-{profile.split(',')[0]}").write_bytes(head + data)
 
 
 #: A child of a shell begins with a peak of memory of its own; a process that is started directly

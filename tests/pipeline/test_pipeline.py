@@ -158,6 +158,7 @@ def test_crops_turn_and_go_to_the_next_model() -> None:
         ([{"rotate": {}}], "a stage is one of model, crop, turn"),
         ([{"model": "digits.lite"}, {"turn": {"model": "other"}}], "that is not there"),
         ([{"model": "digits.lite"}, {"model": "digits.lite"}], "two models are called"),
+        ([{"crop": {}}, {"model": "digits.lite"}], "its first stage runs no model"),
         ([{"model": "digits.lite"}, {"crop": {"grow": 9}}], "`grow` is not a number from 0 to 4"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

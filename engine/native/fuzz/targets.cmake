@@ -3,14 +3,16 @@
 set(readers src/runtime/program.cc src/runtime/lite_file.cc src/runtime/lite_derived.cc
     src/runner/lite_run_npy.cc)
 file(GLOB app_sources src/app/*.cc)
-list(APPEND readers ${app_sources})
+list(APPEND readers ${app_sources} src/opencl/device_plan.cc src/opencl/constants.cc
+     src/opencl/layout.cc src/opencl/defines.cc src/opencl/reach.cc src/opencl/expression.cc
+     src/opencl/statement.cc)
 set_property(SOURCE ${readers} APPEND PROPERTY COMPILE_OPTIONS
   -fprofile-instr-generate -fcoverage-mapping)
 
-foreach(target program file npy image pipeline)
+foreach(target program file npy image pipeline opencl)
   add_executable(fuzz_${target} fuzz/fuzz_${target}.cc src/runner/lite_run_npy.cc ${objects}
     ${opencl})
-  target_include_directories(fuzz_${target} PRIVATE src)
+  target_include_directories(fuzz_${target} PRIVATE src "${opencl_made}")
   target_link_libraries(fuzz_${target} PRIVATE lite_flags Threads::Threads ${CMAKE_DL_LIBS})
   target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer,address,undefined
     -fprofile-instr-generate)

@@ -8,15 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lite_runtime.h"
-#include "opencl/binary_cache.h"
-#include "opencl/constants.h"
-#include "opencl/layout.h"
+#include "device_plan_reads.h"
 #include "opencl/text.h"
-#include "runtime/allocator.h"
-#include "runtime/program.h"
 
-using namespace lite;
 using namespace lite::opencl;
 
 const char* lite_version() { return "test"; }
@@ -33,7 +27,6 @@ uint64_t next() {  // xorshift64*
 }
 size_t below(size_t n) { return n ? next() % n : 0; }
 
-constexpr uint64_t kLocalMemory = 256 << 10;
 const uint32_t kEdges[] = {0, 1, 2, 7, 64, 255, 4096, 65536, INT32_MAX, 1u << 31, UINT32_MAX};
 
 void damage(uint8_t* data, size_t* size) {
@@ -51,44 +44,6 @@ void damage(uint8_t* data, size_t* size) {
         break;
     }
   }
-}
-
-template <class T>
-T* array(Allocator& memory, size_t count) {
-  return static_cast<T*>(memory.allocate_array(count, sizeof(T)));
-}
-
-// Whether everything that needs no device is in order.
-bool reads(const uint8_t* data, size_t size, const void* const* weights, const size_t* bytes,
-           size_t count, bool told = false) {
-  Allocator memory{};
-  memory.limit_bytes = 64 << 20;
-  char error[400] = "";
-  Env env{};
-  env.allocator = &memory;
-  env.error = error;
-  env.error_bytes = sizeof error;
-  DevicePlan plan{};
-  Program program{};
-  program.has_device = true;
-  bool good = parse_device_plan(data, size, env, &plan) &&
-              parse_program(plan.program, plan.program_bytes, env, &program);
-  size_t* made_bytes = good ? array<size_t>(memory, plan.num_constants) : nullptr;
-  int32_t* place_of = good ? array<int32_t>(memory, program.num_tensors) : nullptr;
-  good = made_bytes && place_of;
-  for (uint32_t i = 0; good && i < plan.num_constants; ++i) {
-    const Constant& c = plan.constants[i];
-    Array made{};
-    good = c.weight < count &&
-           evaluate(c, weights[c.weight], bytes[c.weight], memory.limit_bytes, env, &made);
-    made_bytes[i] = made.bytes;
-    free(made.data);
-  }
-  good = good && assign_places(plan, program, place_of, env) &&
-         check_launches(plan, program, place_of, made_bytes, kLocalMemory, env);
-  if (!good && told) printf("%s\n", error);
-  memory.release();
-  return good;
 }
 
 }  // namespace
@@ -112,7 +67,9 @@ int main(int argc, char** argv) {
     at += 8 + size;
   }
   const uint8_t* whole = reinterpret_cast<const uint8_t*>(plan.data);
-  const bool good = reads(whole, plan.size, weights, bytes, count, true);
+  char error[400] = "";
+  const bool good = reads(whole, plan.size, {weights, bytes, count}, error);
+  if (!good) printf("%s\n", error);
   state = strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull;
   int refused = 0, read = 0;
   for (int n = good ? atoi(argv[4]) : 0; n; --n) {
@@ -122,7 +79,7 @@ int main(int argc, char** argv) {
     damage(copy, &size);
     // A copy of exactly its size: reading past its end is seen.
     copy = static_cast<uint8_t*>(realloc(copy, size ? size : 1));
-    ++(reads(copy, size, weights, bytes, count) ? read : refused);
+    ++(reads(copy, size, {weights, bytes, count}, error) ? read : refused);
     free(copy);
   }
   if (good) printf("%d refused, %d read\n", refused, read);

@@ -95,7 +95,8 @@ const char* read_pipeline(App* app, const char* json, size_t bytes) {
     if (app->hears && s.kind != Stage::kModel) return "only models work on a sound";
     if (app->stages.size() == kMaxStages || !app->stages.push(s)) return "there are too many stages";
   }
-  return app->models.empty() || app->stages.empty() ? "it has no `models` or no `stages`" : nullptr;
+  if (app->models.empty() || app->stages.empty()) return "it has no `models` or no `stages`";
+  return app->stages[0].kind == Stage::kModel ? nullptr : "its first stage runs no model";
 }
 
 }  // namespace lite::app
