@@ -53,7 +53,7 @@ def _missing_arm() -> str | None:
     return None
 
 
-def _missing_wasm() -> str | None:
+def missing_wasm() -> str | None:
     from lite_engine.devices import wasm_usability
 
     state = wasm_usability()
@@ -149,7 +149,7 @@ def _missing_offline() -> str | None:
 TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
-    "wasm": lru_cache(_missing_wasm),
+    "wasm": lru_cache(missing_wasm),
     "arm_opencl": lru_cache(_missing_arm_opencl),
     "opencl": lru_cache(_missing_opencl),
     "simulator": lru_cache(_missing_simulator),
