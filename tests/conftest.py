@@ -8,9 +8,11 @@ test named with `::` runs them.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import shutil
+import sys
 import tempfile
 import zlib
 from collections.abc import Callable
@@ -191,7 +193,19 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run slow and browser tests too")
 
 
+def _check_import() -> None:
+    """What is tested is this checkout: an editable install may lead to another one."""
+    spec = importlib.util.find_spec("lite_engine")
+    found = Path((spec and spec.origin) or "").resolve()
+    if ROOT.resolve() not in found.parents:
+        raise pytest.UsageError(
+            f"lite_engine is imported from {found.parent}, not from this checkout; run "
+            f"`{sys.executable} -m pip install --no-build-isolation -e .` here"
+        )
+
+
 def pytest_configure(config):
+    _check_import()
     unknown = required() - set(TOOLS)
     if unknown:
         known = ", ".join(TOOLS)

@@ -7,8 +7,7 @@ Changes are told as ``(what, value)``: "versions", "targets", "prepared", "input
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -18,15 +17,23 @@ from lite_engine.errors import LiteError
 from lite_messages import tr, trn
 
 from ._old_names import OldNames
-from .answers import Answer, Run, answer_of
-from .changes import Change, measure_change
-from .inputs import as_code, feeds_of, is_prepared, size_of
-from .jobs import Job
-from .names import INT8, MIXED, with_ending
-from .state import comparisons, lite_file, overrides, undo, versions
+from .answers import Answer, Run
+from .changes import Change
+from .inputs import is_prepared
+from .state import (
+    comparisons,
+    exports,
+    feeds,
+    int8_version,
+    layer_changes,
+    lite_file,
+    measuring,
+    predictors,
+    project,
+    undo,
+    versions,
+)
 from .state.boards import Boards
-from .state.keeping import Keeping
-from .state.predictors import predictor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +56,7 @@ if TYPE_CHECKING:
     from .sweep import Sweep
 
 
-class Session(OldNames, Keeping):
+class Session(OldNames):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     What it holds is described at `SessionState`. `boards` are devices besides this machine: add,
@@ -81,26 +88,6 @@ class Session(OldNames, Keeping):
 
     def __repr__(self) -> str:
         return f"<Session {self.path.name}: {', '.join(self.versions) or tr('not converted')}>"
-
-    # ---- long work
-
-    def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
-        """Queues `work` for another thread, told as "job"; `about` is the step that waits."""
-        return self.work.start(title, work, about)
-
-    @property
-    def job(self) -> Job | None:
-        """The work that runs, or ran last."""
-        return self.work.job
-
-    @property
-    def jobs(self) -> list[Job]:
-        """The work that runs, then what waits for it, in this order."""
-        return self.work.jobs
-
-    def progress(self, done: int, total: int) -> None:
-        """Long methods report here; raises Cancelled when the job was cancelled."""
-        self.work.progress(done, total)
 
     # ---- targets and versions
 
@@ -145,27 +132,12 @@ class Session(OldNames, Keeping):
     ) -> Quantization:
         """The int8 version (mixed when layers are kept in float) from at most `limit` calibration
         samples: a folder, an .npz, arrays or feeds. Raises CalibrationError."""
-        from .quantizing import quantize
-
-        with self.busy, undo.recorded(self):
-            made, model = quantize(self.base_model, images, method, keep_float, limit, self.work)
-            self.quantization = made
-            versions.keep(self, MIXED if keep_float else INT8, model)
-            kept = f", keep_float={list(keep_float)!r}" if keep_float else ""
-            most = f", limit={limit}" if limit else ""
-            self.remember(f"session.quantize({as_code(images)}, method={method!r}{kept}{most})")
-        return made
+        return int8_version.quantize(self, images, method, keep_float, limit)
 
     def explore(self) -> Quantization:
         """Which layers lose accuracy in int8, and measured versions that keep the worst in float.
         Raises UsageError before `quantize`."""
-        from .quantizing import explore
-
-        with self.busy:
-            made = explore(self.quantization, self.base_model, self.threads, self.work)
-        self.remember("session.explore()")
-        self.notify("quantization", made)
-        return made
+        return int8_version.explore(self)
 
     # ---- input
 
@@ -178,24 +150,11 @@ class Session(OldNames, Keeping):
     def recipes(self, image: Any, backend: str = "auto") -> list[RecipeAnswer]:
         """What the model would answer to an image with each usual preprocessing, for a model that
         does not say its own. Raises LiteError."""
-        from .recipes import recipe_answers
-
-        with self.busy:
-            used = self.predictor(backend)
-            made = recipe_answers(used.model, used, image)
-        self.remember(f"session.recipes({as_code(image)})")
-        return made
+        return feeds.recipes(self, image, backend)
 
     def set_input(self, source: Any = None) -> dict[str, np.ndarray]:
         """An image (path, bytes, array), a .npy or .npz, a feed; None: random numbers."""
-        self.feeds, self.image = feeds_of(self.model, source)
-        self.notify("input", source)
-        return self.feeds
-
-    def _input(self, source: Any = None) -> dict[str, np.ndarray]:
-        if source is None and self.feeds is not None:
-            return self.feeds
-        return self.set_input(source)
+        return feeds.set_input(self, source)
 
     # ---- running, measuring, comparing
 
@@ -204,80 +163,30 @@ class Session(OldNames, Keeping):
     ) -> Predictor:
         """A Predictor of a version with the session's overrides and (unless `planted` is False)
         planted faults; kept."""
-        return predictor(self, backend, version, planted=planted)
+        return predictors.predictor(self, backend, version, planted=planted)
 
     def run(self, image: Any = None, backend: str = "auto", version: str | None = None) -> Run:
         """One inference. `image` may be an image, a file, a feed; None keeps the last input."""
-        with self.busy:
-            feeds = self._input(image)
-            used = self.predictor(backend, version)
-            used.run(feeds)  # the first run plans and packs
-            began = time.perf_counter()
-            outputs = used.run(feeds)
-            ms = (time.perf_counter() - began) * 1e3
-            said = answer_of(used.model, feeds, outputs, picture=size_of(self.image))
-            name = version or self.version
-            shares = used.shares({n: x.shape for n, x in feeds.items()})
-            made = Run(used.backend, used.display_precision, name, outputs, said, ms, shares)
-            self.runs[used.backend] = made
-            self.measured("run", used.backend)
-        given = f"{as_code(image)}, " if image is not None else ""
-        self.remember(f"session.run({given}backend={used.backend!r})")
-        self.notify("run", made)
-        return made
+        return measuring.run(self, image, backend, version)
 
     def profile(self, backend: str = "auto", runs: int = 20, image: Any = None) -> Profile:
         """Where the time goes, layer by layer; kept for `lite runs`, with its `advice`."""
-        from lite_engine.history import History
-        from lite_engine.profile import profile
-
-        with self.busy:
-            used = self.predictor(backend)
-            feeds = self._input(image)
-            made = profile(used, feeds, runs=runs, progress=self.progress)
-            plan = used.plan({n: x.shape for n, x in feeds.items()})
-            self.advice[used.backend] = self.advise(made, plan)
-            History().add(made, str(self.path))
-            self.profiles.pop(used.backend, None)  # the newest is last
-            self.profiles[used.backend] = made
-            self.profiled[used.backend] = self.version, used
-            self.history.append(made)
-            self.measured("profile", used.backend)
-        self.remember(f"profile = session.profile(backend={used.backend!r}, runs={runs})")
-        self.notify("profile", made)
-        return made
+        return measuring.profile(self, backend, runs, image)
 
     def tune(self, effort: str = "normal") -> list[Measured]:
         """Measures the variants of each layer on this machine's OpenCL device and takes the fastest
         from now on: `lite tune`. `effort` is rapid, normal or exhaustive; the layers measured now
         are returned. Raises UsageError, BackendUnavailableError."""
-        from lite_engine.runtime.tune import tune
-
-        with self.busy:
-            made = tune(self.predictor("opencl"), effort).measured
-        self.remember(f"session.tune({effort!r})")
-        self.notify("tuned", made)
-        return made
+        return measuring.tune(self, effort)
 
     def import_tuning(self, report: str | Path) -> Adopted:
         """What a field report of the same device and driver says of its variants, like `lite tune
         --import`. Raises TargetMismatchError, ModelFormatError, BackendUnavailableError."""
-        from lite_engine import doctor
-
-        with self.busy:
-            made = doctor.adopt(doctor.read(Path(report)))
-            self.predictors.clear()
-        self.remember(f"session.import_tuning({str(report)!r})")
-        self.notify("tuned", made)
-        return made
+        return measuring.import_tuning(self, Path(report))
 
     def advise(self, profile: Profile, plan: Plan) -> list[Advice]:
         """What could be faster, with the commands that try it."""
-        from lite_engine.profile.advice import advise, shape_options
-
-        given = shape_options(self.shapes)
-        made = self.model.metadata.get("quantized_by", "")
-        return advise(profile, plan, self.model.journal, self.path, reading=given, made=made)
+        return measuring.advise(self, profile, plan)
 
     def compare(
         self,
@@ -293,23 +202,10 @@ class Session(OldNames, Keeping):
     ) -> Comparison:
         """Layer by layer: two backends, or two versions ("float", "int8"), or "int8@opencl". The
         options are those of `lite_engine.compare.compare`."""
-        from lite_engine.compare import Side, compare
-
-        with self.busy:
-            feeds = self._input(image)
-            used = comparisons.current_sides(self, (a, b))
-            one, two = (Side(used[name], name) for name in (a, b))
-            made = compare(
-                one, two, feeds, tolerance=tolerance, isolated=isolated, layers=layers,
-                until=until, detail=detail, progress=self.progress,
-            )  # fmt: skip
-            self.comparisons.pop((a, b), None)  # the newest is last
-            self.comparisons[a, b] = made
-            self.compared[a, b] = used
-            self.measured("comparison", (a, b))
-        self.remember(f"diff = session.compare({a!r}, {b!r})")
-        self.notify("comparison", made)
-        return made
+        return comparisons.compare(
+            self, (a, b), image, tolerance=tolerance, isolated=isolated, layers=layers,
+            until=until, detail=detail,
+        )  # fmt: skip
 
     def evaluate(
         self,
@@ -376,9 +272,7 @@ class Session(OldNames, Keeping):
         """A layer's output on one side; `alone_after` names the side that feeds it (isolated).
         `pair` is the comparison that the sides belong to (default: the chosen version). Of a layer
         with several outputs it is the first, or the first that is in `outputs`."""
-        feeds = self._input()
-        with self.busy:
-            return comparisons.values(self, side, layer, alone_after, pair, feeds, outputs)
+        return comparisons.values(self, side, layer, alone_after, pair, outputs)
 
     # ---- changing single layers
 
@@ -394,15 +288,7 @@ class Session(OldNames, Keeping):
         `quantize`; `overrides.verdict` says how far its outputs are from the float version's.
         Raises UsageError, CalibrationError.
         """
-        names = [layers] if isinstance(layers, str) else layers
-        with self.busy, undo.recorded(self):
-            overrides.set_layers(self, names, backend, precision)
-            args = "".join(
-                [f", {backend!r}" if backend or not precision else "",
-                 f", precision={precision!r}" if precision else ""]
-            )  # fmt: skip
-            self.remember(f"session.override({layers!r}{args})")
-        self.notify("overrides", dict(self.overrides.backends))
+        layer_changes.override(self, layers, backend, precision)
 
     def try_override(
         self,
@@ -415,22 +301,11 @@ class Session(OldNames, Keeping):
     ) -> Change:
         """Changes layers and measures the whole model before and after. Runs of both alternate,
         and planted faults are left out, so that only the change is measured."""
-        with self.busy:
-            feeds = self._input()
-            before = self.predictor(backend, planted=False)
-            self.override(layers, target, precision)
-            after = self.predictor(backend, planted=False)
-            return measure_change(before, after, feeds, runs, self.progress)
+        return layer_changes.try_override(self, layers, target, backend, runs, precision)
 
     def plant_fault(self, layer: str, kind: str, backend: str = "opencl") -> None:
         """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""
-        from lite_engine.plan.faults import check_kind
-
-        known = check_kind(kind)
-        overrides.layer_of(self.model.graph, layer)
-        self.faults.setdefault(backend, {})[layer] = known
-        self.remember(f"session.plant_fault({layer!r}, {kind!r}, backend={backend!r})")
-        self.notify("overrides", dict(self.overrides.backends))
+        layer_changes.plant_fault(self, layer, kind, backend)
 
     @property
     def selection(self) -> pd.DataFrame:
@@ -445,7 +320,24 @@ class Session(OldNames, Keeping):
 
         return extract(self, Path(path), layers)
 
-    # ---- out
+    # ---- undo, files
+
+    def undo(self) -> str:
+        """Takes the last conversion, quantization, override or choice of a version back, and
+        returns the line of Python that had made it. What was measured stays. Raises UsageError."""
+        return undo.undo(self)
+
+    def save(self, path: str | Path, notes: str = "") -> Path:
+        """Writes everything but the calibration as one file, `path.liteproject`, which `lw.open`
+        opens on any machine. Raises LiteError."""
+        made = project.save(self, path, notes)
+        self.remember(f"session.save({str(path)!r})")
+        return made
+
+    def keep(self) -> Path | None:
+        """Keeps the session for `lw.restore`; the Workbench does so after each change. None where
+        the versions are too large for that."""
+        return project.keep(self)
 
     @overload
     def export(
@@ -464,30 +356,13 @@ class Session(OldNames, Keeping):
         for a `target` ("arm", "x86"), a folder with runner, library and samples (`lite export`),
         returned as Exported. Targets named in `int8` take the int8 version in the same file
         (None: as in the file that was opened). Raises LiteError."""
-        if int8 is not None:
-            self.int8_targets = list(int8)
-        model = lite_file.to_ship(self, self.int8_targets)
-        made = (
-            model.save(with_ending(path, ".lite"))
-            if target is None
-            else self._bundle(model, Path(path), target)
-        )
-        args = f", target={target!r}" if target else ""
-        args += f", int8={self.int8_targets!r}" if self.int8_targets else ""
-        self.remember(f"session.export({str(path)!r}{args})")
-        self.exported = made
-        self.notify("exported", made)
-        return made
-
-    def _bundle(self, model: Model, folder: Path, target: str) -> Exported:
-        from lite_engine.export import export_model
-
         from .report import write_report
 
-        return export_model(
-            model, folder, target,
-            more=lambda part: write_report([self], part.folder / "report.html"),
-        )  # fmt: skip
+        if target is None:
+            return exports.export_file(self, path, int8)
+        return exports.export_folder(
+            self, path, target, int8, lambda page: write_report([self], page)
+        )
 
     def notebook(self, path: str | Path) -> Path:
         """Writes the session so far as a runnable notebook."""

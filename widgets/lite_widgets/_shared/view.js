@@ -16,9 +16,8 @@
 
 import { fitted, html, nothing, render } from "#template";
 import { announce, listen } from "./link.js";
-import { afterClick, afterKey } from "./selection.js";
-import { copyText, empty, notice } from "./parts.js";
-import { follow, inside, lasso } from "./pointer.js";
+import { onGestures } from "./gestures.js";
+import { empty, notice } from "./parts.js";
 import { keepKeys } from "./shortcuts.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
 import { Tip } from "./tip.js";
@@ -81,13 +80,14 @@ class View {
   #put(values, soft) {
     const kept = this.unsaved.size > 0;
     for (const [name, value] of Object.entries(values)) this.unsaved.set(name, value);
-    if (!soft) this.#save();
-    else this.saveTimer ??= setTimeout(() => this.#save(), SAVE_EVERY_MS);
+    if (!soft) this.save();
+    else this.saveTimer ??= setTimeout(() => this.save(), SAVE_EVERY_MS);
     // A value that goes back before Python heard of it changes no model.
     if (soft || kept) this.draw();
   }
 
-  #save() {
+  /** Give the model the values that wait. */
+  save() {
     clearTimeout(this.saveTimer);
     this.saveTimer = null;
     const values = [...this.unsaved];
@@ -280,17 +280,7 @@ class View {
     const seen = new ResizeObserver(() => this.#resized());
     seen.observe(root);
     this.stops.push(() => seen.disconnect());
-    const handlers = {
-      click: (e) => this.#click(e),
-      keydown: (e) => this.#key(e),
-      pointerdown: (e) => this.#pointer(e),
-      change: (e) => this.#change(e),
-      input: (e) => this.#input(e),
-      mouseover: (e) => this.#hover(e),
-      mousemove: (e) => this.tip.place(e),
-      mouseleave: () => this.#leave(),
-    };
-    for (const [event, handler] of Object.entries(handlers)) root.addEventListener(event, handler);
+    onGestures(this);
   }
 
   #chosen() {
@@ -316,105 +306,10 @@ class View {
     if (width) this.draw();
   }
 
-  #click(event) {
-    if (this.spec.click?.(this, event)) return;
-    const target = event.target.closest("[data-action],[data-copy],button[data-set],[data-k]");
-    if (!target) return;
-    const d = target.dataset;
-    if (d.action) this.act(d.action, d.payload ? JSON.parse(d.payload) : {});
-    else if (d.copy !== undefined) copyText(target);
-    else if (d.set) this.#change(event, d.value);
-    else
-      this.select(afterClick(this.selected, d.k, event.shiftKey || event.ctrlKey || event.metaKey));
-  }
-
-  #change({ target }, value = target.type === "checkbox" ? target.checked : target.value) {
-    const name = target.closest("[data-set]")?.dataset.set;
-    if (!name) return;
-    if (this.spec.set) this.spec.set(this, name, value);
-    else this.set({ [name]: value });
-  }
-
-  #input(event) {
-    const d = event.target.dataset;
-    const name = d.range || d.find;
-    if (name) this.spec.input?.(this, name, event.target.value);
-  }
-
-  #key(event) {
-    if (this.spec.key?.(this, event)) {
-      event.preventDefault();
-      return;
-    }
-    if (event.key === "Escape" && this.selected.length) {
-      this.select([]);
-      event.preventDefault();
-      return;
-    }
-    const target = event.target;
-    if (!target.closest("[data-keys]") || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
-    const next = this.spec.order && afterKey(this.spec.order(this), this.current, event.key);
-    if (next === null || next === undefined) return;
-    event.preventDefault();
-    this.select(
-      event.shiftKey && this.current !== next
-        ? [...this.selected.filter((n) => n !== next), next]
-        : [next],
-    );
-  }
-
-  #pointer(event) {
-    if (event.button !== 0) return;
-    const handle = event.target.closest("[data-drag]");
-    if (handle) {
-      this.#drag(event, handle);
-      return;
-    }
-    const area = event.target.closest("[data-lasso]");
-    if (!area || event.target.closest("button,input,select,a")) return;
-    if (area.dataset.lasso === "drag" || event.shiftKey) this.#lasso(event, area);
-    else this.spec.pan?.(this, event, area);
-  }
-
-  #drag(event, handle) {
-    event.preventDefault();
-    handle.focus({ preventScroll: true });
-    follow(
-      (e) => this.spec.drag(this, handle.dataset.drag, e),
-      () => this.#save(),
-    );
-  }
-
-  #lasso(event, area) {
-    lasso(event, this.root, (rect) => {
-      this.select(this.spec.within ? this.spec.within(this, area, rect) : inside(area, rect));
-    });
-  }
-
-  #hover(event) {
-    const target = event.target.closest("[data-k],[data-tip]");
-    const name = target?.dataset.k || null;
-    if (name !== (this.local.hovered || null)) {
-      this.local.hovered = name;
-      this.mark();
-      announce(this.get("link"), this.uid, { hovered: name });
-    }
-    const text = target && (target.dataset.tip || (name && this.spec.tip?.(this, name, target)));
-    this.tip.say(text);
-  }
-
-  #leave() {
-    this.tip.say("");
-    if (!this.local.hovered) return;
-    this.local.hovered = null;
-    this.mark();
-    announce(this.get("link"), this.uid, { hovered: null });
-  }
-
   close() {
     this.spec.close?.(this);
     cancelAnimationFrame(this.frameRequest);
-    if (this.saveTimer) this.#save();
+    if (this.saveTimer) this.save();
     for (const stop of this.stops) stop();
     for (const url of this.urls.values()) URL.revokeObjectURL(url);
     render(nothing, this.root); // its directives stop watching

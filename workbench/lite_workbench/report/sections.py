@@ -279,10 +279,10 @@ def _evidence(
     answers: dict[str, dict[str, Any]] = {}
     for row in order[:PICTURES]:
         alone = row["isolated"] is not None
-        feeds, outputs = session.feeds or {}, views.compared_outputs(row)
-        one = comparisons.values(session, a, row["name"], None, (a, b), feeds, outputs)
+        outputs = views.compared_outputs(row)
+        one = comparisons.values(session, a, row["name"], None, (a, b), outputs)
         before = a if alone else None
-        two = comparisons.values(session, b, row["name"], before, (a, b), feeds, outputs)
+        two = comparisons.values(session, b, row["name"], before, (a, b), outputs)
         if one.shape != two.shape or not one.size:
             continue
         pane = DifferencePane(a=a, b=b, tolerance=data["usual_tolerance"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -163,6 +163,26 @@ class SessionState(Observable):
         """When the last result of this kind was made, as 14:32:05; empty when there is none."""
         at = self.measured_at.get((what, of))
         return "" if at is None else time.strftime("%H:%M:%S", time.localtime(at))
+
+    # ---- long work
+
+    def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
+        """Queues `work` for another thread, told as "job"; `about` is the step that waits."""
+        return self.work.start(title, work, about)
+
+    @property
+    def job(self) -> Job | None:
+        """The work that runs, or ran last."""
+        return self.work.job
+
+    @property
+    def jobs(self) -> list[Job]:
+        """The work that runs, then what waits for it, in this order."""
+        return self.work.jobs
+
+    def progress(self, done: int, total: int) -> None:
+        """Long methods report here; raises Cancelled when the job was cancelled."""
+        self.work.progress(done, total)
 
     def _job_changed(self, job: Job) -> None:
         self.notify("job", job)

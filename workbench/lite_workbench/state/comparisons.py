@@ -6,15 +6,19 @@ A side is named "opencl" (a backend), "int8" (a version) or "int8@opencl" (both)
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 from lite_engine.compare import Side
+from lite_engine.compare import compare as compare_sides
+from lite_engine.compare.comparison import Comparison
 from lite_engine.errors import UsageError
 from lite_engine.runtime import Predictor
 from lite_messages import tr
 
 from ..names import BACKENDS
 from ._state import Pair, SessionState
+from .feeds import input_of
 from .overrides import layer_of
 from .predictors import predictor
 
@@ -52,16 +56,45 @@ def precisions_of_sides(state: SessionState, pair: Pair) -> tuple[str, str]:
     return a, b
 
 
+def compare(state: SessionState, pair: Pair, image: Any, **options: Any) -> Comparison:
+    """See `Session.compare`. Raises UsageError."""
+    with state.busy:
+        feeds = input_of(state, image)
+        used = current_sides(state, pair)
+        a, b = (Side(used[name], name) for name in pair)
+        made = compare_sides(a, b, feeds, progress=state.progress, **options)
+        state.comparisons.pop(pair, None)  # the newest is last
+        state.comparisons[pair] = made
+        state.compared[pair] = used
+        state.measured("comparison", pair)
+    state.remember(f"diff = session.compare({pair[0]!r}, {pair[1]!r})")
+    state.notify("comparison", made)
+    return made
+
+
 def values(
     state: SessionState,
     side: str,
     layer: str,
     alone_after: str | None,
     pair: Pair | None,
-    feeds: Mapping[str, np.ndarray],
     outputs: Collection[str] = (),
 ) -> np.ndarray:
     """See `Session.values`. Raises UsageError."""
+    feeds = input_of(state)
+    with state.busy:
+        return _values(state, feeds, side, layer, alone_after, pair, outputs)
+
+
+def _values(
+    state: SessionState,
+    feeds: Mapping[str, np.ndarray],
+    side: str,
+    layer: str,
+    alone_after: str | None,
+    pair: Pair | None,
+    outputs: Collection[str],
+) -> np.ndarray:
     used = sides_of(state, pair or (side, alone_after or side))
     own = Side(used[side]).at(feeds)
     node = layer_of(own.graph, layer)

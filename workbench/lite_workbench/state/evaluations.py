@@ -39,7 +39,7 @@ def evaluate(
             for name, backend, version in named
         ]
         made = evaluate_sides(
-            used, dataset, labels=labels, limit=limit, progress=state.work.progress,
+            used, dataset, labels=labels, limit=limit, progress=state.progress,
             cluster=cluster,
         )  # fmt: skip
         state.evaluations.append(made)
@@ -55,7 +55,7 @@ def sweep(state: SessionState, given: dict[str, Any], data: Any, **options: Any)
     dataset = None if data is None else read_dataset(data)
     with state.busy:
         made = sweep_model(
-            model_of(state), **given, data=dataset, progress=state.work.progress, **options
+            model_of(state), **given, data=dataset, progress=state.progress, **options
         )
         state.sweeps.append(made)
     chosen = {k: list(v) for k, v in given.items() if tuple(v) not in ((1,), ("auto",))}
@@ -72,7 +72,7 @@ def recommend(state: SessionState, data: Any, max_drop: float, **options: Any) -
     dataset = read_dataset(data)
     with state.busy:
         made = recommend_version(
-            base_model(state), dataset, max_drop=max_drop, progress=state.work.progress, **options
+            base_model(state), dataset, max_drop=max_drop, progress=state.progress, **options
         )
     source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
     words = "".join(f", {name}={value!r}" for name, value in options.items())
