@@ -14,6 +14,8 @@ cd "$(dirname "$0")/.."
 variant=${1:-native}
 build=build/$variant
 export PATH=$PWD/.venv/bin:$PATH
+# ccache takes paths as relative to the repository, so that a copy of it shares the objects.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}
 
 options=()
 case $variant in

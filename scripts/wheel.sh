@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 arch=${1:-$(uname -m)}
 folder=${2:-dist}
 export PATH=$PWD/.venv/bin:$PATH
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}  # as scripts/native.sh
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 

@@ -29,8 +29,10 @@ sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__modu
 
 def run(folder: Path, *command: str) -> str:
     paths = [folder, *(folder / part for part in ("engine", "widgets", "workbench"))]
-    variables = {"PYTHONPATH": os.pathsep.join(map(str, paths)), "CCACHE_BASEDIR": str(folder),
-                 "CCACHE_NOHASHDIR": "1", "LITE_CACHE_DIR": str(folder / "cache")}  # fmt: skip
+    variables = {
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        "LITE_CACHE_DIR": str(folder / "cache"),
+    }
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True,
         timeout=3000,
