@@ -16,16 +16,21 @@ from benchmarks import zoo
 
 pytestmark = pytest.mark.cpu
 
-CLASSES = {"onnxruntime": "OnnxRuntimeBackend", "openvino": "OpenVinoBackend"}
+CLASSES = {
+    "onnxruntime": "OnnxRuntimeBackend",
+    "openvino": "OpenVinoBackend",
+    "litert": "LiteRtBackend",
+}
+LIBRARIES = {"litert": "ai_edge_litert"}
 QUICK = ("text_encoder",)
 LONG = [pytest.param(n, marks=pytest.mark.hours) for n in zoo.NAMES if n not in QUICK]
 
 
 @pytest.fixture(params=CLASSES)
-def plugin(request, root, monkeypatch):
+def plugin(request):
     name = request.param
-    pytest.importorskip(name, reason=f"pip install {name}")
-    monkeypatch.syspath_prepend(root / f"engine/plugins/lite-backend-{name}")
+    library = LIBRARIES.get(name, name)
+    pytest.importorskip(library, reason=f"pip install {library.replace('_', '-')}")
     backend = getattr(importlib.import_module(f"lite_backend_{name}"), CLASSES[name])()
     register_backend(backend)
     yield backend

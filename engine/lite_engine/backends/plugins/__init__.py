@@ -12,6 +12,7 @@ from .contract import (
     Tapped,
     Timed,
 )
+from .file_backend import FileBackend
 from .subgraph import graph_of
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Cached",
     "CompiledGraph",
     "Estimates",
+    "FileBackend",
     "PluginBackend",
     "Precisions",
     "Tapped",

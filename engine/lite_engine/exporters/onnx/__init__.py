@@ -24,7 +24,7 @@ from ._lower import NeedsOpset, lower, why_not
 from ._proto import External, ModelWriter
 from ._wire import Fields
 
-__all__ = ["NEWEST", "OLDEST", "why_not", "write_bytes", "write_onnx"]
+__all__ = ["NEWEST", "OLDEST", "lowered", "why_not", "write_bytes", "write_onnx"]
 
 #: A protobuf message holds less than this; larger models keep their weights in a second file.
 MOST_BYTES = 2**31 - 1
@@ -76,6 +76,12 @@ def write_onnx(
                 file.write(data)
         write_file(folder / path.name, b"".join(model.parts))
     return path
+
+
+def lowered(graph: Graph, opset: int) -> Graph:
+    """A copy with operators of ONNX at that opset only, for writers of other formats. What they
+    lack keeps its name; new values have no shapes. Raises UsageError."""
+    return _lowered(graph, opset)[0]
 
 
 def _fields(graph: Graph, opset: int, external: External | None = None) -> Fields:

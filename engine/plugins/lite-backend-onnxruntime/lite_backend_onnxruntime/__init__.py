@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from lite_engine.backends import Usability
-from lite_engine.backends.plugins import CONTRACT, graph_of
-from lite_engine.exporters.onnx import why_not, write_bytes
-from lite_engine.ir import Graph, Node
+from lite_engine.backends.plugins import FileBackend
+from lite_engine.ir import Node
 
 __all__ = ["OnnxRuntimeBackend"]
 
@@ -24,16 +23,12 @@ def _providers() -> list[str]:
     return [p.strip() for p in os.environ.get(PROVIDERS, "CPUExecutionProvider").split(",")]
 
 
-class OnnxRuntimeBackend:
+class OnnxRuntimeBackend(FileBackend):
     """What ONNX Runtime's kernels run, one node at a time tells; it computes in fp32, and in the
     graph's own integers."""
 
-    contract = CONTRACT
     name = "onnxruntime"
     precisions = ("fp32", "int8")
-
-    def __init__(self) -> None:
-        self._refusals: dict[bytes, str] = {}
 
     def usability(self) -> Usability:
         import onnxruntime
@@ -48,23 +43,12 @@ class OnnxRuntimeBackend:
             )
         return Usability(True, f"ONNX Runtime {onnxruntime.__version__}: {', '.join(wanted)}")
 
-    def supports(self, node: Node) -> str:
-        """Whether a session of this node alone can be made."""
-        refused = why_not(node)
-        if refused:
-            return refused
-        model = write_bytes(graph_of(node))
-        if model not in self._refusals:
-            try:
-                _session(model, threads=1, optimise=False)
-                self._refusals[model] = ""
-            except Exception as error:  # noqa: BLE001 - onnxruntime's exceptions have no common base
-                self._refusals[model] = str(error).strip().splitlines()[0][:200]
-        return self._refusals[model]
+    def refusal(self, node: Node, model: bytes) -> str:
+        _session(model, threads=1, optimise=False)
+        return ""
 
-    def compile(self, graph: Graph, *, threads: int, precision: str) -> OnnxRuntimeGraph:
-        session = _session(write_bytes(graph), threads=threads, optimise=True)
-        return OnnxRuntimeGraph(session)
+    def open(self, model: bytes, *, threads: int, precision: str) -> OnnxRuntimeGraph:
+        return OnnxRuntimeGraph(_session(model, threads=threads, optimise=True))
 
 
 class OnnxRuntimeGraph:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.backends import Usability
-from lite_engine.backends.plugins import CONTRACT, graph_of
-from lite_engine.exporters.onnx import why_not, write_bytes
+from lite_engine.backends.plugins import FileBackend
 from lite_engine.ir import DType, Graph, Node
 
 __all__ = ["OpenVinoBackend"]
@@ -25,16 +24,12 @@ def _device() -> str:
     return os.environ.get(DEVICE, "CPU")
 
 
-class OpenVinoBackend:
+class OpenVinoBackend(FileBackend):
     """What its ONNX frontend reads and its device can be asked for, one node at a time. fp32 is
     computed in f32, fp16 in f16 where the device has it."""
 
-    contract = CONTRACT
     name = "openvino"
     precisions = ("fp32", "fp16", "int8")
-
-    def __init__(self) -> None:
-        self._refusals: dict[bytes, str] = {}
 
     @cached_property
     def _core(self) -> Any:
@@ -54,19 +49,10 @@ class OpenVinoBackend:
             )
         return Usability(True, f"OpenVINO {openvino.__version__}: {_device()}")
 
-    def supports(self, node: Node) -> str:
-        """Whether its frontend reads a model of this node alone and the device takes it."""
-        refused = why_not(node)
-        if refused:
-            return refused
+    def refusal(self, node: Node, model: bytes) -> str:
+        """Whether its frontend reads the file and the device takes what it made of it."""
         if any(v is not None and v.dtype is DType.BF16 for v in node.inputs):
             return "bf16 values are not NumPy arrays there"
-        model = write_bytes(graph_of(node))
-        if model not in self._refusals:
-            self._refusals[model] = self._refusal(model)
-        return self._refusals[model]
-
-    def _refusal(self, model: bytes) -> str:
         try:
             read = self._core.read_model(io.BytesIO(model))
             # constants among the layers run nowhere, and no device lists them
@@ -80,11 +66,9 @@ class OpenVinoBackend:
         ]  # fmt: skip
         return f"the device has no {left[0].get_type_name()}" if left else ""
 
-    def compile(self, graph: Graph, *, threads: int, precision: str) -> OpenVinoGraph:
-        model = self._core.read_model(io.BytesIO(write_bytes(graph)))
-        return OpenVinoGraph(
-            self._core.compile_model(model, _device(), _config(threads, precision))
-        )
+    def open(self, model: bytes, *, threads: int, precision: str) -> OpenVinoGraph:
+        read = self._core.read_model(io.BytesIO(model))
+        return OpenVinoGraph(self._core.compile_model(read, _device(), _config(threads, precision)))
 
     # ---- compiled graphs that are kept
 
