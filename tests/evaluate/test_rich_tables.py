@@ -30,11 +30,11 @@ def test_an_evaluation_is_four_tables_in_the_order_of_its_rows():
         ["float", "x86", "fp32", "50.0 % (10.0 … 90.0)"],
         ["int8", "x86", "fp32", "50.0 % (10.0 … 90.0)"],
     ]
-    assert list(classes.rows[0].values()) == ["<b>cat", 2, "50.0 %"]
+    assert list(classes.rows[0].values()) == ["<b>cat", 2, "50.0 %", "50.0 %"]
     assert list(confused.rows[0].values()) == ["cat", "dog", 1]
     assert [list(r.values()) for r in samples.rows] == [
-        ["b.png", "cat", "✓ cat (0.750)", "✗ dog"],
-        ["a.png", "cat", "✓ cat (0.750)", "✗ dog"],
+        ["b.png", "cat", "✓ cat (0.750)", "✗ dog", "worse"],
+        ["a.png", "cat", "✓ cat (0.750)", "✗ dog", "worse"],
     ]
     assert "<b>cat" not in classes.static_html()  # names of classes are texts, not markup
 
@@ -50,7 +50,9 @@ def test_a_sweep_is_a_table_with_its_sweet_spots():
     slow = Cell(Choice("x86", "fp32", 1), "measured", latency_ms=8.0, throughput=125.0)
     fast = Cell(Choice("x86", "fp32", 2), "measured", latency_ms=4.0, throughput=250.0, front=True)
     made = Sweep("m", [slow, fast])
-    (table,) = rich._VIEWS["Sweep"](made).children
+    chart, table = rich._VIEWS["Sweep"](made).children
+    assert [(c["latency_ms"], c["best"]) for c in chart.cells] == [(8, False), (4, True)]
+    assert chart.static_svg().count("<circle") == 2
     heads = [c["head"] for c in table.columns]
     threads = str(heads.index("threads"))
     assert [r[threads] for r in table.rows] == ["2", "1"]  # most samples per second first

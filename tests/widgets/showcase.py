@@ -64,6 +64,17 @@ def trade_off() -> lw.TradeOff:
     return lw.TradeOff(points=points, float_=fp32, metric="lines read right")
 
 
+def sweep_chart() -> lw.SweepChart:
+    """Threads and batch sizes; two of six are on the front."""
+    cells = [
+        {"label": f"x86 · {t} threads · batch {b}", "latency_ms": 8.0 * b / t + 0.4 * b,
+         "throughput": 1000 * b / (8.0 * b / t + 0.4 * b) * (0.9 + 0.05 * b),
+         "note": "top-1 87.2 %", "front": t == 4, "best": (t, b) == (4, 4)}
+        for t in (1, 2, 4) for b in (1, 4)
+    ]  # fmt: skip
+    return lw.SweepChart(title="ocr_line", cells=cells, max_ms=12.0)
+
+
 def ranges() -> dict[str, Any]:
     """A histogram with a tail."""
     counts = [int(10 ** (5 * math.exp(-(((i - 24) / 16) ** 2)))) - 1 for i in range(40)]
@@ -180,6 +191,7 @@ def showcase() -> list[Any]:
         difference(),
         lw.GraphView(graph=samples.graph(), source_graph=samples.source_graph(), profile=x86),
         trade_off(),
+        sweep_chart(),
         lw.RangePlot(layer=ranges()),
         lw.SensitivityList(layers=sensitivity(), kept=[r["name"] for r in sensitivity()[:6]]),
         lw.DoctorCards(cards=CARDS, choose=True, chosen=["x86"]),

@@ -203,7 +203,7 @@ def test_trade_off_does_not_follow_noise():
 def test_stepper_knows_its_steps():
     stepper = lw.Stepper()
     stepper.set_step("Profile", "done", "5.99 ms")
-    assert stepper.steps[6] == {"name": "Profile", "state": "done", "result": "5.99 ms"}
+    assert stepper.steps[7] == {"name": "Profile", "state": "done", "result": "5.99 ms"}
     with pytest.raises(KeyError):
         stepper.set_step("Nowhere", "done")
     with pytest.raises(t.TraitError, match="state must be one of"):

@@ -37,6 +37,7 @@ _HOMES = {
     "Stages": "stages",
     "StepHeader": "step_header",
     "Stepper": "stepper",
+    "SweepChart": "sweep_chart",
     "TabBar": "tab_bar",
     "Tabbed": "workbench_view",
     "TimingLine": "timing_line",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 if TYPE_CHECKING:
     from .evaluate import Evaluation
-    from .evaluate.results import SampleResult
+    from .evaluate.results import SampleRow
     from .recommend import Recommendation
     from .sweep import Sweep
 
@@ -22,24 +22,77 @@ MOST = 200
 
 def evaluation_tables(made: Evaluation) -> list[Table]:
     """Metrics, the classes and confusions of the first side, and the samples by disagreement."""
-    first = made.sides[0]
-    metrics = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in made.sides]
-    heads = [tr("side"), tr("backend"), tr("precision"), *(m.name for m in first.metrics)]
+    classes = [table for table in class_tables(made) if table]
+    return [metrics_table(made), *classes, samples_table(made, made.rows)]
+
+
+def metrics_table(made: Evaluation) -> Table:
+    """A row per side, its metrics with their intervals; the note says what changed."""
+    rows = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in made.sides]
+    heads = [tr("side"), tr("backend"), tr("precision"), *(m.name for m in made.sides[0].metrics)]
     title = tr("{model} on {dataset}, {samples} samples", model=made.model, dataset=made.dataset,
                samples=made.samples)  # fmt: skip
-    tables = [_table(title, heads, metrics, "; ".join([*made.notes, *made.sentences]))]
+    note = [*made.notes, *made.sentences]
+    if made.unreadable:
+        note.append(trn("{n} sample left out: {first}", "{n} samples left out, the first: {first}",
+                        len(made.unreadable), first=made.unreadable[0][1]))  # fmt: skip
+    return _table(title, heads, rows, "; ".join(note))
+
+
+def class_tables(made: Evaluation) -> tuple[Table, Table]:
+    """The classes of each side and the confusions of the last; empty where a task has none."""
+    first, last = made.sides[0], made.sides[-1]
+    classes: Table = {}
     if first.classes:
-        names = list(first.classes[0].metrics)
-        rows = [[c.name, c.count, *(f"{100 * c.metrics[n]:.1f} %" for n in names)]
-                for c in first.classes]  # fmt: skip
-        tables.append(_table(tr("Classes"), [tr("class"), tr("count"), *names], rows, first.name))
-    if first.confusion:
+        names = [(s, n) for s in made.sides for n in first.classes[0].metrics]
+        by_side = {s.name: {c.name: c for c in s.classes} for s in made.sides}
+        rows = [
+            [c.name, c.count, *(
+                f"{100 * by_side[s.name][c.name].metrics[n]:.1f} %"
+                if c.name in by_side[s.name] else "–" for s, n in names
+            )]
+            for c in first.classes
+        ]  # fmt: skip
+        several = len(made.sides) > 1
+        heads = [f"{n}, {s.name}" if several else n for s, n in names]
+        classes = _table(tr("Classes"), [tr("class"), tr("count"), *heads], rows, "")
+    confused: Table = {}
+    if last.confusion:
         heads = [tr("label"), tr("prediction"), tr("count")]
-        tables.append(_table(tr("Confused"), heads, first.confusion, first.name))
-    samples = [[r.name, r.label, *(_said(r.sides[s.name]) for s in made.sides)] for r in made.rows]
+        confused = _table(tr("Confused"), heads, last.confusion, last.name)
+    return classes, confused
+
+
+def samples_table(made: Evaluation, rows: Sequence[SampleRow], action: str = "") -> Table:
+    """A row per sample; with an `action` its name is a button with {"sample": name}."""
+    cells = [
+        [[action, r.name, {"sample": r.name}] if action else r.name, r.label,
+         *(r.sides[s.name].figure for s in made.sides)]
+        for r in rows
+    ]  # fmt: skip
     heads = [tr("sample"), tr("label"), *(s.name for s in made.sides)]
-    tables.append(_table(tr("Samples"), heads, samples, tr("largest disagreement first")))
-    return tables
+    several = len(made.sides) > 1
+    if several:
+        heads.append(tr("change"))
+        for row, cell in zip(rows, cells, strict=True):
+            cell.append(row.change)
+    table = _table(tr("Samples"), heads, cells, tr("largest disagreement first"))
+    if action:
+        table["columns"][0]["kind"] = "action"
+    return table
+
+
+def sweep_chart(made: Sweep) -> dict[str, Any]:
+    """Traits of `SweepChart`."""
+    best = made.best
+    return {
+        "title": made.model, "max_ms": made.max_ms or 0.0,
+        "cells": [
+            {"label": str(c.choice), "latency_ms": c.latency_ms, "throughput": c.throughput,
+             "note": c.accuracy, "front": c.front, "best": c is best}
+            for c in made.cells if c.status == "measured"
+        ],
+    }  # fmt: skip
 
 
 def sweep_tables(made: Sweep) -> list[Table]:
@@ -52,11 +105,6 @@ def recommendation_tables(made: Recommendation) -> list[Table]:
     """A row per candidate, with what is recommended as the note."""
     heads, rows = made.table()
     return [_table(made.model, heads, rows, made.sentence)]
-
-
-def _said(side: SampleResult) -> str:
-    mark = "" if side.right is None else "✓ " if side.right else "✗ "
-    return mark + side.prediction + (f" ({side.score:.3f})" if side.score is not None else "")
 
 
 def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str) -> Table:

@@ -126,9 +126,11 @@ def _evaluation(value: Evaluation) -> Any:
 
 
 def _sweep(value: Sweep) -> Any:
-    from .answer_tables import sweep_tables
+    from lite_widgets import DataTable, SweepChart
 
-    return _tables(sweep_tables(value))
+    from .answer_tables import sweep_chart, sweep_tables
+
+    return _stack(SweepChart(**sweep_chart(value)), DataTable(**sweep_tables(value)[0]))
 
 
 def _recommendation(value: Recommendation) -> Any:

@@ -240,23 +240,32 @@ class Session(OldNames):
         streams: Sequence[int] = (1,),
         *,
         data: Any = None,
+        limit: int | None = None,
+        images: str | Path | None = None,
         max_ms: float | None = None,
         rounds: int = 7,
         resume: str | Path | None = None,
+        **cluster: Any,
     ) -> Sweep:
         """Latency, throughput, memory and (with labelled `data`) accuracy of the chosen version for
-        every combination; `front` of the result are those that no other one beats. Raises
+        every combination; `front` of the result are those that no other one beats. `limit`,
+        `images` and `cluster` (workers, scheduler or client) are as in `evaluate`. Raises
         UsageError."""
+        from .cluster import Cluster
         from .state.evaluations import sweep
 
         given = {"backends": backends, "precisions": precisions, "threads": threads,
                  "batches": batches, "streams": streams}  # fmt: skip
-        return sweep(self, given, data, max_ms=max_ms, rounds=rounds, resume=resume)
+        return sweep(
+            self, given, data, limit, images, max_ms=max_ms, rounds=rounds, resume=resume,
+            cluster=Cluster(**cluster),
+        )  # fmt: skip
 
     def recommend(self, data: Any, max_drop: float, **options: Any) -> Recommendation:
         """The fastest version within the budgets, measured: `max_drop` of the metric (0.005 are
         half a point), and of the `options` of `recommend.recommend` `max_ms`, `max_mb`, `backends`,
-        `threads`, and `output`, the file to write. Raises UsageError, LiteError."""
+        `threads`, and `output`, the file to write; `limit` and `images` are as in `evaluate`.
+        Raises UsageError, LiteError."""
         from .state.evaluations import recommend
 
         return recommend(self, data, max_drop, **options)

@@ -15,6 +15,7 @@ from lite_messages import tr, trn
 from lite_widgets import WorkbenchView
 
 from . import views
+from .evaluate import Evaluation
 from .jobs import Job
 from .notebook import cells_of
 from .opening import open_session
@@ -225,6 +226,8 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
         count = len(session.runs)
         text = trn("{n} backend", "{n} backends", count)
         states["Run"] = ("done", text) if len(said) == 1 else ("attention", tr("outputs differ"))
+    if session.evaluations:
+        states["Evaluate"] = _evaluated(session.evaluations[-1])
     if session.profiles:
         last = next(reversed(session.profiles.values()))
         states["Profile"] = ("done", views.total_text(last))
@@ -233,6 +236,12 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     if session.exported is not None:
         states["Deploy"] = ("done", tr("written"))
     return states
+
+
+def _evaluated(made: Evaluation) -> tuple[str, str]:
+    """The candidate's main metric; worse by more than chance needs attention."""
+    worse = any(change.significant and change.worse for change in made.changes)
+    return "attention" if worse else "done", made.sides[-1].main.short
 
 
 def _compared(comparison: Comparison) -> tuple[str, str]:

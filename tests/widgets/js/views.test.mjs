@@ -175,3 +175,10 @@ test("results: bars of scores beyond 1 differ by their lengths", async () => {
   const { fullScore } = await at("result_card/result_card");
   assert.deepEqual([fullScore([]), fullScore([{ score: 0.7 }, {}]), fullScore([{ score: 0.4 }, { score: 8 }])], [1, 1, 8]);
 });
+
+test("sweep chart: the front in order of latency, axes that hold every cell and the goal", async () => {
+  const { front, frame } = await at("sweep_chart/sweep_chart");
+  const cells = [{ latency_ms: 8, throughput: 900, front: true }, { latency_ms: 2, throughput: 410, front: true }, { latency_ms: 9, throughput: 100 }];
+  assert.deepEqual(front(cells).map((c) => c.latency_ms), [2, 8]);
+  assert.deepEqual([frame(cells, 0), frame(cells, 30)], [{ x: 10, y: 1000 }, { x: 30, y: 1000 }]);
+});

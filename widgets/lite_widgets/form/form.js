@@ -33,7 +33,7 @@ export default widget({
     html`<form class="card" @submit=${(event) => submit(c, event)}>
       <div class="ch">
         <h3>${c.get("title")}</h3>
-        <span class="sp"></span>${button("close", tr("Close"), { kind: "sm" })}
+        <span class="sp"></span>${c.get("closable") ? button("close", tr("Close"), { kind: "sm" }) : nothing}
       </div>
       <div class="cb">
         ${c
@@ -63,5 +63,5 @@ export default widget({
         </div>
       </div>
     </form>`,
-  watch: ["title", "fields", "values", "errors", "button", "note"],
+  watch: ["title", "fields", "values", "errors", "button", "note", "closable"],
 });

@@ -14,7 +14,7 @@ class Form(LiteWidget):
     fields  [{"name", "label", "hint", "optional"}]; the button waits for those that are not
             optional. values: {name: text}, where the fields start; hint is an example in grey.
     errors  {name: what is wrong with this field}; a field of them is marked, its text beneath.
-    button  its word; note: a sentence beneath.
+    button  its word; note: a sentence beneath; closable: whether it has a Close button.
 
     Actions: {"id": "submit", "values"} (also by Enter), {"id": "close"}.
     """
@@ -25,6 +25,7 @@ class Form(LiteWidget):
     errors = t.Dict()
     button = t.Unicode(tr("Add"))
     note = t.Unicode("")
+    closable = t.Bool(True)
 
     def static_html(self) -> str:
         """Return nothing: there is nobody to fill it in."""

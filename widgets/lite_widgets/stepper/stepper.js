@@ -12,6 +12,7 @@ const NAMES = {
   Convert: tr("Convert"),
   Quantize: tr("Quantize"),
   Run: tr("Run"),
+  Evaluate: tr("Evaluate"),
   Profile: tr("Profile"),
   Compare: tr("Compare"),
   Deploy: tr("Deploy"),

@@ -1,4 +1,4 @@
-"""Stepper: Model → Check → Target → Convert → Quantize → Run → Profile → Compare → Deploy."""
+"""Stepper: the walk from Model to Deploy, any step at any time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from lite_messages import tr
 from .._base import LiteWidget, PlainList
 from .._svg import ACCENT, BAD, FONT
 
-STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Profile", "Compare", "Deploy")
+STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Evaluate", "Profile", "Compare",
+         "Deploy")  # fmt: skip
 STATES = ("todo", "running", "done", "attention")
 #: A saved notebook knows no theme: readable on white and on near black.
 _INK = "#767676"

@@ -229,7 +229,7 @@ def _show(result: Evaluation, args: argparse.Namespace) -> str:
             samples=result.samples,
         ),
         "",
-        table(["", "backend", "precision", *names], rows),
+        table(["", tr("backend"), tr("precision"), *names], rows),
         *(["", *result.sentences] if result.changes else []),
         *_samples(result, args.rows),
         *_confused(result),
@@ -240,9 +240,7 @@ def _show(result: Evaluation, args: argparse.Namespace) -> str:
 def _samples(result: Evaluation, most: int) -> list[str]:
     """The samples to look at first: disagreements, or the wrong ones of a single side."""
     several = len(result.sides) > 1
-    found = result.disagreements if several else [
-        r for r in result.rows if any(s.right is False or s.value < 1 for s in r.sides.values())
-    ]  # fmt: skip
+    found = result.disagreements if several else result.errors
     if not found or not most:
         return []
     rows = [
@@ -254,7 +252,7 @@ def _samples(result: Evaluation, most: int) -> list[str]:
         for row in found[:most]
     ]  # fmt: skip
     what = tr("predictions that differ") if several else tr("samples with an error")
-    heads = ["sample", "label", *(side.name for side in result.sides)]
+    heads = [tr("sample"), tr("label"), *(side.name for side in result.sides)]
     return ["", f"{what}: {len(found)}", table(heads, rows)]
 
 

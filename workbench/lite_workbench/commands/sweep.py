@@ -28,8 +28,15 @@ PRECISIONS = ("auto", "fp32", "fp16", "bf16", "int8")
 
 
 def numbers_of(text: str) -> list[int]:
-    read = at_least(1)
-    return list(dict.fromkeys(read(word) for word in text.split(",")))
+    """1,2,4 as an option. Raises argparse's error."""
+    from lite_engine.errors import UsageError
+
+    from ..sweep.cells import counts_of
+
+    try:
+        return counts_of(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(error.what) from None
 
 
 def names_of(known: Sequence[str], what: str) -> type[list[str]]:

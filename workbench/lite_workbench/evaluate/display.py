@@ -27,25 +27,20 @@ def page(
         *(c.sentence for c in changes),
         *(tr("left out: {e}", e=e) for e in errors[:ROWS]),
     ]
+    heads = ["", tr("backend"), tr("precision"), *(m.name for m in sides[0].metrics)]
+    sample_heads = [tr("sample"), tr("label"), *(s.name for s in sides)]
     return "".join(
         [
             f"<b>{html.escape(title)}</b>",
-            html_table(["", "backend", "precision", *(m.name for m in sides[0].metrics)], metrics),
+            html_table(heads, metrics),
             *(f"<p>{html.escape(line)}</p>" for line in said),
-            html_table(
-                ["sample", "label", *(s.name for s in sides)], [_row(r) for r in rows[:ROWS]]
-            ),
+            html_table(sample_heads, [_row(r) for r in rows[:ROWS]]),
         ]
     )
 
 
 def _row(row: SampleRow) -> list[str]:
-    cells = [
-        ("" if s.right is None else "✓ " if s.right else "✗ ") + s.prediction
-        + (f" ({s.score:.3f})" if s.score is not None else "")
-        for s in row.sides.values()
-    ]  # fmt: skip
-    return [row.name, row.label, *cells]
+    return [row.name, row.label, *(side.figure for side in row.sides.values())]
 
 
 def html_table(heads: list[str], rows: list[list[str]]) -> str:

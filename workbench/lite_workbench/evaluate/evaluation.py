@@ -14,6 +14,8 @@ from .results import Change, SampleRow, SideResult
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .judge import Judge
+
 
 @dataclass
 class Evaluation:
@@ -33,6 +35,9 @@ class Evaluation:
     def __post_init__(self) -> None:
         #: side → what it predicted for each sample, as `lite evaluate --predictions` writes it
         self.predictions: dict[str, list[dict[str, Any]]] = {}
+        #: sample → what was evaluated, and how answers were read: for a look at one sample
+        self.sources: dict[str, Any] = {}
+        self.judge: Judge | None = None
 
     def __getitem__(self, side: str) -> SideResult:
         """Raises KeyError."""
@@ -45,6 +50,14 @@ class Evaluation:
     def disagreements(self) -> list[SampleRow]:
         """Samples that not all sides answer alike."""
         return [row for row in self.rows if row.disagrees]
+
+    @property
+    def errors(self) -> list[SampleRow]:
+        """Samples that a side has wrong, or not wholly right."""
+        return [
+            row for row in self.rows
+            if any(s.right is False or s.value < 1 for s in row.sides.values())
+        ]  # fmt: skip
 
     @property
     def sentences(self) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from lite_engine.adapter import Adapter
-from lite_engine.errors import CalibrationError, ShapeError, UsageError
+from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
 
-from ..answers import answer_of
+from ..answers import Answer, answer_of
 from ..inputs import read_source
 from .tasks._base import UnreadableLabel
 
@@ -27,6 +28,18 @@ class Unreadable:
     error: str
 
 
+class Read(NamedTuple):
+    """An answer, the image's (width, height), and whether no output holds NaN."""
+
+    answer: Answer
+    picture: tuple[int, int] | None
+    finite: bool
+
+
+class UnreadableSource(LiteError):
+    """The input of a sample cannot be read; the sample is left out."""
+
+
 @dataclass
 class Judge:
     """What is done with each sample: plain data, so that a worker elsewhere can have it."""
@@ -41,16 +54,29 @@ class Judge:
         found = []
         for side in sides:
             try:
-                feeds, picture = read_source(side.model, sample.source)
-            except (UsageError, ShapeError, CalibrationError) as error:
+                read = self.read(side, sample.source)
+            except UnreadableSource as error:
                 return Unreadable(sample.name, str(error))
-            outputs = side.predictor.run(feeds)
-            answer = answer_of(
-                side.model, feeds, outputs, self.labels, picture=picture, adapter=self.adapter,
-                **self.options,
-            )  # fmt: skip
             try:
-                found.append(self.task.outcome(sample, answer, picture))
+                found.append(
+                    self.task.outcome(sample, read.answer, read.picture)
+                    if read.finite or read.answer.kind != "values"
+                    else self.task.no_answer(sample)
+                )
             except UnreadableLabel as error:
                 return Unreadable(sample.name, str(error))
         return found
+
+    def read(self, side: Side, source: Any) -> Read:
+        """What a side answers to a source, as the task reads it. Raises LiteError."""
+        try:
+            feeds, picture = read_source(side.model, source)
+        except (UsageError, ShapeError, CalibrationError) as error:
+            raise UnreadableSource(str(error)) from None
+        outputs = side.predictor.run(feeds)
+        answer = answer_of(
+            side.model, feeds, outputs, self.labels, picture=picture, adapter=self.adapter,
+            **self.options,
+        )  # fmt: skip
+        floats = [x for x in outputs.values() if x.dtype.kind == "f"]
+        return Read(answer, picture, not any(np.isnan(x).any() for x in floats))

@@ -25,6 +25,11 @@ class Metric:
         return f"{self.name} {self.figure}"
 
     @property
+    def short(self) -> str:
+        """top-1 87.2 %"""
+        return f"{self.name} {readable(self.name, self.value)}{_unit(self.name)}"
+
+    @property
     def figure(self) -> str:
         """87.2 % (84.0 … 90.1)"""
         low, value, high = (readable(self.name, v) for v in (self.low, self.value, self.high))
@@ -71,52 +76,60 @@ class Change:
     @property
     def sentence(self) -> str:
         """int8 loses 0.4 ± 0.9 points of top-1 against float on 500 samples: …"""
-        name, on = self.metric, trn("on {n} sample", "on {n} samples", self.samples)
         if self.changed == 0 and self.difference == 0:
-            return tr(
-                "{candidate} and {baseline} agree {on}",
-                candidate=self.candidate,
-                baseline=self.baseline,
-                on=on,
-            )
-        margin = readable(name, (self.high - self.low) / 2)
-        unit = tr("points") if _unit(name) == " %" else _unit(name).strip()
+            return trn(
+                "{candidate} and {baseline} agree on {n} sample",
+                "{candidate} and {baseline} agree on {n} samples",
+                self.samples, candidate=self.candidate, baseline=self.baseline,
+            )  # fmt: skip
+        return f"{self._said}: {self._verdict}; {self._counts}"
+
+    @property
+    def _said(self) -> str:
+        """One text for each direction: languages order these words differently."""
+        candidate, baseline, metric = self.candidate, self.baseline, self.metric
+        samples = self.samples
+        margin = with_unit(metric, (self.high - self.low) / 2)
         if self.difference == 0:
-            said = tr(
-                "{candidate} has the same {name} as {baseline} (± {margin} {unit})",
-                candidate=self.candidate,
-                name=name,
-                baseline=self.baseline,
+            return trn(
+                "{candidate} has the same {metric} as {baseline} (± {margin}) on {n} sample",
+                "{candidate} has the same {metric} as {baseline} (± {margin}) on {n} samples",
+                samples, candidate=candidate, baseline=baseline, metric=metric, margin=margin,
+            )  # fmt: skip
+        size = readable(metric, abs(self.difference))
+        if self.worse:
+            return trn(
+                "{candidate} loses {size} ± {margin} of {metric} against {baseline} on {n} sample",
+                "{candidate} loses {size} ± {margin} of {metric} against {baseline} on {n} samples",
+                samples, candidate=candidate, baseline=baseline, metric=metric, size=size,
                 margin=margin,
-                unit=unit,
-            )
-        else:
-            size = readable(name, abs(self.difference))
-            loses = (self.difference < 0) == self.higher_is_better
-            change = tr("loses") if loses else tr("gains")
-            said = tr(
-                "{candidate} {change} {size} ± {margin} {unit} of {name} against {baseline}",
-                candidate=self.candidate,
-                change=change,
-                size=size,
-                margin=margin,
-                unit=unit,
-                name=name,
-                baseline=self.baseline,
-            )
-        verdict = tr("a real difference") if self.significant else tr("within what chance explains")
-        return tr(
-            "{said} {on}: {verdict} ({test} p = {p_value:.2g}); {changed} "
-            "predictions changed, {improved} better, {worsened} worse",
-            said=said,
-            on=on,
-            verdict=verdict,
-            test=self.test,
-            p_value=self.p_value,
-            changed=self.changed,
-            improved=self.improved,
-            worsened=self.worsened,
-        )
+            )  # fmt: skip
+        return trn(
+            "{candidate} gains {size} ± {margin} of {metric} against {baseline} on {n} sample",
+            "{candidate} gains {size} ± {margin} of {metric} against {baseline} on {n} samples",
+            samples, candidate=candidate, baseline=baseline, metric=metric, size=size,
+            margin=margin,
+        )  # fmt: skip
+
+    @property
+    def worse(self) -> bool:
+        """Is the candidate's metric worse, by however little?"""
+        return self.difference != 0 and (self.difference < 0) == self.higher_is_better
+
+    @property
+    def _verdict(self) -> str:
+        if self.significant:
+            return tr("a real difference ({test} p = {p:.2g})", test=self.test, p=self.p_value)
+        return tr("within what chance explains ({test} p = {p:.2g})", test=self.test,
+                  p=self.p_value)  # fmt: skip
+
+    @property
+    def _counts(self) -> str:
+        return trn(
+            "{n} prediction changed, {improved} better, {worsened} worse",
+            "{n} predictions changed, {improved} better, {worsened} worse",
+            self.changed, improved=self.improved, worsened=self.worsened,
+        )  # fmt: skip
 
 
 @dataclass
@@ -127,6 +140,12 @@ class SampleResult:
     score: float | None
     value: float
     right: bool | None
+
+    @property
+    def figure(self) -> str:
+        """✓ cat (0.871)"""
+        mark = "" if self.right is None else "✓ " if self.right else "✗ "
+        return mark + self.prediction + (f" ({self.score:.3f})" if self.score is not None else "")
 
 
 @dataclass
@@ -140,6 +159,14 @@ class SampleRow:
     @property
     def disagrees(self) -> bool:
         return len({side.prediction for side in self.sides.values()}) > 1
+
+    @property
+    def change(self) -> str:
+        """What became of the first side's answer on the last one."""
+        first, *_, last = self.sides.values()
+        if last.value != first.value:
+            return tr("worse") if last.value < first.value else tr("better")
+        return tr("changed") if self.disagrees else ""
 
     @property
     def order(self) -> tuple[float, ...]:
@@ -156,6 +183,12 @@ class SampleRow:
 def _unit(name: str) -> str:
     """The unit behind a figure."""
     return {"PSNR": " dB", "SSIM": ""}.get(name, " %")
+
+
+def with_unit(metric: str, value: float) -> str:
+    """The difference of two values of a metric: 0.9 points, 0.31 dB."""
+    figure = readable(metric, value)
+    return tr("{figure} points", figure=figure) if _unit(metric) == " %" else figure + _unit(metric)
 
 
 def readable(name: str, value: float) -> str:

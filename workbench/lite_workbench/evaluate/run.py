@@ -122,6 +122,8 @@ def collect(
         side.name: judge.task.export(samples, own)
         for side, own in zip(sides, outcomes, strict=True)
     }
+    made.sources = {sample.name: sample.source for sample in samples}
+    made.judge = judge
     made.unreadable = [(u.name, u.error) for u in unreadable]
     guessed = is_picture(samples[0].source) and is_guessed(sides[0].model)
     made.notes = [GUESSED] if guessed else []

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..answers import Run
     from ..evaluate import Evaluation
     from ..quantizing import Quantization
+    from ..recommend import Recommendation
     from ..sweep import Sweep
 
 #: The two names of a comparison: baseline and candidate.
@@ -79,7 +80,7 @@ class SessionState(Observable):
     runs, profiles (by backend), comparisons (by pair), advice (by backend)   the last of each
     profiled       backend → the version and the Predictor that its profile is of
     compared       pair → the Predictors that its comparison is of, by side
-    evaluations, sweeps   every one, oldest first
+    evaluations, sweeps, recommendations   every one, oldest first
     history        every profile, oldest first
     measured_at    (what, of which backend or pair) → the time of the last result
     faults         {backend: {layer: kind}}, planted for lessons
@@ -111,6 +112,7 @@ class SessionState(Observable):
     compared: dict[Pair, dict[str, Predictor]] = field(default_factory=dict)
     evaluations: list[Evaluation] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
+    recommendations: list[Recommendation] = field(default_factory=list)
     quantization: Quantization | None = None
     exported: Path | Exported | None = None
     history: list[Profile] = field(default_factory=list)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..answers import Answer
 from ..cluster import Cluster
 from ..evaluate import Evaluation, Side, read_dataset
 from ..evaluate import evaluate as evaluate_sides
@@ -43,16 +44,22 @@ def evaluate(
             cluster=cluster,
         )  # fmt: skip
         state.evaluations.append(made)
-    source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
-    most = f", limit={limit}" if limit else ""
-    state.remember(f"evaluation = session.evaluate({source}, {list(sides)!r}{most})")
+    words = [_code(data), repr(list(sides)), *_limits(limit, images)]
+    state.remember(f"evaluation = session.evaluate({', '.join(words)})")
     state.notify("evaluation", made)
     return made
 
 
-def sweep(state: SessionState, given: dict[str, Any], data: Any, **options: Any) -> Sweep:
+def sweep(
+    state: SessionState,
+    given: dict[str, Any],
+    data: Any,
+    limit: int | None,
+    images: str | Path | None,
+    **options: Any,
+) -> Sweep:
     """See `Session.sweep`; `given` are the choices. Raises UsageError."""
-    dataset = None if data is None else read_dataset(data)
+    dataset = None if data is None else read_dataset(data, images=images).first(limit)
     with state.busy:
         made = sweep_model(
             model_of(state), **given, data=dataset, progress=state.progress, **options
@@ -60,21 +67,57 @@ def sweep(state: SessionState, given: dict[str, Any], data: Any, **options: Any)
         state.sweeps.append(made)
     chosen = {k: list(v) for k, v in given.items() if tuple(v) not in ((1,), ("auto",))}
     words = [f"{name}={value!r}" for name, value in chosen.items()]
-    words += [f"data={str(data)!r}"] if isinstance(data, (str, Path)) else []
+    words += [f"data={_code(data)}"] if data is not None else []
+    words += _limits(limit, images)
     words += [f"max_ms={options['max_ms']!r}"] if options.get("max_ms") is not None else []
     state.remember(f"sweep = session.sweep({', '.join(words)})")
     state.notify("sweep", made)
     return made
 
 
-def recommend(state: SessionState, data: Any, max_drop: float, **options: Any) -> Recommendation:
+def recommend(
+    state: SessionState,
+    data: Any,
+    max_drop: float,
+    limit: int | None = None,
+    images: str | Path | None = None,
+    **options: Any,
+) -> Recommendation:
     """See `Session.recommend`. Raises UsageError, LiteError."""
-    dataset = read_dataset(data)
+    dataset = read_dataset(data, images=images).first(limit)
     with state.busy:
         made = recommend_version(
             base_model(state), dataset, max_drop=max_drop, progress=state.progress, **options
         )
-    source = repr(str(data)) if isinstance(data, (str, Path)) else "data"
-    words = "".join(f", {name}={value!r}" for name, value in options.items())
-    state.remember(f"recommendation = session.recommend({source}, {max_drop!r}{words})")
+        state.recommendations.append(made)
+    words = [_code(data), repr(max_drop), *_limits(limit, images)]
+    words += [f"{name}={value!r}" for name, value in options.items()]
+    state.remember(f"recommendation = session.recommend({', '.join(words)})")
+    state.notify("recommendation", made)
     return made
+
+
+def _code(data: Any) -> str:
+    """How a data set is written in code: a path as itself, anything else as a name."""
+    return repr(str(data)) if isinstance(data, (str, Path)) else "data"
+
+
+def _limits(limit: int | None, images: str | Path | None) -> list[str]:
+    return [
+        *([f"limit={limit}"] if limit else []),
+        *([f"images={str(images)!r}"] if images else []),
+    ]  # fmt: skip
+
+
+def sample_answers(state: SessionState, made: Evaluation, sample: str) -> list[tuple[str, Answer]]:
+    """(side, its answer) to one sample of an evaluation. Raises KeyError for another sample, and
+    LiteError."""
+    source = made.sources[sample]
+    found = []
+    with state.busy:
+        for side in made.sides:
+            backend, version = backend_and_version(state, side.name)
+            used = Side(side.name, predictor(state, backend, version), side.version)
+            assert made.judge is not None, "a session's evaluation was made by one"
+            found.append((side.name, made.judge.read(used, source).answer))
+    return found

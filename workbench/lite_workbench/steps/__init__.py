@@ -13,6 +13,7 @@ STEPS = {
     "Convert": ("convert", "ConvertStep"),
     "Quantize": ("quantize", "QuantizeStep"),
     "Run": ("run", "RunStep"),
+    "Evaluate": ("evaluate", "EvaluateStep"),
     "Profile": ("profile", "ProfileStep"),
     "Compare": ("compare", "CompareStep"),
     "Deploy": ("deploy", "DeployStep"),

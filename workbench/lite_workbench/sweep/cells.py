@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
 
@@ -47,6 +48,19 @@ class Cell:
     high: float | None = None
     higher_is_better: bool = True
     front: bool = False
+
+    @property
+    def accuracy(self) -> str:
+        """top-1 98.2 %, or nothing without labelled data."""
+        return "" if self.value is None else f"{self.metric} {100 * self.value:.1f} %"
+
+
+def counts_of(text: str) -> list[int]:
+    """1, 2, 4 → the numbers, each once. Raises UsageError."""
+    words = [w.strip() for w in text.split(",") if w.strip()]
+    if not words or not all(w.isdecimal() and 0 < int(w) < 1 << 31 for w in words):
+        raise UsageError(tr("expected numbers of 1 or more, like 1,2,4, found {text!r}", text=text))
+    return list(dict.fromkeys(map(int, words)))
 
 
 def choices(

@@ -3,7 +3,7 @@ cells of a group alike, and a group is what an interruption costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from lite_engine.errors import LiteError, UsageError
 from lite_engine.profile.environment import environment
 from lite_messages import tr
 
+from ..cluster import Cluster, Progress
 from ..evaluate import Dataset, Side, evaluate
 from . import saved
 from .cells import Cell, choices, mark_front
@@ -47,10 +48,13 @@ def sweep(
     rounds: int = ROUNDS,
     max_ms: float | None = None,
     resume: str | Path | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
+    cluster: Cluster | None = None,
 ) -> Sweep:
     """Measures every combination. With labelled `data` each backend and precision is evaluated,
-    too. `resume` names a file that keeps what is finished. Raises UsageError."""
+    too. `resume` names a file that keeps what is finished. `progress` counts combinations, and
+    the samples while one of them is evaluated. On a `cluster` samples are evaluated in shards.
+    Raises UsageError."""
     asked = choices(backends, precisions, threads, batches, streams)
     if not 0 < len(asked) <= MOST_CELLS:
         raise UsageError(
@@ -69,7 +73,7 @@ def sweep(
 
     for start in range(0, len(cells), GROUP):
         group = [c for c in cells[start : start + GROUP] if c.status == "waiting"]
-        _accuracy(group, model, data, labels, known_metrics)
+        _accuracy(group, model, data, labels, known_metrics, progress, cluster)
         _measure(group, [c for c in cells[:start] if c.status == "measured"], model, rounds)
         keep()
         progress(min(start + GROUP, len(cells)), len(cells))
@@ -83,6 +87,8 @@ def _accuracy(
     data: Dataset | None,
     labels: Sequence[str] | None,
     found: dict[tuple[str, str], Metric],
+    progress: Progress,
+    cluster: Cluster | None,
 ) -> None:
     """The metric of each backend and precision, once: it does not depend on threads, batch or
     streams. Raises UsageError when the data do not fit the model."""
@@ -95,7 +101,10 @@ def _accuracy(
                 cell.status, cell.why = "failed", str(error)
                 continue
             assert data is not None
-            found[key] = evaluate([Side("side", made)], data, labels=labels)["side"].main
+            evaluated = evaluate(
+                [Side("side", made)], data, labels=labels, progress=progress, cluster=cluster
+            )
+            found[key] = evaluated["side"].main
         main = found[key]
         cell.metric, cell.value, cell.low, cell.high = main.name, main.value, main.low, main.high
         cell.higher_is_better = main.higher_is_better

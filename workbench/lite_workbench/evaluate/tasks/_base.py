@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ..statistics import Measure
 
 
+#: What stands in place of a prediction when the outputs hold NaN.
+NOT_FINITE = tr("no finite values")
+
+
 @dataclass(frozen=True)
 class Outcome:
     """One sample on one side. `value` is how good the answer is, 0…1; `right` is None where a task
@@ -62,6 +66,11 @@ class Task(ABC):
     def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         """`picture` is the image's (width, height). Raises LiteError where the outputs are not an
         answer to this task, UnreadableLabel."""
+
+    def no_answer(self, sample: Sample) -> Outcome:
+        """The outcome of a sample whose outputs hold NaN: the worst there is. Raises LiteError
+        where a task has none."""
+        raise LiteError(tr("the outputs hold NaN"), where=sample.name)
 
     @abstractmethod
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:

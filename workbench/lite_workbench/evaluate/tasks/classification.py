@@ -10,7 +10,7 @@ import numpy as np
 
 from ..classes import class_numbers
 from ..statistics import Measure, mean
-from ._base import ClassResult, Outcome, Task
+from ._base import NOT_FINITE, ClassResult, Outcome, Task
 
 if TYPE_CHECKING:
     from ...answers import Answer
@@ -49,6 +49,9 @@ class Classification(Task):
         best = [item["index"] for item in answer.items]
         right = best[0] == self.number(sample)
         return Outcome(self._name(best[0]), answer.items[0]["score"], float(right), right, best)
+
+    def no_answer(self, sample: Sample) -> Outcome:
+        return Outcome(NOT_FINITE, None, 0.0, False, [-1])
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         from sklearn.metrics import accuracy_score

@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ..statistics import Measure
 from . import _coco
-from ._base import ClassResult, Outcome, Task
+from ._base import NOT_FINITE, ClassResult, Outcome, Task
 from ._boxes import Found, answered, matched, pixels
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ class Detection(Task):
         said = listed([self.categories[b.category] for b in told])
         best = max((b.score for b in boxes), default=None)
         return Outcome(said, best, matched(sample.label, told).f1, None, boxes)
+
+    def no_answer(self, sample: Sample) -> Outcome:
+        return Outcome(NOT_FINITE, None, matched(sample.label, []).f1, None, [])
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories)

@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..statistics import Measure, ratio
-from ._base import Outcome, Task
+from ._base import NOT_FINITE, Outcome, Task
 from ._boxes import Found, answered, matched, pixels
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ class Regions(Task):
         return Outcome(
             tr("{regions} regions", regions=len(boxes)), None, made.f1, None, (made, boxes)
         )
+
+    def no_answer(self, sample: Sample) -> Outcome:
+        made = matched(sample.label, [])
+        return Outcome(NOT_FINITE, None, made.f1, None, (made, []))
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         parts = np.array([o.data[0] for o in outcomes], np.float64)

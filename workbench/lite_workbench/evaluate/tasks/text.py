@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..statistics import Measure, mean, ratio
-from ._base import Outcome, Task
+from ._base import NOT_FINITE, Outcome, Task
 
 if TYPE_CHECKING:
     from ...answers import Answer
@@ -33,6 +33,9 @@ class Text(Task):
         edits = Levenshtein.distance(answer.text, sample.label)
         share = min(edits / max(len(sample.label), 1), 1.0)
         return Outcome(answer.text, answer.confidence, 1 - share, not edits, edits)
+
+    def no_answer(self, sample: Sample) -> Outcome:
+        return Outcome(NOT_FINITE, None, 0.0, False, max(len(sample.label), 1))
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         right = [bool(o.right) for o in outcomes]

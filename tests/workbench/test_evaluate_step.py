@@ -1,0 +1,128 @@
+"""The Evaluate step: a data set in, metrics, every sample, and the way to one sample's layers."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+
+import lite_workbench as lw
+import numpy as np
+from lite_engine.errors import UsageError
+from lite_workbench.data_sets import data_sets
+from lite_workbench.steps import step_class
+from lite_workbench.workbench import step_states
+
+from tests.workbench.sessions import click, opened, settle
+
+pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
+    """The digits model, with labelled images in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(lw.shipped("digits_held_back.npz"), tmp_path / "digits.npz")
+    return opened("x86")
+
+
+def test_one_sample_leads_to_its_layers(session: lw.Session) -> None:
+    layer = session.model.graph.nodes[3].name
+    session.plant_fault(layer, "overflow_fp16", backend="reference")
+    bench = lw.Workbench(session, step="Evaluate")
+    step = bench.step("Evaluate")
+    assert ["digits.npz", "digits.npz"] in step.header.selects[0]["options"]
+    step.header.values = {**step.header.values, "data": "digits.npz", "b": "reference",
+                          "a": "x86", "limit": "100"}  # fmt: skip
+    click(step.header, "run")
+    settle(session)
+    (made,) = session.evaluations
+    assert session.code[-1] == (
+        "evaluation = session.evaluate('digits.npz', ['x86', 'reference'], limit=100)"
+    )
+    # the planted overflow makes NaN of every answer: each is wrong, none ends the evaluation
+    assert len(made.disagreements) == made.samples == 100
+    assert made["reference"].main.value == 0
+    assert "loses" in step.notice.what and step_states(session)["Evaluate"][0] == "attention"
+    assert [row["0"] for row in step.metrics.rows] == ["x86", "reference"]
+    assert len(step.samples.rows) == 100
+    step.header.values = {**step.header.values, "rows": "changed"}
+    assert len(step.samples.rows) == len(made.disagreements)
+    (action, shown, payload) = step.samples.rows[0]["0"]
+    assert (action, payload) == ("sample", {"sample": shown}) and shown == made.rows[0].name
+
+    click(step.samples, "sample", **payload)
+    settle(session)
+    for card, name in zip(step.cards, ("x86", "reference"), strict=True):
+        assert card.title == name and card.image[:4] == b"\x89PNG" and card.layout.display is None
+    assert step.cards[0].items[0]["label"] == made.rows[0].sides["x86"].prediction
+    assert step.cards[1].kind == "values" and "no finite values" in step.cards[1].note
+    assert made.rows[0].label in step.looked.what
+    click(step.looked, "layers")
+    settle(session)
+    assert bench.current == "Compare" and ("x86", "reference") in session.comparisons
+    assert session.comparisons["x86", "reference"].finding.layer == layer
+    np.testing.assert_array_equal(session.feeds["image"].shape[-2:], (32, 32))
+
+
+def test_the_sweep_and_the_recommendation_use_the_same_data(session: lw.Session) -> None:
+    step = step_class("Evaluate")(session)
+    step.header.values = {**step.header.values, "data": "digits.npz", "limit": "100"}
+    values = {"backends": "x86", "precisions": "auto", "threads": "1", "batches": "1,x",
+              "streams": "1", "max_ms": "1000"}  # fmt: skip
+    click(step.sweep.form, "submit", values=values)
+    assert step.sweep.form.errors["batches"].startswith("expected numbers") and not session.jobs
+    click(step.sweep.form, "submit", values={**values, "batches": "1,2"})
+    settle(session)
+    (made,) = session.sweeps
+    cells = step.sweep.chart.cells
+    assert [c["throughput"] for c in cells] == [
+        pytest.approx(c.throughput) for c in made.cells if c.status == "measured"
+    ]
+    assert [c["best"] for c in cells].count(True) == 1 and step.sweep.chart.max_ms == 1000
+    assert cells[0]["note"].startswith("top-1") and step.sweep.form.errors == {}
+    click(step.recommend.form, "submit",
+          values={"max_drop": "2", "max_ms": "1e9", "output": "best.lite"})  # fmt: skip
+    settle(session)
+    (answer,) = session.recommendations
+    assert answer.max_drop == 0.02 and Path("best.lite").exists()
+    assert answer.sentence in step.recommend.said.what
+    assert len(step.recommend.table.rows) == len(answer.candidates)
+    step.close()
+    again = step_class("Evaluate")(session)  # what was found is there
+    assert again.sweep.chart.cells and again.recommend.table.rows
+    again.close()
+
+
+def test_other_data_by_its_path(session: lw.Session) -> None:
+    step = step_class("Evaluate")(session)
+    click(step.form, "submit", values={"data": "nowhere", "images": ""})
+    assert step.form.errors == {"data": "no such file or folder"}
+    Path("labels.txt").write_text("a.png 1\n")
+    click(step.form, "submit", values={"data": "labels.txt", "images": "pictures"})
+    assert step.header.values["data"] == "labels.txt" and step.form.layout.display == "none"
+    click(step.header, "run")
+    with pytest.raises(UsageError):
+        settle(session)
+    assert "no sample of 1 can be read" in step.notice.what
+    step.close()
+
+
+def test_data_sets_are_found_by_their_layout(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("photos/cat/1.png", "photos/dog/1.png", "seg/images/1.png", "seg/masks/1.png",
+                 "plain/1.png", ".hidden/cat/1.png"):  # fmt: skip
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
+    np.savez("labelled.npz", images=np.zeros((2, 4, 4), np.uint8), labels=np.zeros(2))
+    np.savez("inputs.npz", images=np.zeros((2, 4, 4), np.uint8))
+    Path("coco.json").write_text('{"images": [], "annotations": []}')
+    Path("other.json").write_text("{}")
+    Path("damaged.npz").write_bytes(b"PK")
+    found = [name for _, name in data_sets(tmp_path / "m.onnx")]
+    assert found == ["coco.json", "labelled.npz", "photos/", "seg/"]
