@@ -10,16 +10,18 @@ import numpy as np
 from tests.importers.wire import field, leveldb_table, message
 
 TYPES = {"float32": 1, "float64": 2, "int32": 3, "uint8": 4, "int64": 9, "bool": 10}
+#: What the old quantized operators call their integers.
+QUANTIZED = {"int8": 11, "uint8": 12, "int32": 13, "int16": 15, "uint16": 16}
 
 
 def shape_proto(shape: tuple[int | None, ...]) -> bytes:
     return message(*((2, message((1, -1 if d is None else d))) for d in shape))
 
 
-def tensor_proto(array: Any) -> bytes:
+def tensor_proto(array: Any, types: dict[str, int] = TYPES) -> bytes:
     array = np.asarray(array)
     return message(
-        (1, TYPES[array.dtype.name]), (2, shape_proto(array.shape)), (4, array.tobytes())
+        (1, types[array.dtype.name]), (2, shape_proto(array.shape)), (4, array.tobytes())
     )
 
 
@@ -52,6 +54,12 @@ def node(name: str, op: str, *inputs: str, **attrs: Any) -> bytes:
 def const(name: str, array: Any) -> bytes:
     array = np.asarray(array)
     return node(name, "Const", dtype=array.dtype, value=message((8, tensor_proto(array))))
+
+
+def quantized_const(name: str, array: Any) -> bytes:
+    array = np.asarray(array)
+    kind = message((6, QUANTIZED[array.dtype.name]))
+    return node(name, "Const", dtype=kind, value=message((8, tensor_proto(array, QUANTIZED))))
 
 
 def placeholder(name: str, shape: tuple[int | None, ...], dtype: Any = np.float32) -> bytes:

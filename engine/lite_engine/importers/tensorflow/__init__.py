@@ -20,13 +20,13 @@ from ...ir import DType, Graph, Value
 from ...mapped import map_file
 from .._emit import Emitter, name_open_sizes
 from .._protobuf import Message
-from . import fields, ops_basic, ops_control, ops_nn
+from . import fields, ops_basic, ops_control, ops_nn, ops_quantized
 from ._translate import OPS, Nodes
 from .functions import Flat, Ref, split_ref
 from .graphdef import DTYPES, STRING, GraphDef, NodeDef, read_graph, read_shape
 from .saved_model import Signature, read_saved_model
 
-__all__ = ["match", "open", "ops_basic", "ops_control", "ops_nn"]
+__all__ = ["match", "open", "ops_basic", "ops_control", "ops_nn", "ops_quantized"]
 
 #: leaves that are not results
 _NO_RESULT = (

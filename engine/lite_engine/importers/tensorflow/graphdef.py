@@ -18,10 +18,12 @@ from ...ir import DType, Shape
 from .._protobuf import Message
 from . import fields
 
-#: DataType → DType; strings, complex numbers, resources and variants are not tensors here
+#: DataType → DType; strings, complex numbers, resources and variants are not tensors here. 11 to 16
+#: are integers of the old quantized operators, which bring their range with them.
 DTYPES = {
     1: DType.F32, 2: DType.F64, 3: DType.I32, 4: DType.U8, 5: DType.I16, 6: DType.I8, 9: DType.I64,
-    10: DType.BOOL, 14: DType.BF16, 17: DType.U16, 19: DType.F16, 22: DType.U32, 23: DType.U64,
+    10: DType.BOOL, 11: DType.I8, 12: DType.U8, 13: DType.I32, 14: DType.BF16, 15: DType.I16,
+    16: DType.U16, 17: DType.U16, 19: DType.F16, 22: DType.U32, 23: DType.U64,
 }  # fmt: skip
 STRING, RESOURCE = 7, 20
 #: a constant given as one repeated number may not be larger

@@ -1,16 +1,14 @@
-"""Convolutions, pooling, normalisation, resizing, activations and quantization of TensorFlow."""
+"""Convolutions, pooling, normalisation, resizing, activations and detection of TensorFlow."""
 
 from __future__ import annotations
 
-import numpy as np
 from lite_messages import tr
 
-from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...errors import UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc
 from .. import _tf_ops as tf
 from .. import _tf_pieces as pieces
-from .._fake_quant import fake_quant, fake_quant_channels
 from .._suppression import non_max_suppression as suppress
 from ._translate import Call, Result, op
 
@@ -206,40 +204,6 @@ def batch_matmul(c: Call) -> Value:
 @op("Einsum")
 def einsum(c: Call) -> Value:
     return c.emit("Einsum", *c.xs(), equation=c.attrs.text("equation"))
-
-
-# ---- quantization-aware training
-
-
-@op("FakeQuantWithMinMaxArgs")
-def fake_quant_args(c: Call) -> Value:
-    low, high = c.attrs.float("min", -6.0), c.attrs.float("max", 6.0)
-    return fake_quant(c.emit, c.x(), low, high, *_integers(c))
-
-
-@op("FakeQuantWithMinMaxVars")
-def fake_quant_vars(c: Call) -> Value:
-    low, high = (float(a.ravel()[0]) for a in _range(c))
-    return fake_quant(c.emit, c.x(), low, high, *_integers(c))
-
-
-@op("FakeQuantWithMinMaxVarsPerChannel")
-def fake_quant_per_channel(c: Call) -> Value:
-    """One range per element of the last axis."""
-    return fake_quant_channels(c.emit, c.x(), *_range(c), *_integers(c))
-
-
-def _range(c: Call) -> tuple[np.ndarray, np.ndarray]:
-    low, high = c.x(1).const, c.x(2).const
-    if low is None or high is None:
-        raise ModelFormatError(
-            tr("tensorflow: the range of {c} is not constant", c=c.name), fix=tr("freeze the graph")
-        )
-    return np.asarray(low, np.float32), np.asarray(high, np.float32)
-
-
-def _integers(c: Call) -> tuple[int, bool]:
-    return c.attrs.number("num_bits", 8), c.attrs.flag("narrow_range")
 
 
 # ---- detection
