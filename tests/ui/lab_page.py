@@ -72,7 +72,11 @@ class LabPage:
         self.goto(path.name)
         toggle = "application:toggle-left-area"
         self.page.evaluate(f"() => window.jupyterapp.commands.execute('{toggle}')")
-        theme, light = ("Dark", "false") if self.dark else ("Light", "true")
+        self.theme(dark=self.dark)
+
+    def theme(self, *, dark: bool) -> None:
+        """Changes JupyterLab's theme and waits for it."""
+        theme, light = ("Dark", "false") if dark else ("Light", "true")
         self.page.evaluate(
             "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})",
             f"JupyterLab {theme}",

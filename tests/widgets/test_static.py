@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from lite_widgets import Notice, Stepper
 
 
@@ -20,3 +22,12 @@ def test_code_in_a_notice_is_code() -> None:
     assert "<b>No &lt;kernel&gt;</b>" in said
     assert "<code>lite doctor</code>" in said and "<code>a&lt;b</code>" in said
     assert "`" not in said and "**" not in said
+
+
+def test_text_outside_of_a_picture_has_the_colour_of_the_page() -> None:
+    """No grey has a contrast of 4.5 on white and on JupyterLab's #111: the page knows its own."""
+    stepper = Stepper()
+    stepper.caption = "ocr.onnx"
+    said = stepper.static_html() + stepper._static_caption()
+    fills = set(re.findall(r"color:(#\w+)", said))
+    assert "ocr.onnx" in said and fills == set()

@@ -104,7 +104,7 @@ class LiteWidget(anywidget.AnyWidget):
         parts = [html.escape(part) for part in (self.caption,) if part]
         if self.python:
             parts.append(f"<code>{html.escape(self.python)}</code>")
-        style = "font:11px sans-serif;color:#666;margin-top:4px"
+        style = "font:11px sans-serif;margin-top:4px"  # in the colour of the page, light or dark
         return f'<figcaption style="{style}">{" · ".join(parts)}</figcaption>' if parts else ""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]] | None:

@@ -150,5 +150,5 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]], note: str = "")
         + "</tr>"
         for row in rows
     )
-    tail = f'<p style="font:11px sans-serif;color:#666">{html.escape(note)}</p>' if note else ""
+    tail = f'<p style="font:11px sans-serif">{html.escape(note)}</p>' if note else ""
     return f'<table style="{FONT};font-size:12px;margin-left:0"><tr>{top}</tr>{body}</table>{tail}'

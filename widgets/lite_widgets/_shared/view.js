@@ -217,7 +217,7 @@ class View {
     render(
       html`<div class="status">${kinds[status.kind] ? kinds[status.kind](status) : waiting}</div>
         <div class="frame" ?hidden=${!shown}>${shown ? this.spec.view(this) : nothing}</div>
-        <div class="tip" role="tooltip"></div>
+        <div class="tip" aria-hidden="true"></div>
         <div class="sr" aria-live="polite"></div>`,
       this.root,
     );

@@ -113,7 +113,7 @@ export default widget({
   ready: (c) => Boolean(c.get("model") && c.get("model").byteLength),
   view(c) {
     const { problem, url, loads } = c.local;
-    const frame = () => html`<iframe title="Netron: ${c.get("name")}" src=${url}></iframe>`;
+    const frame = () => html`<iframe tabindex="0" title="Netron: ${c.get("name")}" src=${url}></iframe>`;
     return html`<div class="card">
       <div class="ch">
         <h3>${c.get("name")}</h3>

@@ -14,8 +14,6 @@ from .._svg import ACCENT, BAD, FONT
 STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Evaluate", "Profile", "Compare",
          "Deploy")  # fmt: skip
 STATES = ("todo", "running", "done", "attention")
-#: A saved notebook knows no theme: readable on white and on near black.
-_INK = "#767676"
 
 
 class Stepper(LiteWidget):
@@ -57,12 +55,12 @@ class Stepper(LiteWidget):
 
     def static_html(self) -> str:
         """Return the steps as one line of tabs, each with its mark, state and result."""
-        box = f"{FONT};font-size:12px;color:{_INK};padding:4px 0"
+        box = f"{FONT};font-size:12px;padding:4px 0"
         return f'<div style="{box}">{"".join(map(self._static_step, self.steps))}</div>'
 
     def _static_step(self, step: dict[str, Any]) -> str:
         mark, colour, word = {
-            "todo": ("\N{WHITE CIRCLE}", _INK, tr("to do")),
+            "todo": ("\N{WHITE CIRCLE}", "inherit", tr("to do")),
             "running": ("\N{CIRCLE WITH LEFT HALF BLACK}", ACCENT, tr("running")),
             "done": ("\N{CHECK MARK}", ACCENT, tr("done")),
             "attention": ("\N{BLACK UP-POINTING TRIANGLE}", BAD, tr("needs attention")),
