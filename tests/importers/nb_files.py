@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,14 @@ def meta_0(data: bytes) -> bytes:
     topology = _numbers("Q", len(program.blocks)) + blocks
     params = _list([_param(name, array) for name, array in program.params.items()])
     return b"\0\0" + data[2:18] + _numbers("Q", len(topology)) + topology + params
+
+
+def two_files(data: bytes, folder: Path) -> None:
+    """A meta version 2 file as the two files that came before meta version 0."""
+    whole = meta_0(data)
+    end = HEADER_BYTES + struct.unpack_from("<Q", whole, 18)[0]
+    (folder / "__model__.nb").write_bytes(whole[HEADER_BYTES:end])
+    (folder / "param.nb").write_bytes(whole[end:])
 
 
 def _numbers(fmt: str, *values: Any) -> bytes:

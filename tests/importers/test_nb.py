@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine.errors import ModelFormatError
 from lite_engine.importers import load
 from lite_engine.ir import DType
 from lite_engine.model_file.naive_buffer import write_nb
@@ -15,7 +16,7 @@ from lite_engine.runtime import Predictor
 from PIL import Image
 
 from tests.importers.golden_runs import run_graph
-from tests.importers.nb_files import meta_0, meta_1
+from tests.importers.nb_files import meta_0, meta_1, two_files
 from tests.importers.paddle_files import small_network
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
@@ -62,6 +63,28 @@ def test_older_meta_versions(tmp_path: Path, version: int, convert: Callable) ->
     assert graph.metadata["paddle_lite"]["meta_version"] == version
     (y,) = run_graph(graph, x).values()
     assert np.array_equal(y, wanted)
+
+
+def test_models_in_two_files(tmp_path: Path) -> None:
+    """Named by their folder or by either file, with the parameters elsewhere, and without them."""
+    path = write_nb(load(small_network().save(tmp_path)), tmp_path / "m.nb")
+    x = {"x": np.random.default_rng(0).normal(size=(1, 3, 8, 8)).astype(np.float32)}
+    (wanted,) = run_graph(load(path), x).values()
+    folder = tmp_path / "old"
+    folder.mkdir()
+    two_files(path.read_bytes(), folder)
+    for named in (folder, folder / "__model__.nb", folder / "param.nb"):
+        graph = load(named)
+        assert graph.name == "old" and graph.metadata["paddle_lite"]["meta_version"] == 0
+        assert np.array_equal(*run_graph(graph, x).values(), wanted)
+    (folder / "param.nb").rename(tmp_path / "weights")
+    with pytest.raises(ModelFormatError, match=r"param\.nb, are missing"):
+        load(folder)
+    graph = load(folder, params=tmp_path / "weights")
+    assert np.array_equal(*run_graph(graph, x).values(), wanted)
+    (folder / "__model__.nb").write_bytes(b"\1" * 40)
+    with pytest.raises(ModelFormatError):
+        load(folder, params=tmp_path / "weights")
 
 
 def image(name: str, width: int, height: int) -> np.ndarray:
