@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .journal import Entry, Journal
     from .nested import captured, walk
     from .text import from_text, to_text
-    from .types import Dim, QuantParams, Shape, TypeInfo, format_shape
+    from .types import Dim, Integers, QuantParams, Shape, TypeInfo, format_shape
     from .verify import verify
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Dim",
     "Entry",
     "Graph",
+    "Integers",
     "Journal",
     "Node",
     "QuantParams",
@@ -43,7 +44,7 @@ _WHERE = {
     "journal": ("Entry", "Journal"),
     "nested": ("captured", "walk"),
     "text": ("from_text", "to_text"),
-    "types": ("Dim", "QuantParams", "Shape", "TypeInfo", "format_shape"),
+    "types": ("Dim", "Integers", "QuantParams", "Shape", "TypeInfo", "format_shape"),
     "verify": ("verify",),
 }
 __getattr__ = lazily(__name__, {name: module for module, names in _WHERE.items() for name in names})

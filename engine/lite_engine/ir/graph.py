@@ -17,13 +17,13 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..mapped import FileState, states
 from .dtype import DType
-from .types import QuantParams, Shape, TypeInfo
+from .types import Integers, QuantParams, Shape, TypeInfo
 
 
 class Value:
     """A tensor: graph input, constant, or a node's output."""
 
-    __slots__ = ("const", "dtype", "name", "producer", "quant", "readers", "shape")
+    __slots__ = ("const", "dtype", "integers", "name", "producer", "quant", "readers", "shape")
 
     def __init__(
         self,
@@ -42,6 +42,8 @@ class Value:
         self.shape: Shape | None = None if shape is None else tuple(shape)
         self.const = const
         self.quant = quant
+        #: of a constant that was folded from a DequantizeLinear
+        self.integers: Integers | None = None
         self.producer: Node | None = None
         #: nodes that read this value, once per reading input
         self.readers: list[Node] = []

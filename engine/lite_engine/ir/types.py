@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from lite_messages import tr
@@ -35,6 +36,15 @@ class QuantParams:
                     differ=self.zero_point.shape,
                 )
             )
+
+
+class Integers(NamedTuple):
+    """Integers that a constant's real numbers were made from: real = q · scale, scale f32 with one
+    number for each place of `axis` (C,), or one for all (1,)."""
+
+    q: np.ndarray
+    scale: np.ndarray
+    axis: int
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..ir import DType, Graph, Node
+from ..ir import Graph, Node
 from ..ops import run_node
+from ..ops.quantize import stored_integers
 from ..plan.program import WeightTable
 
 _ROW = struct.Struct("<4I3Q")
@@ -43,23 +44,14 @@ def recipes(graph: Graph) -> list[tuple[np.ndarray, _Recipe]]:
 
 
 def _recipe(node: Node) -> _Recipe | None:
-    q, scale, zero = (node.input(i) for i in range(3))
-    if q is None or scale is None or q.const is None or scale.const is None:
+    found = stored_integers(node)
+    if found is None:
         return None
-    if q.dtype not in (DType.I8, DType.I16) or scale.const.dtype != np.float32:
-        return None
-    if zero is not None and (zero.const is None or zero.const.any()):
-        return None
-    if node.attrs.get("block_size"):
-        return None
-    shape = q.const.shape
-    if scale.const.size == 1:
-        return _Recipe(q.const, scale.const.reshape(1), 1, 1, math.prod(shape))
-    axis = int(node.attrs.get("axis", 1)) % len(shape)
-    return _Recipe(
-        q.const, scale.const.ravel(), math.prod(shape[:axis]), shape[axis],
-        math.prod(shape[axis + 1 :]),
-    )  # fmt: skip
+    q, scale, axis = found.q, found.scale, found.axis
+    if scale.size == 1:
+        return _Recipe(q, scale, 1, 1, q.size)
+    outer, inner = math.prod(q.shape[:axis]), math.prod(q.shape[axis + 1 :])
+    return _Recipe(q, scale, outer, q.shape[axis], inner)
 
 
 def derive(graph: Graph, table: WeightTable, held: int) -> bytes:

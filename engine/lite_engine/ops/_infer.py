@@ -11,6 +11,7 @@ from lite_messages import tr
 from ..errors import LiteError, ShapeError, UnsupportedOperatorError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
 from ._core import find_op, get_op
+from .quantize import stored_integers
 
 #: A constant made by folding may not be larger than this unless it replaces larger inputs.
 FOLD_LIMIT_BYTES = 1 << 24
@@ -161,6 +162,7 @@ def _make_constant(
     for value, array in zip(list(node.outputs), arrays, strict=False):
         array = np.asarray(array, order="C")
         const = Value(value.name, value.dtype, const=array, quant=value.quant)
+        const.integers = stored_integers(node)
         if value.dtype is not DType.BF16 and not (value.dtype and value.dtype.is_narrow):
             const.dtype = DType.of(array)
         _replace(graph, nested, value, const)

@@ -13,7 +13,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ..ir import DType, Node, TypeInfo
+from ..ir import DType, Integers, Node, TypeInfo
 from ._conditions import all_of, attr, constant, of_type
 from ._core import define_op
 from ._helpers import normalise_axis
@@ -111,6 +111,22 @@ def _(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray | None, **attrs: 
     dtype = attrs["output_dtype"]
     out = scale.dtype if dtype is None else np.float32 if dtype is DType.BF16 else dtype.np
     return (wide.astype(np.result_type(s, np.float32)) * s).astype(out)
+
+
+def stored_integers(node: Node) -> Integers | None:
+    """What a DequantizeLinear makes its real numbers of, where these are constants: integers of 8
+    or 16 bits with float32 scales for the whole or along an axis, and no zero point."""
+    if node.op != "DequantizeLinear" or node.attrs.get("block_size"):
+        return None
+    q, scale, zero = (None if v is None else v.const for v in map(node.input, range(3)))
+    if q is None or scale is None or q.dtype not in (np.int8, np.int16) or q.ndim == 0:
+        return None
+    if scale.dtype != np.float32 or scale.ndim > 1 or node.attrs.get("output_dtype"):
+        return None
+    if node.input(2) is not None and (zero is None or zero.any()):
+        return None
+    axis = normalise_axis(node.attrs.get("axis", 1), q.ndim) if scale.size > 1 else 0
+    return Integers(q, scale.reshape(-1), axis)
 
 
 quantize_linear.cost(lambda x, *_, **__: Cost(flops=4 * x.size))

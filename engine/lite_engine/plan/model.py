@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DType, Node, Shape, Value
+from ..ir import DType, Integers, Node, Shape, Value
 
 ROLES = ("input", "output", "weight", "arena", "device")
 ALIGNMENT = 64
@@ -35,6 +35,7 @@ class PlanTensor:
     `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
     `short`: float32 values that are kept in bf16 (plan/storage).
+    `integers` are those that the real numbers of `data` were made from, in logical order.
     `shape_known` is False for a value whose shape depends on data: its `dims` are then empty, and
     `open_shape` is what is known of it.
     """
@@ -55,6 +56,7 @@ class PlanTensor:
     shape_known: bool = True
     open_shape: Shape | None = None
     short: bool = False
+    integers: Integers | None = None
 
     def __post_init__(self) -> None:
         if not self.pitch:

@@ -86,6 +86,7 @@ class TensorPool:
         index = self.new(value.name, value, layout, "weight", dtype)
         tensor = self.plan.tensors[index]
         tensor.data = tensor.to_physical(array)
+        tensor.integers = value.integers
         return self.register(value, space, index)
 
     def _convert(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:

@@ -14,7 +14,7 @@ from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch
 from .options import Activation, join, storage_option, vector, vectors
-from .problem import POINTWISE, Convolution, depthwise_block
+from .problem import POINTWISE, ByteWeights, Convolution, depthwise_block
 from .profile import DeviceProfile
 from .registry import Target, builds
 
@@ -83,15 +83,17 @@ def _problem(step: Step, plan: Plan, by_channel: bool = False) -> Convolution:
     taps = (w if by_channel else _by_tap(w)).reshape(w.shape[0], -1)
     bias, act = bias_of(plan, step, 2, w.shape[0]), Activation.of(step)
     groups = int(step.attrs.get("group", 1))
-    return Convolution(x, y, sizes, window, taps, bias, _residual(step, plan), act, groups)
+    weights = ByteWeights.of(plan.tensors[step.inputs[1]]) if window == POINTWISE else None
+    residual = _residual(step, plan)
+    return Convolution(x, y, sizes, window, taps, bias, residual, act, groups, weights)
 
 
 @builds("conv2d", "Conv")
 def conv(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    return _tiled(target, _problem(step, plan))
+    return tiled(target, _problem(step, plan))
 
 
-def _tiled(target: Target, problem: Convolution) -> list[Launch]:
+def tiled(target: Target, problem: Convolution) -> list[Launch]:
     return (gpu if target.profile.local_tiles else cpu).tiled(problem, target)
 
 
@@ -154,9 +156,21 @@ def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """A (M,K) with constant B as a 1x1 convolution of M pixels."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     b = weight_of(plan, step.inputs[1])
-    taps = b if step.attrs.get("transB") else b.T
-    taps = taps.scaled(step.attrs.get("alpha", 1.0))
+    alpha, columns = step.attrs.get("alpha", 1.0), not step.attrs.get("transB")
+    taps = (b.T if columns else b).scaled(alpha)
+    weights = ByteWeights.of(plan.tensors[step.inputs[1]], columns, alpha)
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
     bias, act = bias_of(plan, step, 2, taps.shape[0]), Activation.of(step)
-    return _tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, act=act))
+    return tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, act=act, weights=weights))
+
+
+def matmul_problem(step: Step, plan: Plan) -> Convolution:
+    """a (…, K) times a constant B (K, N) as a 1x1 convolution of as many pixels."""
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    b = plan.tensors[step.inputs[1]]
+    taps, (k, n) = weight_of(plan, b.index).T, b.dims
+    m, act = x.size // k, Activation.of(step)
+    bias, weights = Constant.zeros(n), ByteWeights.of(b, columns=True)
+    sizes = [m, m, 1, k, m, 1, n]
+    return Convolution(x, y, sizes, POINTWISE, taps, bias, act=act, weights=weights)

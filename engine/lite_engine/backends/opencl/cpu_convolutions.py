@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from . import byte_products as few_bytes
 from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch, Scratch
@@ -70,12 +71,16 @@ def packed(taps: Constant, channels: int) -> Constant:
 
 
 def tiled(problem: Convolution, target: Target) -> list[Launch]:
-    ways = ["Winograd"] if _wants_winograd(problem) else []
+    profile = target.profile
+    ways = [*few_bytes.ways(problem, profile), *(["Winograd"] if _wants_winograd(problem) else [])]
     ways += ["direct", "simple"]
-    way = target.pick(f"conv_{problem.y.dtype.value}_{problem.key}", ways)
+    kind = few_bytes.shape_key(problem)
+    way = target.pick(f"{kind}conv_{problem.y.dtype.value}_{problem.key}", ways)
+    if way == few_bytes.WAY:
+        return few_bytes.product(problem, profile)
     if way == "Winograd":
-        return _winograd(problem, target.profile)
-    return (direct if way == "direct" else simple.convolved)(problem, target.profile)
+        return _winograd(problem, profile)
+    return (direct if way == "direct" else simple.convolved)(problem, profile)
 
 
 def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:

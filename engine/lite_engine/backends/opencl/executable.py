@@ -57,15 +57,12 @@ class OpenCLExecutable(Executable, Recovering):
     # ---- memory
 
     def _assign(self) -> dict[int, Any]:
-        """A buffer for each storage on the device; the arena's are reused by lifetime."""
+        """A buffer for each storage on the device; the arena's are reused by lifetime. A weight's
+        is made when a launch reads it as it is (KernelMaker): most are packed."""
         numbers, sizes = share(self.plan)
-        made = [None] * len(sizes)
-        for index, number in numbers.items():
-            if made[number] is None:
-                data = self.plan.tensors[index].data
-                size = sizes[number] if data is None else data.nbytes
-                made[number] = self.device.buffer(size, data)
-        return {index: made[number] for index, number in numbers.items()}
+        computed = {i: n for i, n in numbers.items() if self.plan.tensors[i].data is None}
+        made = {n: self.device.buffer(sizes[n]) for n in sorted(set(computed.values()))}
+        return {index: made[number] for index, number in computed.items()}
 
     # ---- kernels
 

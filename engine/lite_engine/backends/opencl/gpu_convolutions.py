@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from ...ir import DType
 from ...plan import PlanTensor, Step
+from . import byte_products as few_bytes
 from . import cpu_convolutions as cpu
 from . import image_convolutions as image
 from .constants import Constant
@@ -14,7 +15,7 @@ from .options import activation_options, join, storage_option
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
-from .variants import DIRECT, SMALLEST, Product, Tile, Variant, variants
+from .variants import DIRECT, IN_BYTES, SMALLEST, Product, Tile, Variant, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
@@ -49,13 +50,19 @@ def few_rows(problem: Convolution) -> bool:
 def tiled(problem: Convolution, target: Target) -> list[Launch]:
     profile = target.profile
     size, dtype = product_of(problem), problem.y.dtype
+    in_bytes, kind = few_bytes.ways(problem, profile), few_bytes.shape_key(problem)
     if few_rows(problem):
-        way = target.pick(f"gemv_{dtype.value}_{size}", ("few rows", "direct"))
+        way = target.pick(f"{kind}gemv_{dtype.value}_{size}", (*in_bytes, "few rows", "direct"))
+        if way == few_bytes.WAY:
+            return few_bytes.product(problem, profile)
         return [_gemv(problem)] if way == "few rows" else cpu.direct(problem, profile)
     ways = ranked(size, profile.compute_units, _matrix(problem, profile))
     if image.suits(profile, problem):
         ways = with_images(ways, profile.prefers_images)
-    variant = target.pick(f"conv_{dtype.value}_{size}", (*ways, DIRECT))
+    first = (IN_BYTES,) if in_bytes else ()
+    variant = target.pick(f"{kind}conv_{dtype.value}_{size}", (*first, *ways, DIRECT))
+    if variant.in_bytes:
+        return few_bytes.product(problem, profile)
     if variant.image:
         return image.convolved(problem)
     if variant.direct:

@@ -77,7 +77,8 @@ def seconds_of(device: Device, kernels: list[Kernel], runs: int, rounds: int = 1
 
 
 class KernelMaker:
-    """Makes the kernels of a segment's steps. `buffers` maps storage owners to device memory."""
+    """Makes the kernels of a segment's steps. `buffers` maps storage owners to device memory;
+    weights that launches read are added."""
 
     def __init__(self, device: Device, plan: Plan, buffers: dict[int, Any]) -> None:
         self._device, self._plan, self._buffers = device, plan, buffers
@@ -116,7 +117,10 @@ class KernelMaker:
 
     def _argument(self, arg: Any, scratch: dict[int, Any]) -> Any:
         if isinstance(arg, PlanTensor):
-            return self._buffers[self._plan.root(arg.index).index]
+            root = self._plan.root(arg.index)
+            if root.data is not None and root.index not in self._buffers:
+                self._buffers[root.index] = self._device.buffer(root.data.nbytes, root.data)
+            return self._buffers[root.index]
         if isinstance(arg, Constant):
             return self._device.buffer(arg.nbytes, arg.value)
         if isinstance(arg, Scratch):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ...plan import PlanTensor
 from .constants import Constant
 from .launch import Scratch, place
@@ -20,6 +22,34 @@ _DEPTHWISE_ITEMS = 512
 
 
 @dataclass(frozen=True, eq=False)
+class ByteWeights:
+    """Taps of a convolution of one tap, or a Gemm, as integers: `taps` (O, K) i8, real =
+    taps · `scales` (O,)."""
+
+    taps: Constant
+    scales: Constant
+
+    @classmethod
+    def of(
+        cls, tensor: PlanTensor, columns: bool = False, factor: float = 1.0
+    ) -> ByteWeights | None:
+        """The weights of a tensor (O, K, 1…), or (K, O) where its outputs are `columns`. None where
+        they were not made of such integers."""
+        integers = tensor.integers
+        if integers is None or integers.q.dtype != np.int8 or integers.q.size == 0:
+            return None
+        axis = 1 if columns else 0
+        if integers.scale.size > 1 and integers.axis != axis:
+            return None
+        q = Constant.of(integers.q)
+        taps = q.T if columns else q.reshape(q.shape[0], -1)
+        scales = integers.scale.ravel()
+        if scales.size != taps.shape[0]:  # one number for all
+            scales = np.full(taps.shape[0], scales)
+        return cls(taps, Constant.floats(scales).scaled(factor))
+
+
+@dataclass(frozen=True, eq=False)
 class Convolution:
     """Channels-last x and y. `taps` are (O, KH·KW·C/groups), `bias` (O,). A Gemm of M rows is a
     convolution of M pixels, H = M and W = 1."""
@@ -33,6 +63,8 @@ class Convolution:
     residual: PlanTensor | None = None
     act: Activation = IDENTITY
     groups: int = 1
+    #: The taps as 8-bit integers, where they were made of such.
+    weights: ByteWeights | None = None
 
     @property
     def images(self) -> int:

@@ -9,9 +9,11 @@ import numpy as np
 
 from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
+from . import byte_products
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .constants import Constant
+from .convolutions import matmul_problem, tiled
 from .launch import Launch
 from .options import activation_options, code_of, join, storage_option, vector, vectors, widest
 from .profile import DeviceProfile
@@ -184,5 +186,9 @@ def matmul(step: Step, plan: Plan, target: Target) -> list[Launch]:
     n = b.dims[-1]
     batch = math.prod(y.dims[:-2])
     planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
+    if b.integers is not None and len(b.dims) == 2:
+        problem = matmul_problem(step, plan)
+        if byte_products.ways(problem, target.profile):
+            return tiled(target, problem)
     kind = gpu if target.profile.local_tiles else cpu
     return kind.product(step, target, a, b, y, (batch, m, n, k), planes)

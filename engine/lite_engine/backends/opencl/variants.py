@@ -52,7 +52,8 @@ def matrix_tiles(itemsize: int) -> tuple[Tile, ...]:
 @dataclass(frozen=True)
 class Variant:
     """`parts` of K summed by a second kernel; or Winograd's 36 products; or on matrix units; or
-    through images, or `direct`: as CPUs compute it, whose tiles are their kernels' own."""
+    through images, or `direct`: as CPUs compute it, whose tiles are their kernels' own; or few rows
+    with weights `in_bytes` (byte_products.py)."""
 
     tile: Tile
     parts: int = 1
@@ -60,6 +61,7 @@ class Variant:
     matrix: bool = False
     image: bool = False
     direct: bool = False
+    in_bytes: bool = False
 
     @property
     def kernel(self) -> str:
@@ -68,7 +70,7 @@ class Variant:
     @property
     def family(self) -> str:
         """What fails where it fails, whatever its tile: another family takes its place."""
-        if self.image or self.direct:
+        if self.image or self.direct or self.in_bytes:
             return str(self)
         how = "matrix units" if self.matrix else ""
         if self.winograd:
@@ -76,8 +78,8 @@ class Variant:
         return how or ("smallest tile" if self.tile is SMALLEST else "tile")
 
     def __str__(self) -> str:
-        if self.image or self.direct:
-            return "image" if self.image else "direct"
+        if self.image or self.direct or self.in_bytes:
+            return "image" if self.image else "direct" if self.direct else "bytes"
         t = self.tile
         kind = ("winograd43_" if self.winograd else "") + ("mma_" if self.matrix else "")
         return f"{kind}{t.bm}x{t.bn}_{t.tm}x{t.tn}_k{t.bk}_p{self.parts}"
@@ -85,6 +87,7 @@ class Variant:
 
 #: What is left when nothing else works.
 DIRECT = Variant(SMALLEST, direct=True)
+IN_BYTES = Variant(SMALLEST, in_bytes=True)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ....ir import DType, Graph
-from .graphs import concat, conv, ints, pair, recurrent, residual, single, some, typed
+from .graphs import concat, conv, in_bytes, ints, pair, recurrent, residual, single, some, typed
 
 _IMAGE = (1, 6, 5, 7)
 
@@ -28,6 +28,11 @@ def examples() -> dict[str, list[Graph]]:
             conv((1, 3, 9), 5, 3),
             conv((1, 4, 6, 6), 3, 5, pads=[0, 1, 2, 3]),
             residual(8, side=5, activation="HardSwish"),
+        ]
+        + [in_bytes("Conv", (1, c, 2, 3), (9, c, 1, 1), some(9)) for c in (3, 8, 40)]
+        + [
+            in_bytes("Conv", (1, 9, 1, 2), (9, 9, 1, 1), some(9), again=True, activation=act)
+            for act in ("Relu", "Gelu")
         ],
         "conv2d_depthwise": [
             conv((1, c, 6, 7), c, 3, c, strides=[s, s])
@@ -45,11 +50,14 @@ def examples() -> dict[str, list[Graph]]:
             single("Gemm", (m, 9), some(9, n), some(n))
             for m, n in ((1, 15), (7, 16), (9, 17), (8, 3))
         ]
-        + [single("Gemm", (3, 9), some(5, 9), transB=1, alpha=0.5)],
+        + [single("Gemm", (3, 9), some(5, 9), transB=1, alpha=0.5)]
+        + [in_bytes("Gemm", (1, k), (k, 17), some(17), axis=1) for k in (5, 64, 1030)]
+        + [in_bytes("Gemm", (7, 48), (33, 48), transB=1, alpha=0.5, activation="HardSwish")],
         "matmul": [
             pair("MatMul", (2, m, 5), (2, 5, n)) for m, n in ((1, 3), (3, 4), (5, 9))
         ]
-        + [single("MatMul", (2, 3, 5), some(5, 6))],
+        + [single("MatMul", (2, 3, 5), some(5, 6))]
+        + [in_bytes("MatMul", (2, 3, 40), (40, 9), axis=1)],
         "pool": [
             single("MaxPool", _IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
             single("MaxPool", _IMAGE, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),

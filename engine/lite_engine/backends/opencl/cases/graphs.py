@@ -91,6 +91,23 @@ def residual(channels: int, kernel: int = 1, group: int = 1, side: int = 12, **a
     return b.done(b.layer("Conv", y, w, bias, y, group=group, pads=pads, **attrs))
 
 
+def in_bytes(
+    op: str,
+    shape: Sequence[int],
+    weight: Sequence[int],
+    *inputs: Any,
+    axis: int = 0,
+    again: bool = False,
+    **attrs: Any,
+) -> Graph:
+    """op(x, weights of 8 bits with a scale for each place of `axis`, inputs…, x `again`)."""
+    b = Sketch(shape)
+    q = _RNG.integers(-127, 128, weight).astype(np.int8)
+    scale = np.abs(some(weight[axis])) / np.float32(64) + np.float32(1e-3)
+    w = b.add("DequantizeLinear", q, scale, axis=axis)
+    return b.done(b.layer(op, b.x, w, *inputs, *([b.x] * again), **attrs))
+
+
 def cast(to: DType) -> Graph:
     """Of numbers of both signs, most of them beyond 1."""
     b = Sketch((3, 7))
