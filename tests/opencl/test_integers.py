@@ -11,9 +11,13 @@ from lite_engine import Predictor
 from lite_engine._native import host_arch
 from lite_engine.backends.opencl.cases.integers import integers
 from lite_engine.backends.opencl.integer_elementwise import thresholds
+from lite_engine.ir import DType
+from lite_engine.model_file import optimize, read_model
 from lite_engine.runtime.inputs import random_feeds
+from lite_workbench.quantizing import calibrated
 
 from tests.opencl.tiny import check
+from tests.small_models import classifier
 
 
 @pytest.mark.opencl
@@ -38,6 +42,24 @@ def test_thresholds_are_those_of_double_arithmetic(scale: float, zero: int) -> N
             e << int(s) >= total * int(m) + int(a) for m, s, a in zip(factors, shifts, above)
         )
         assert lowest + reached == exact, e
+
+
+@pytest.mark.opencl
+@pytest.mark.cpu
+@pytest.mark.arm
+def test_one_file_has_the_same_integers_everywhere(tmp_path: Path) -> None:
+    """On x86, emulated ARM and OpenCL, to the last layer in integers."""
+    model = optimize(classifier(), targets=["x86", "arm", "opencl"])
+    samples = [random_feeds(model.graph, seed=seed) for seed in range(4)]
+    path = calibrated(model, samples).save(tmp_path / "one.lite")
+    graph = read_model(path).graph
+    names = [v.name for n in graph.nodes for v in n.outputs if v.dtype in (DType.I8, DType.U8)]
+    weights = [v for v in graph.constants() if v.dtype is DType.I8]
+    assert len(names) > 5 and weights
+    runs = [Predictor(path, b).run(samples[0], taps=names) for b in ("x86", "arm", "opencl")]
+    for name in names:
+        for other in runs[1:]:
+            np.testing.assert_array_equal(other[name], runs[0][name], name)
 
 
 MODELS = (

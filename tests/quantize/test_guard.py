@@ -115,6 +115,20 @@ def test_a_missed_target_is_an_error_that_says_what_reaches_it(network, samples)
     assert again.verdict.sqnr_db >= 140
 
 
+def test_a_measured_budget_takes_the_place_of_the_estimate(network, samples):
+    """15 % more than 10 ms allow the version of 11 ms, whatever its multiply-adds."""
+    seen = []
+
+    def latency(graph):
+        seen.append(sum(n.op == "QuantizeLinear" for n in graph.nodes))
+        return 9.0 + len(seen)
+
+    options = Options(method="minmax", target_db=1000, threshold_db=0, measure="some place")
+    result = quantize(network, samples, options, latency=latency, force=True)
+    assert [p["cost"] for p in result.points] == [10.0, 11.0]
+    assert len(result.options.scheme.keep_float) == 1 and seen[1] < seen[0]
+
+
 def test_two_samples_are_enough_and_compared_on_themselves(network, samples):
     verdict = quantize(network, samples[:2]).verdict
     assert verdict.samples == 2 and not verdict.held_out and not verdict.to_dict()["held_out"]

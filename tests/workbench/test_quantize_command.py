@@ -13,6 +13,7 @@ from lite_engine.ir import from_text
 from lite_engine.model_file import optimize, read_model
 from lite_engine.ops import infer_types
 from lite_engine.quantize import Calibration
+from lite_workbench import quantizing
 from lite_workbench.cli import main
 from lite_workbench.quantizing import FastRun
 
@@ -92,6 +93,39 @@ def test_a_point_of_the_curve_is_repeated(files, tmp_path, capsys):
     assert not any(n.op == "QLinearConv" for n in floats.graph.nodes)
     assert main([*files, "--repeat", f"{curve}:2"]) == 2
     assert "has 2 points, counted from 0" in capsys.readouterr().err
+
+
+@pytest.mark.opencl
+def test_the_slowdown_is_measured_where_it_is_asked_for(files, tmp_path, monkeypatch, capsys):
+    """Every version runs on OpenCL, and its time is what the curve has as its cost."""
+    ran = []
+
+    class Noted(quantizing.Predictor):
+        def __init__(self, model, backend="auto", **more):
+            super().__init__(model, backend, **more)
+            if backend == "opencl":
+                ran.append(self)
+
+    monkeypatch.setattr(quantizing, "Predictor", Noted)
+    curve = tmp_path / "curve.json"
+    made_by([*files, "--method", "minmax", "--trade-off", str(curve), "--measure", "opencl"])
+    points = json.loads(curve.read_text())["points"]
+    assert [p["options"]["measure"] for p in points] == ["opencl"] * 2
+    integers, floats = (
+        {s.op for s in p.plan().steps if s.backend == "opencl"}
+        for p in ran[1:]  # after the parent
+    )
+    assert "QLinearConv" in integers and "Conv" in floats and "QLinearConv" not in floats
+    assert all(0 < p["cost"] < 1e4 for p in points)  # milliseconds, not multiply-adds
+    assert main([*files, "--method", "minmax", "--trade-off", str(curve)]) == 2
+    assert "other options" in capsys.readouterr().err
+    made_by([*files, "--repeat", f"{curve}:1"])
+    assert len(ran) == 3, "a point that is repeated measures nothing"
+
+
+def test_measuring_needs_a_search(files, capsys):
+    assert main([*files, "--measure", "x86"]) == 2
+    assert "--target-db" in capsys.readouterr().err
 
 
 def test_an_interrupted_calibration_goes_on(files, tmp_path, monkeypatch, capsys):

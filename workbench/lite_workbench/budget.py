@@ -30,7 +30,7 @@ from .evaluate.judge import Judge
 from .evaluate.results import readable
 from .evaluate.run import collect, judge_for, run_samples
 from .inputs import read_source
-from .quantizing import FastRun, model_from
+from .quantizing import FastRun, LatencyOn, model_from
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,7 @@ def _lies_in(source: Any, folder: Path) -> bool:
 @dataclass
 class Budget:
     """What the metric may lose, and what was measured. `steps` are (layers in float, loss, extra
-    time as an estimated share of the int8 version's)."""
+    time as a share of the int8 version's, estimated or measured)."""
 
     metric: str
     limit: float
@@ -122,10 +122,11 @@ class WithinBudget:
         calibrating: Dataset | None = None,
         labels: Sequence[str] | None = None,
         float_budget: float,
+        latency: LatencyOn | None = None,
         progress: Progress = lambda done, total: None,
     ) -> None:
         self.parent, self.judging, self.limit = parent, judging, limit
-        self.float_budget, self.progress = float_budget, progress
+        self.float_budget, self.latency, self.progress = float_budget, latency, progress
         self.calibrating = None if calibrating is None else Feeds(parent, calibrating)
         self.evaluation: Evaluation | None = None
         self.judge: Judge = judge_for(parent, judging, labels)
@@ -160,10 +161,10 @@ class WithinBudget:
                 break  # all are in float already
             (point,) = trade_off(
                 made.parent, made.ranges, scheme, names or [], made.held[:1], run=FastRun(),
-                counts=[number], biases=made.biases,
+                counts=[number], biases=made.biases, latency=self.latency,
             )  # fmt: skip
             base = base or point["cost"]
-            extra = point["cost"] / max(base, 1.0) - 1
+            extra = point["cost"] / (base or 1.0) - 1
             keep = scheme.keep_float | frozenset((names or [])[:number])
             graph = quantize_static(
                 made.parent, made.ranges, replace(scheme, keep_float=keep), biases=made.biases

@@ -25,6 +25,7 @@ from lite_engine.quantize import (
 )
 from lite_engine.quantize import quantize as calibrate
 from lite_engine.runtime import Predictor
+from lite_engine.runtime.inputs import random_feeds
 from lite_messages import tr, trn
 
 from .answers import answer_of
@@ -56,6 +57,21 @@ class FastRun:
         made = Predictor(Model(graph), self.backend)
         self._kept = [*self._kept[-3:], (graph, made)]
         return made
+
+
+class LatencyOn:
+    """`lite_engine.quantize`'s Latency on a backend of this machine: the least of some runs on
+    random inputs, copies to and from a device among them. Raises BackendUnavailableError."""
+
+    def __init__(self, parent: Model, backend: str, threads: int | None = None) -> None:
+        self.parent, self.backend, self.threads = parent, backend, threads
+        self.feeds = random_feeds(Predictor(parent, backend, threads=threads).graph)
+
+    def __call__(self, graph: Graph) -> float:
+        model = model_from(graph, self.parent)
+        predictor = Predictor(model, self.backend, threads=self.threads)
+        predictor.run(self.feeds)  # plans, and builds a device's programs
+        return min(_ms(predictor, self.feeds) for _ in range(TIMED_RUNS))
 
 
 @dataclass(repr=False)
@@ -200,11 +216,13 @@ def explore(
     threads: int | None,
     work: Work,
     kept: Sequence[int] = KEPT,
+    backend: str = "auto",
 ) -> Quantization:
     """Which layers lose accuracy, and versions that keep the worst in float: accuracy (answers that
-    equal the float model's on the held-out samples), latency and size, all measured here.
+    equal the float model's on the held-out samples), latency and size, all measured here, on
+    `backend`.
 
-    Fills `quantization` and returns it. Raises UsageError for None.
+    Fills `quantization` and returns it. Raises UsageError for None, BackendUnavailableError.
     """
     if quantization is None:
         raise UsageError(
@@ -229,7 +247,7 @@ def explore(
         versions.append((names, model_from(graph, parent)))
     work.progress(0, 0)  # measuring is not counted
     (texts, whole, _), *rest = _measured(
-        [parent, *(model for _, model in versions)], made.held, threads
+        [parent, *(model for _, model in versions)], made.held, threads, backend
     )
     quantization.float_point = {
         "accuracy": 100.0, "latency_ms": whole, "bytes": _file_bytes(parent)
@@ -244,12 +262,15 @@ def explore(
 
 
 def _measured(
-    models: Sequence[Model], feeds: Sequence[Mapping[str, np.ndarray]], threads: int | None
+    models: Sequence[Model],
+    feeds: Sequence[Mapping[str, np.ndarray]],
+    threads: int | None,
+    backend: str,
 ) -> list[tuple[list[str], float, float | None]]:
     """Of each model: what it says to each sample, the median ms of one run and the half width of
     its 95 % interval. The models run in turns, so that whatever else the machine does slows all of
     them alike."""
-    predictors = [Predictor(model, threads=threads) for model in models]
+    predictors = [Predictor(model, backend, threads=threads) for model in models]
     said = [
         [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
         for model, predictor in zip(models, predictors, strict=True)
@@ -257,13 +278,17 @@ def _measured(
     times: list[list[float]] = [[] for _ in models]
     for _ in range(TIMED_RUNS):
         for own, predictor in zip(times, predictors, strict=True):
-            began = time.perf_counter()
-            predictor.run(feeds[0])
-            own.append((time.perf_counter() - began) * 1e3)
+            own.append(_ms(predictor, feeds[0]))
     return [
         (text, float(np.median(own)), median_interval(np.array(own)))
         for text, own in zip(said, times, strict=True)
     ]
+
+
+def _ms(predictor: Predictor, feed: Mapping[str, np.ndarray]) -> float:
+    began = time.perf_counter()
+    predictor.run(feed)
+    return (time.perf_counter() - began) * 1e3
 
 
 def _file_bytes(model: Model) -> int:

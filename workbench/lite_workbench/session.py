@@ -134,10 +134,10 @@ class Session(OldNames):
         samples: a folder, an .npz, arrays or feeds. Raises CalibrationError."""
         return int8_version.quantize(self, images, method, keep_float, limit)
 
-    def explore(self) -> Quantization:
-        """Which layers lose accuracy in int8, and measured versions that keep the worst in float.
-        Raises UsageError before `quantize`."""
-        return int8_version.explore(self)
+    def explore(self, backend: str = "auto") -> Quantization:
+        """Which layers lose accuracy in int8, and versions that keep the worst in float, measured
+        on `backend`. Raises UsageError before `quantize`, BackendUnavailableError."""
+        return int8_version.explore(self, backend)
 
     # ---- input
 

@@ -11,7 +11,8 @@ from .equalize import equalize
 from .groups import Groups
 from .guard import Verdict, judge
 from .observers import METHODS
-from .post_training import Options, Quantized, quantize
+from .options import Options
+from .post_training import Quantized, quantize
 from .prepare import prepare
 from .samples import Samples, read_samples
 from .scheme import Scheme

@@ -26,6 +26,12 @@ class Run(Protocol):
     ) -> dict[str, np.ndarray]: ...
 
 
+class Latency(Protocol):
+    """Milliseconds that a run of a quantized graph takes where it is meant to run."""
+
+    def __call__(self, graph: Graph) -> float: ...
+
+
 def reference_run(graph: Graph, feeds: Feeds, taps: Sequence[str] = ()) -> dict[str, np.ndarray]:
     """The operators' NumPy references, freeing values after their last reader.
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import LiteError
 from ..ir import Graph, Node
 from ..ops import get_op
-from ._run import Feeds, Run, reference_run
+from ._run import Feeds, Latency, Run, reference_run
 from .calibrate import Calibration, Progress, Ranges
 from .metrics import Error, Errors
 from .rounding import sum_preserving
@@ -242,7 +242,7 @@ def trade_off(
     run: Run = reference_run,
     counts: Sequence[int] | None = None,
     done: Sequence[dict[str, Any]] = (),
-    cost: Callable[[Node, bool], float] | None = None,
+    latency: Latency | None = None,
     biases: Mapping[str, np.ndarray] | None = None,
     rounding: Rounding = sum_preserving,
     progress: Progress | None = None,
@@ -251,8 +251,9 @@ def trade_off(
     """Points of the curve: the k most sensitive layers in floats, the rest in integers.
 
     `counts` are the k to evaluate (default: all); points in `done` with the same scheme are taken
-    over, so an interrupted search goes on from its JSON. `cost(node, integer)` estimates a layer
-    (default: multiply-accumulates, integer ones at a quarter). Each point holds its whole scheme.
+    over, so an interrupted search goes on from its JSON. A point's cost is what
+    `latency` measures, else an estimate: multiply-accumulates, integer ones at a quarter. Each
+    point holds its whole scheme.
     """
     wants = [run(parent, feed) for feed in feeds]
     outputs = [v.name for v in parent.outputs]
@@ -272,7 +273,7 @@ def trade_off(
                 "float_layers": k,
                 "sqnr_db": round(errors.sqnr_db(outputs), 3),
                 "top1_agreement": min(agreement) if agreement else None,
-                "cost": _total_cost(parent, own, cost or mac_cost),
+                "cost": _total_cost(parent, own, mac_cost) if latency is None else latency(graph),
                 "size_bytes": _weight_bytes(parent, own),
                 "scheme": own.to_dict(),
             }

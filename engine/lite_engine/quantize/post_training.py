@@ -4,30 +4,30 @@ prepare → equalise → calibrate → quantise (with corrected biases) → comp
 
 The method "auto" tries every one of AUTO on the held-out samples (the statistics serve all) and
 keeps the best. With a target the most sensitive layers go back to floats until the outputs reach
-it, as far as the budgets of estimated time and size allow; a `Curve` gets the whole trade-off.
+it, as far as the budgets of time (estimated, or measured by `latency`) and size allow; a `Curve`
+gets the whole trade-off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from lite_messages import tr
 
-from ..documents import Part
-from ..errors import CalibrationError, UsageError
+from ..errors import CalibrationError
 from ..ir import Graph
-from ._run import Run, reference_run
+from ._run import Latency, Run, reference_run
 from .analyze import choose, mac_cost, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
 from .calibrate import Calibration, Progress, Ranges, calibrate
 from .curve import Curve
 from .equalize import EQUALIZED, equalize
-from .guard import THRESHOLD_DB, Verdict, judge
+from .guard import Verdict, judge
 from .learned import learn
-from .observers import METHODS
+from .options import Options
 from .prepare import prepare
 from .rounding import adaptive_rounding, nearest, sum_preserving
 from .samples import Feed, HoldOut, Samples, read_samples
@@ -39,56 +39,6 @@ from .static import quantize_static
 AUTO = ("mse", "kl", "hist", "minmax")
 #: Samples that the choices are made on.
 CHOICE_SAMPLES = 4
-ROUNDINGS = ("auto", "nearest", "sums", "adaptive", "learned")
-
-
-@dataclass(frozen=True)
-class Options:
-    """Plain choices; `to_dict` is enough to repeat a quantisation."""
-
-    method: str = "auto"
-    scheme: Scheme = field(default_factory=Scheme)
-    equalize: bool = True
-    bias_correction: bool = True
-    rounding: str = "auto"  # with the method "auto": "learned" where it wins, else "sums"
-    threshold_db: float = THRESHOLD_DB
-    target_db: float | None = None
-    target_top1: float | None = None  # share of samples whose largest output is the parent's
-    max_bytes: int | None = None  # of the weights
-    float_budget: float = 0.15  # extra cost that floats may make, as a share of the integers' own
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.method not in ("auto", *METHODS):
-            raise UsageError(
-                tr(
-                    "method {method!r} is not one of auto, {methods}",
-                    method=self.method,
-                    methods=", ".join(METHODS),
-                )
-            )
-        if self.rounding not in ROUNDINGS:
-            raise UsageError(
-                tr(
-                    "rounding {rounding!r} is not one of {roundings}",
-                    rounding=self.rounding,
-                    roundings=", ".join(ROUNDINGS),
-                )
-            )
-
-    @property
-    def searches(self) -> bool:
-        return any(v is not None for v in (self.target_db, self.target_top1, self.max_bytes))
-
-    def to_dict(self) -> dict[str, Any]:
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {**own, "scheme": self.scheme.to_dict()}
-
-    @staticmethod
-    def from_dict(data: dict[str, Any]) -> Options:
-        """Raises ModelFormatError for what `to_dict` did not make, UsageError."""
-        made: Options = Part(data, "options").into(Options)
-        return made
 
 
 class Finished(NamedTuple):
@@ -120,6 +70,7 @@ class Quantized:
     points: list[dict[str, Any]] = field(default_factory=list)  # of the search for the targets
     missed: str = ""  # which target was not reached
     remedy: str = ""  # what would reach it
+    latency: Latency | None = field(default=None, repr=False)  # measures the points' cost
 
     def finished(self) -> Finished:
         """What came of it. Raises CalibrationError after a cancelled calibration."""
@@ -158,12 +109,14 @@ def quantize(
     resume: Calibration | None = None,
     calibrated: Callable[[Calibration], None] | None = None,
     curve: Curve | None = None,
+    latency: Latency | None = None,
     force: bool = False,
 ) -> Quantized:
     """An optimised float graph and samples → a quantised graph, compared with its parent.
 
     `calibrated` is called with the calibration, whole or cancelled, before anything is made of it.
-    With a `curve` all its points are evaluated that it does not hold yet. Raises CalibrationError
+    With a `curve` all its points are evaluated that it does not hold yet; `latency` measures what
+    `options.measure` names. Raises CalibrationError
     when the model is in integers already, the samples cannot be used, no point is as small as
     `options.max_bytes`, or, unless `force` is set, the result falls short of a target or of
     `options.threshold_db`.
@@ -187,7 +140,7 @@ def quantize(
     )  # fmt: skip
     if calibrated is not None:
         calibrated(calibration)
-    out = Quantized(parent, calibration, options)
+    out = Quantized(parent, calibration, options, latency=latency)
     if calibration.cancelled:
         return out
     out.held = samples.held or samples.spare
@@ -278,7 +231,7 @@ def _choose_floats(out: Quantized, rounding: Rounding, run: Run, curve: Curve | 
     for count in range(len(names) + 1):
         (point,) = trade_off(
             out.parent, out.ranges, scheme, names, feeds, run=run, counts=[count],
-            done=known.points, biases=out.biases, rounding=rounding,
+            done=known.points, latency=out.latency, biases=out.biases, rounding=rounding,
         )  # fmt: skip
         if count == 0:
             limit = (1 + options.float_budget) * point["cost"]
@@ -319,7 +272,7 @@ def _tell_missed(
     def point(count: int) -> dict[str, Any]:
         (found,) = trade_off(
             out.parent, out.ranges, options.scheme, names, feeds, run=run,  # type: ignore[arg-type]
-            counts=[count], biases=out.biases, rounding=rounding,
+            counts=[count], latency=out.latency, biases=out.biases, rounding=rounding,
         )  # fmt: skip
         return found
 
@@ -345,7 +298,7 @@ def _tell_missed(
         "(--float-budget {cost:.2f}), or pass --force to save it anyway",
         reached=_reached(reached, options), count=high, layers=len(names),
         bytes=reached["size_bytes"],
-        cost=reached["cost"] / max(out.points[0]["cost"], 1.0) - 1 + 0.005,
+        cost=reached["cost"] / (out.points[0]["cost"] or 1.0) - 1 + 0.005,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ def options_of(args: argparse.Namespace) -> Options:
         max_bytes=args.max_bytes,
         float_budget=args.float_budget,
         limit=args.samples,
+        measure=args.measure or "",
     )
 
 
@@ -49,11 +50,19 @@ def command_of(args: argparse.Namespace, options: Options) -> str:
         "--limit": args.limit,
         "--max-drop": None if args.max_drop is None else f"{100 * args.max_drop:g}%",
         "--targets": args.targets,
+        "--measure": options.measure if options.searches or args.data else "",
         "--samples": options.limit,
         "--keep-float": ",".join(sorted(scheme.keep_float)),
         "--activations": "" if scheme.activation == usual.scheme.activation else scheme.activation,
     }
-    for name in ("method", "rounding", "target_db", "target_top1", "max_bytes", "float_budget"):
+    for name in (
+        "method",
+        "rounding",
+        "target_db",
+        "target_top1",
+        "max_bytes",
+        "float_budget",
+    ):
         if getattr(options, name) != getattr(usual, name):
             given[f"--{name.replace('_', '-')}"] = getattr(options, name)
     words = [

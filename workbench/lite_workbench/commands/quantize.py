@@ -20,6 +20,7 @@ from ._base import (
     Command,
     add_model,
     at_least,
+    backend_word,
     decibels,
     drop,
     load_model,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lite_engine.quantize import Quantized
 
     from ..budget import WithinBudget
-    from ..quantizing import FastRun
+    from ..quantizing import FastRun, LatencyOn
 
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
@@ -110,7 +111,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--float-budget", type=positive, default=0.15, metavar="SHARE",
-        help=tr("estimated slowdown allowed for layers kept in float (default: 0.15)"),
+        help=tr("slowdown allowed for layers kept in float (default: 0.15)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--measure", type=backend_word, metavar="BACKEND",
+        help=tr("measure that slowdown on a backend of this machine, like opencl "
+                "(default: estimate it)"),
     )  # fmt: skip
     parser.add_argument(
         "--trade-off", metavar="FILE.json",
@@ -187,6 +193,12 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
             tr("--calibration DIR|FILE.npz is required"),
             fix=tr("without samples, use --weights-only int8"),
         )
+    aims = (args.target_db, args.target_top1, args.max_bytes, args.trade_off, args.data)
+    if args.measure and not any(aims):
+        raise UsageError(
+            tr("--measure is about layers that go back to float"),
+            fix=tr("add a target, like --target-db 25, or --data DATASET"),
+        )
     return _static(model, args)
 
 
@@ -200,12 +212,14 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.quantize import Calibration, Curve, quantize
 
     from ..budget import require
-    from ..quantizing import FastRun, calibration, float_graph, model_from
+    from ..quantizing import FastRun, LatencyOn, calibration, float_graph, model_from
 
     options = repeated(args.repeat) if args.repeat else options_of(args)
     state = Path(args.resume) if args.resume else None
     run, graph = FastRun(), float_graph(model)
-    search = _search(model, args) if args.data else None
+    searches = options.searches or args.trade_off or args.data
+    latency = LatencyOn(model, options.measure) if options.measure and searches else None
+    search = _search(model, args, latency) if args.data else None
     source = search.calibrating if search and search.calibrating else args.calibration
     with _interrupted(state is not None) as (cancel, end):
 
@@ -228,6 +242,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
             force=args.force or args.max_drop is not None,
             cancel=cancel, resume=Calibration.load(state) if state and state.exists() else None,
             calibrated=keep, curve=Curve(args.trade_off) if args.trade_off else None,
+            latency=latency,
         )  # fmt: skip
     if args.analyze:
         _analyze(made, run, args.analyze)
@@ -241,7 +256,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     return QuantizeResult(out, quantised, facts, constant_bytes(model.graph))
 
 
-def _search(model: Model, args: argparse.Namespace) -> WithinBudget:
+def _search(model: Model, args: argparse.Namespace, latency: LatencyOn | None) -> WithinBudget:
     """What measures the metric of --data. Raises UsageError."""
     from ..answers import read_labels
     from ..budget import WithinBudget, split
@@ -250,7 +265,7 @@ def _search(model: Model, args: argparse.Namespace) -> WithinBudget:
     calibrating, judging = split(dataset_of(args).first(args.limit), args.calibration)
     return WithinBudget(
         model, judging, limit, calibrating=calibrating, float_budget=args.float_budget,
-        labels=read_labels(args.labels) if args.labels else None,
+        labels=read_labels(args.labels) if args.labels else None, latency=latency,
     )  # fmt: skip
 
 

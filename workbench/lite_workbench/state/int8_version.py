@@ -30,10 +30,12 @@ def quantize(
     return made
 
 
-def explore(state: SessionState) -> Quantization:
-    """See `Session.explore`. Raises UsageError."""
+def explore(state: SessionState, backend: str) -> Quantization:
+    """See `Session.explore`. Raises UsageError, BackendUnavailableError."""
     with state.busy:
-        made = quantizing.explore(state.quantization, base_model(state), state.threads, state.work)
-    state.remember("session.explore()")
+        made = quantizing.explore(
+            state.quantization, base_model(state), state.threads, state.work, backend=backend
+        )
+    state.remember(f"session.explore({'' if backend == 'auto' else repr(backend)})")
     state.notify("quantization", made)
     return made

@@ -13,7 +13,7 @@ from lite_messages import tr
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
 from ..quantizing import fits
-from ._base import Step, button
+from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
 
 #: Samples that calibrate from the page: more change little and take longer.
@@ -75,11 +75,14 @@ class QuantizeStep(Step):
     def _look(self) -> None:
         """What there is to calibrate with."""
         options, values = self._sources(), self.header.values
+        places = backend_options(self.session)
+        self.header.segments = {"name": "backend", "label": tr("Measured on"), "options": places}
         known = values.get("samples") in [value for value, _ in options]
         samples = values["samples"] if known else options[0][0] if options else ""
         self.header.selects = self._selects(options, samples)
         self.header.values = {
-            "method": METHODS[0], **values, **chosen(self.session), "samples": samples,
+            "method": METHODS[0], "backend": places[0][0], **values, **chosen(self.session),
+            "samples": samples,
         }  # fmt: skip
 
     def _sources(self) -> list[list[str]]:
@@ -119,7 +122,7 @@ class QuantizeStep(Step):
     def _buttons(self) -> None:
         read = self.session.versions.get(self.session.base, self.session)
         if in_integers(read.graph):
-            self.header.selects, self.header.buttons = [], []
+            self.header.selects, self.header.buttons, self.header.segments = [], [], {}
             self.trade.status = _INTEGERS
             return
         points = bool(self.trade.points)
@@ -151,7 +154,7 @@ class QuantizeStep(Step):
 
         def work() -> None:
             session.quantize(values["samples"], method=values["method"], limit=LIMIT)
-            session.explore()
+            session.explore(values["backend"])
 
         self.start(tr("Quantizing"), work)
 
