@@ -8,8 +8,9 @@ LITE_TEST_MODELS=FOLDER the quantized models of that folder follow. Each is meas
 with its float versions, in turns: a time is the least sum of the device's own events over all
 kernels. `share` is the part of the multiply-adds on OpenCL, `equal` whether every 8-bit value in
 the network has the bits of the CPU (of the NumPy reference where the native library is missing):
-what a quantized file still computes in float may differ in its last bits. Exit status 1 when a
-network differs, fails, or leaves OpenCL with more than 5 % of its multiply-adds.
+"by region" where a float layer stands between integers, whose last bits differ, and every region
+of integers has those bits when it is given the CPU's floats. Exit status 1 when a network differs,
+fails, or leaves OpenCL with more than 5 % of its multiply-adds.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ import onnx
 from lite_engine import Predictor, optimize
 from lite_engine.backends.cpu import CpuBackend
 from lite_engine.backends.opencl.device import choose
+from lite_engine.edit import extract_layers
 from lite_engine.ir import DType
+from lite_engine.model_file import Model
 from lite_engine.runtime import host_target
 from lite_engine.runtime.inputs import random_feeds
 from lite_engine.runtime.tune import tune
@@ -116,6 +119,7 @@ def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "share": sum(s.macs for s in steps if s.backend == "opencl") / whole,
         "elsewhere": [f"{s.op}: {s.why}" for s in steps if s.backend != "opencl"],
         "equal": bool(bytes_) and all(np.array_equal(made[n], wanted[n]) for n in bytes_),
+        "equal_by_region": bool(bytes_) and by_region(int8, other, feeds),
         "compared": len(bytes_),
         "against": exact,
     }
@@ -130,13 +134,23 @@ def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
     return row
 
 
+def by_region(device: Predictor, other: Predictor, feeds: dict[str, np.ndarray]) -> bool:
+    """Whether the layers with 8-bit results have the bits of `other` from its own floats."""
+    layers = [n.name for n in device.graph.nodes if n.output.dtype in (DType.I8, DType.U8)]
+    regions = extract_layers(device.graph, layers)
+    given, made = ([v.name for v in values] for values in (regions.inputs, regions.outputs))
+    numbers = {**feeds, **other.run(feeds, taps=[*given, *made])}
+    found = Predictor(Model(regions), "opencl").run({name: numbers[name] for name in given})
+    return all(np.array_equal(found[name], numbers[name]) for name in made)
+
+
 def line(name: str, row: dict[str, Any]) -> str:
     if "failed" in row:
         return f"| {name} | {row['failed']} | | | | | | | |"
     ms = row["ms"]
     times = [f"{ms[p]:.3f}" if p in ms else "–" for p in ("fp32", "fp16", "int8")]
     gains = [f"{ms['int8'] / ms[p]:.2f}" if p in ms else "–" for p in ("fp32", "fp16")]
-    equal = "yes" if row["equal"] else "NO"
+    equal = "yes" if row["equal"] else "by region" if row["equal_by_region"] else "NO"
     cells = [Path(name).stem, row["batch"], f"{row['share']:.1%}", equal, *times, *gains]
     return f"| {' | '.join(map(str, cells))} |"
 
@@ -169,7 +183,7 @@ def main() -> int:
         print(line(name, rows[name]), flush=True)
         if args.json:
             args.json.write_text(json.dumps({"device": report.name, "rows": rows}, indent=1))
-    good = [r for r in rows.values() if r.get("equal") and r["share"] >= LEAST_SHARE]
+    good = [r for r in rows.values() if r.get("equal_by_region") and r["share"] >= LEAST_SHARE]
     return 0 if len(good) == len(rows) else 1
 
 

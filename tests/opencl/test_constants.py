@@ -93,6 +93,7 @@ def test_launches_hold_the_weights_themselves(profile: str, precision: str) -> N
     for graph in cases:
         plan = make_plan(graph, "opencl", precision=precision)
         weights = [t.data for t in plan.weights() if t.data is not None]
+        weights += [t.integers.q for t in plan.weights() if t.integers is not None]
         for step in plan.steps:
             if step.backend != "opencl" or step.op == "Copy":
                 continue
