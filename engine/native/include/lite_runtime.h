@@ -134,6 +134,9 @@ LITE_API lite_program* lite_file_program(lite_file*, const char* target,
 
 /* What was chosen and why: "opencl: NAME, ..." or "cpu: reason". */
 LITE_API const char* lite_program_choice(const lite_program*);
+/* That, where the CPU runs what an OpenCL device was to run: one layer, or all after the device failed.
+ * NULL otherwise. Worth telling once; outputs are right. */
+LITE_API const char* lite_program_warning(const lite_program*);
 /* "auto", "cpu", "opencl"; NULL for another number. */
 LITE_API const char* lite_backend_name(int backend);
 

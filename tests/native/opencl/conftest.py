@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.native.opencl.running import run
 
 Tool = Callable[..., subprocess.CompletedProcess[str]]
 #: Names the driver that `make test-opencl ICD=…` tests: Python and the tool must see the same one.
@@ -58,3 +61,18 @@ def ask(base_tool: Path, tmp_path: Path) -> Tool:
         return subprocess.CompletedProcess(done.args, done.returncode, stdout, stderr)
 
     return call
+
+
+@pytest.fixture
+def failing_driver(tmp_path: Path) -> str:
+    listed = json.loads(run("--list-devices").stdout)
+    opened = [r for r in listed["libraries"] if r["state"] == "opened"]
+    # A driver hands its functions out through tables, which nothing can stand before.
+    library = min(opened, key=lambda r: r["found_by"] != "loader")["library"]
+    made, named = tmp_path / "libfailing.so", library if "/" in library else f"-l:{library}"
+    command = ["cc", "-shared", "-fPIC", "-o", made, Path(__file__).with_name("failing_driver.c"),
+               "-Wl,--no-as-needed", named, "-ldl"]  # fmt: skip
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"nothing links with {library}: {done.stderr.splitlines()[-1]}")
+    return str(made)

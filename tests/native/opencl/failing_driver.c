@@ -1,8 +1,10 @@
 /* The OpenCL library that it is linked with, whose launches fail from number LAUNCHES_BEFORE on,
-   builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE. */
+   builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE; that does not make
+   the kernel KERNEL_FAILS, and does not launch the kernel LAUNCH_FAILS. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int fails(const char *name, int *number) {
   const char *before = getenv(name);
@@ -17,6 +19,12 @@ int clEnqueueNDRangeKernel(void *queue, void *kernel, unsigned dimensions, const
                            void *event) {
   static int number;
   if (fails("LAUNCHES_BEFORE", &number)) return -36; /* CL_INVALID_COMMAND_QUEUE */
+  char name[200] = "";
+  const char *not = getenv("LAUNCH_FAILS");
+  int (*ask)(void *, unsigned, size_t, void *, size_t *) = dlsym(RTLD_NEXT, "clGetKernelInfo");
+  if (not && !ask(kernel, 0x1190 /* CL_KERNEL_FUNCTION_NAME */, sizeof name, name, 0) &&
+      !strcmp(name, not))
+    return -54; /* CL_INVALID_WORK_GROUP_SIZE */
   launch real = (launch)dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
   return real(queue, kernel, dimensions, offset, grid, group, count, events, event);
 }
@@ -41,4 +49,16 @@ void *clCreateBuffer(void *context, unsigned long flags, size_t size, void *data
   }
   create real = (create)dlsym(RTLD_NEXT, "clCreateBuffer");
   return real(context, flags, size, data, status);
+}
+
+typedef void *(*make)(void *, const char *, int *);
+
+void *clCreateKernel(void *program, const char *name, int *status) {
+  const char *not = getenv("KERNEL_FAILS");
+  if (not && !strcmp(name, not)) {
+    *status = -5; /* CL_OUT_OF_RESOURCES */
+    return 0;
+  }
+  make real = (make)dlsym(RTLD_NEXT, "clCreateKernel");
+  return real(program, name, status);
 }

@@ -53,7 +53,7 @@ class Fields:
             values = at + 44 + (count + 3) // 4 * 4
             words["arguments"] += list(range(values, values + 4 * count, 4))
             at = values + 4 * count
-        words["steps"] = list(range(at, at + 16 * steps, 4))
+        words["steps"] = list(range(at, at + 24 * steps, 4))
         return cls({k: v for k, v in words.items() if v}, (60, strings))
 
 

@@ -28,7 +28,7 @@ class NativeOpenCLExecutable(Executable):
         """Raises BackendUnavailableError when a kernel cannot be built or memory is short."""
         self.plan = segment.plan
         self._table = WeightTable()
-        self._data = encode_opencl(self.plan, device.target, self._table)
+        self._data = encode_opencl(self.plan, device.target, self._table, fallback=False)
         self._device, self._threads = device, threads
         self._program = self._loaded(timed=False)
         self._timed: NativeProgram | None = None

@@ -1,6 +1,6 @@
 """A plan with OpenCL steps → the bytes that the native runtime executes.
 
-Format, version 1 (read by `native/src/opencl/device_plan.cc`). Little-endian, packed:
+Format, version 2 (read by `native/src/opencl/device_plan.cc`). Little-endian, packed:
 
     header    char magic[4] "LCLP"; u32 version; u8 device_class, lanes, needs, 0;
               u32 columns, rows, strings_bytes, num_texts, num_buffers, num_places, num_constants,
@@ -17,7 +17,8 @@ Format, version 1 (read by `native/src/opencl/device_plan.cc`). Little-endian, p
     launch    u32 text, options, kernel, dimensions; u32 grid[3], group[3]; u32 num_args;
               u8 kind[num_args], zeros up to a multiple of 4; u32 value[num_args]
     step      u32 step (of the program), action (0 launches, 1 upload, 2 download), first launch,
-              count
+              count; version 2: the kernel of the CPU that may take the step over (a name; 2^32 − 1:
+              none), and 1 where it computes in float32 what the device has in fp16
     program   program_bytes bytes: the whole plan (plan/program.py), in which tensors on the device
               have the role 5, no place in the arena, and steps on the device the name of its kernel
 
@@ -42,8 +43,10 @@ import numpy as np
 from lite_messages import tr
 
 from ...errors import ShapeError
+from ...ir import DType
 from ...plan import Plan, PlanTensor, Step, assign_offsets
 from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode
+from ...plan.select import kernels_for
 from .constants import KINDS, Constant
 from .launch import Image, Launch, Scratch, grouped
 from .programs import parts_of
@@ -51,7 +54,7 @@ from .registry import Target
 from .sharing import share
 from .steps import launches_of
 
-VERSION = 1
+VERSION = 2
 DEVICE_CLASSES = ("cpu", "gpu", "nvidia", "mali", "adreno")
 #: What of a device a program may need: half arithmetic, NVIDIA's matrix units, and the extensions
 #: with dot products of four 8-bit integers (`DeviceProfile.dot`).
@@ -59,17 +62,21 @@ NEEDS = {"fp16": 1, "matrix_units": 2, "khr": 4, "arm": 8, "arm_add": 16, "qcom"
 _TENSOR, _CONSTANT, _SCRATCH, _IMAGE, _INT, _FLOAT = 1, 2, 3, 4, 5, 6
 _SCALARS = {"uint8": 7, "uint16": 8, "uint32": 9, "uint64": 10}
 _LAUNCHES, _UPLOAD, _DOWNLOAD = 0, 1, 2
+_NO_KERNEL = 2**32 - 1
 
 
-def encode_opencl(plan: Plan, target: Target, table: WeightTable) -> bytes:
+def encode_opencl(
+    plan: Plan, target: Target, table: WeightTable, *, fallback: bool = True
+) -> bytes:
     """A plan whose steps all run on the CPU or on OpenCL, for one kind of device; its weights go
-    into `table`.
+    into `table`. With `fallback` a step that the device refuses runs on the CPU, without it the
+    whole program is refused.
 
     Raises ShapeError for a plan that the format cannot hold, UnsupportedOperatorError for a step
     that this kind of device cannot run.
     """
     try:
-        return _Writer(plan, target, table).written()
+        return _Writer(plan, target, table, fallback).written()
     except (struct.error, OverflowError):
         raise ShapeError(tr("a size of this model is too large for an OpenCL program")) from None
 
@@ -91,6 +98,15 @@ def text_digest(file: str) -> bytes:
     return hashlib.sha256(b"\n".join(part.read_bytes() for part in parts_of(file))).digest()
 
 
+def _cpu_kernel(step: Step) -> str | None:
+    """The kernel that runs a step of the device on the CPU: the steps of both are the same."""
+    if step.node is None:  # Cast and Relayout of the plan's own
+        return step.kernel
+    types = [None if v is None or v.dtype is None else v.type for v in step.node.inputs]
+    usable, _ = kernels_for(step.node, types, "cpu", DType.F32)
+    return usable[0].name if usable else None
+
+
 class _Table:
     """Rows that others refer to by number, equal ones once."""
 
@@ -106,8 +122,9 @@ class _Table:
 
 
 class _Writer:
-    def __init__(self, plan: Plan, target: Target, table: WeightTable) -> None:
+    def __init__(self, plan: Plan, target: Target, table: WeightTable, fallback: bool) -> None:
         self.plan, self.target, self.weights = plan, target, table
+        self.fallback = fallback
         self.strings = Strings()
         self.texts, self.constants, self.images = _Table(), _Table(), _Table()
         self.scratch: list[int] = []
@@ -157,6 +174,7 @@ class _Writer:
 
     def _step(self, step: Step) -> None:
         first, action = len(self.launches), _LAUNCHES
+        host, floats = _NO_KERNEL, False
         if step.op == "Copy":
             to_host = self.plan.tensors[step.outputs[0]].space == "host"
             action = _DOWNLOAD if to_host else _UPLOAD
@@ -168,8 +186,12 @@ class _Writer:
             scratch: dict[int, int] = {}
             for launch in launches_of(step, self.plan, self.target):
                 self.launches.append(self._launch(launch, scratch))
+            if self.fallback and (kernel := _cpu_kernel(step)):
+                host = self.strings.add(kernel)
+                # Moves of bytes take any type; what computes on the CPU does so in float32.
+                floats = step.node is not None
         count = len(self.launches) - first
-        self.steps.append(struct.pack("<4I", step.index, action, first, count))
+        self.steps.append(struct.pack("<6I", step.index, action, first, count, host, floats))
 
     def _launch(self, launch: Launch, scratch: dict[int, int]) -> bytes:
         dot = self.target.profile.dot

@@ -10,7 +10,7 @@ namespace lite::opencl {
 
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;  // 1 lacks the steps' kernels of the CPU
 constexpr size_t kHeaderBytes = 64;
 
 bool damaged(Env& env, const char* where) {
@@ -32,14 +32,15 @@ struct Header {
 bool parse_profile(Reader& in, DevicePlan* plan) {
   char magic[4];
   in.take(magic, 4);
-  const uint32_t version = in.get<uint32_t>();
+  plan->version = in.get<uint32_t>();
   const uint8_t device_class = in.get<uint8_t>();
   plan->lanes = in.get<uint8_t>();
   plan->needs = in.get<uint8_t>();
   in.get<uint8_t>();
   plan->columns = in.get<uint32_t>();
   plan->rows = in.get<uint32_t>();
-  if (!in.good || memcmp(magic, "LCLP", 4) != 0 || version != kVersion) return false;
+  if (!in.good || memcmp(magic, "LCLP", 4) != 0 || !plan->version || plan->version > kVersion)
+    return false;
   if (device_class > static_cast<uint8_t>(DeviceClass::kAdreno)) return false;
   plan->device_class = static_cast<DeviceClass>(device_class);
   return true;
@@ -61,7 +62,7 @@ bool parse_header(Reader& in, DevicePlan* plan, Header* header) {
          in.holds(plan->num_buffers, 8) && in.holds(plan->num_places, 8) &&
          in.holds(plan->num_constants, 8) && in.holds(plan->num_scratch, 8) &&
          in.holds(plan->num_images, 16) && in.holds(plan->num_launches, 44) &&
-         in.holds(plan->num_steps, 16) && in.holds(plan->program_bytes, 1);
+         in.holds(plan->num_steps, plan->version > 1 ? 24 : 16) && in.holds(plan->program_bytes, 1);
 }
 
 bool parse_texts(Reader& in, Env& env, uint32_t count, const KernelText** texts) {
@@ -187,7 +188,16 @@ bool parse_launch(Reader& in, const Strings& strings, Env& env, const DevicePlan
   return check_defines(launch->options, env);
 }
 
-bool parse_steps(Reader& in, Env& env, DevicePlan* plan) {
+bool parse_host_kernel(Reader& in, const Strings& strings, DeviceStep* step) {
+  const uint32_t name = in.get<uint32_t>();
+  const uint32_t floats = in.get<uint32_t>();
+  step->host_kernel = name == UINT32_MAX ? nullptr : strings.at(name);
+  step->floats = floats != 0;
+  return floats <= 1 && (name == UINT32_MAX || step->host_kernel) &&
+         (!step->host_kernel || step->action == Action::kLaunches);
+}
+
+bool parse_steps(Reader& in, const Strings& strings, Env& env, DevicePlan* plan) {
   DeviceStep* all = room<DeviceStep>(env, plan->num_steps);
   if (!all) return false;
   plan->steps = all;
@@ -201,6 +211,9 @@ bool parse_steps(Reader& in, Env& env, DevicePlan* plan) {
         all[i].count > plan->num_launches - all[i].first || (action && all[i].count))
       return damaged(env, "steps");
     all[i].action = static_cast<Action>(action);
+    all[i].origin = i;
+    if (plan->version > 1 && !parse_host_kernel(in, strings, &all[i])) return damaged(env, "steps");
+    if (!in.good) return damaged(env, "steps");
   }
   return true;
 }
@@ -238,7 +251,7 @@ bool parse_device_plan(const uint8_t* bytes, size_t size, Env& env, DevicePlan* 
   plan->launches = launches;
   for (uint32_t i = 0; i < plan->num_launches; ++i)
     if (!parse_launch(in, strings, env, *plan, texts, header.num_texts, &launches[i])) return false;
-  if (!parse_steps(in, env, plan)) return false;
+  if (!parse_steps(in, strings, env, plan)) return false;
   if (in.left != plan->program_bytes) return damaged(env, "end");
   plan->program = in.next;
   return true;

@@ -69,15 +69,21 @@ struct Launch {
   uint32_t values[kMaxArguments];
 };
 
-enum class Action : uint32_t { kLaunches, kUpload, kDownload };
+// The last two are not a file's, but those of steps that left the device (host_steps.cc): copies that
+// bring rows together and change halves to floats, and back.
+enum class Action : uint32_t { kLaunches, kUpload, kDownload, kFetch, kStore };
 
 struct DeviceStep {
   uint32_t step;
   Action action;
-  uint32_t first, count;  // launches
+  uint32_t first, count;    // launches
+  const char* host_kernel;  // of the CPU, which may take the step over; nullptr: none
+  bool floats;              // it computes in floats where the device has halves
+  uint32_t origin;          // its row in the file
 };
 
 struct DevicePlan {
+  uint32_t version;
   DeviceClass device_class;
   int lanes;
   uint8_t needs;           // features

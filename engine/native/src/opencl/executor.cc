@@ -7,6 +7,7 @@
 #include <new>
 
 #include "constants.h"
+#include "host_steps.h"
 #include "layout.h"
 
 namespace lite::opencl {
@@ -22,6 +23,14 @@ template <class T>
 bool room(lite_program* p, size_t count, T** out) {
   *out = static_cast<T*>(p->memory.allocate_array(count, sizeof(T)));
   return *out || p->env.out_of_memory();
+}
+
+void leave(Left* left, uint32_t row, const char* name, const char* reason) {
+  if (!left->rows[row]) ++left->count;
+  left->rows[row] = true;
+  if (left->name) return;
+  left->name = name;
+  snprintf(left->reason, sizeof left->reason, "%s", reason);
 }
 
 bool buffer(lite_program* p, size_t bytes, const void* data, cl_mem* out) {
@@ -182,8 +191,35 @@ bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
     *out = nullptr;
     return refused(p, launch.kernel, status);
   }
-  for (uint32_t i = 0; i < launch.num_args; ++i)
-    if (!set_argument(p, launch, *out, i)) return false;
+  return true;
+}
+
+// Every step's kernels. A step that the device does not take is left to the CPU.
+bool make_kernels(lite_program* p, bool whole) {
+  Executor& x = *p->opencl;
+  uint32_t launching = 0;
+  for (uint32_t i = 0; i < x.plan.num_steps; ++i) {
+    const DeviceStep& row = x.plan.steps[i];
+    launching += row.count > 0;
+    if (x.left.rows[i]) continue;
+    bool good = true;
+    for (uint32_t k = row.first; good && k < row.first + row.count; ++k)
+      good = x.kernels[k] || make_kernel(p, x.plan.launches[k], &x.kernels[k]);
+    if (good) continue;
+    if (whole || !row.host_kernel) return false;
+    leave(&x.left, i, p->program.steps[row.step].name, p->env.error);
+  }
+  if (!x.left.count || x.left.count < launching) return true;
+  return p->env.fail("%s", x.left.reason);
+}
+
+bool set_arguments(lite_program* p) {
+  const Executor& x = *p->opencl;
+  for (uint32_t k = 0; k < x.plan.num_launches; ++k) {
+    const Launch& launch = x.plan.launches[k];
+    for (uint32_t i = 0; x.kernels[k] && i < launch.num_args; ++i)
+      if (!set_argument(p, launch, x.kernels[k], i)) return false;
+  }
   return true;
 }
 
@@ -223,13 +259,11 @@ bool assign_steps(lite_program* p) {
   return true;
 }
 
-bool make_kernels(lite_program* p) {
-  Executor& x = *p->opencl;
-  for (uint32_t i = 0; i < x.plan.num_steps; ++i)
-    if (x.plan.steps[i].action != Action::kLaunches && !check_copy(p, x.plan.steps[i]))
-      return false;
-  for (uint32_t i = 0; i < x.plan.num_launches; ++i)
-    if (!make_kernel(p, x.plan.launches[i], &x.kernels[i])) return false;
+// Of the file's own copies, before others join them.
+bool check_copies(lite_program* p) {
+  const DevicePlan& plan = p->opencl->plan;
+  for (uint32_t i = 0; i < plan.num_steps; ++i)
+    if (plan.steps[i].action != Action::kLaunches && !check_copy(p, plan.steps[i])) return false;
   return true;
 }
 
@@ -275,29 +309,37 @@ void close_device(Device* device) {
 }
 
 bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
-          const size_t* weight_bytes, size_t num_weights, Device* device) {
+          const size_t* weight_bytes, size_t num_weights, const Onto& onto) {
   Env& env = p->env;
   Executor* x;
   if (!room(p, 1, &x) || !parse_device_plan(bytes, size, env, &x->plan)) return false;
   p->program.has_device = true;
   if (!parse_program(x->plan.program, x->plan.program_bytes, env, &p->program)) return false;
   if (!room(p, p->program.num_tensors, &x->place_of) ||
-      !room(p, p->program.num_steps, &x->step_of) || !room(p, x->plan.num_buffers, &x->buffers) ||
+      !room(p, x->plan.num_steps, &x->left.rows) || !room(p, x->plan.num_buffers, &x->buffers) ||
       !room(p, x->plan.num_constants, &x->constants) ||
       !room(p, x->plan.num_constants, &x->constant_bytes) ||
       !room(p, x->plan.num_scratch, &x->scratch) || !room(p, x->plan.num_images, &x->images) ||
       !room(p, x->plan.num_launches, &x->kernels))
     return false;
-  x->device = device;
+  x->device = onto.device;
+  x->failed_row = -1;
+  x->file_steps = x->plan.steps;
+  for (uint32_t i = 0; onto.left && i < x->plan.num_steps; ++i)
+    if (onto.left->rows[i] && x->plan.steps[i].host_kernel)
+      leave(&x->left, i, p->program.steps[x->plan.steps[i].step].name, onto.left->reason);
   p->opencl = x;
   const bool good = fits_device(p) && assign_places(x->plan, p->program, x->place_of, env) &&
-                    assign_steps(p) && set_up_memory(p, weights, weight_bytes, num_weights) &&
-                    make_buffers(p) && make_images(p) &&
-                    make_constants(p, weights, weight_bytes, num_weights) &&
+                    check_copies(p) && make_kernels(p, onto.whole) &&
+                    move_to_host(p, weights, weight_bytes, num_weights) &&
+                    room(p, p->program.num_steps, &x->step_of) && assign_steps(p) &&
+                    set_up_memory(p, weights, weight_bytes, num_weights) && make_buffers(p) &&
+                    make_images(p) && make_constants(p, weights, weight_bytes, num_weights) &&
                     check_launches(x->plan, p->program, x->place_of, x->constant_bytes,
-                                   device->info.local_memory, env) &&
-                    make_kernels(p);
+                                   x->device->info.local_memory, env) &&
+                    set_arguments(p);
   if (good) {
+    *env.error = 0;
     p->packed_bytes += x->device_bytes;
     return true;
   }
@@ -316,6 +358,25 @@ void describe(lite_program* p) {
     n += snprintf(p->choice + n, sizeof p->choice - n, "%s%s", before, feature_name(bit));
     before = " and ";
   }
+  if (!x.left.count || n >= sizeof p->choice) return;
+  p->fell_back = true;
+  const char* more = x.left.count > 1 ? " and others" : "";
+  snprintf(p->choice + n, sizeof p->choice - n, "; '%.60s'%s on the CPU: %s", x.left.name, more,
+           x.left.reason);
+}
+
+bool leave_failed_step(lite_program* p, Onto* onto) {
+  // So many launches that fail are the device's fault, not the kernels'.
+  constexpr uint32_t kMost = 4;
+  Executor& x = *p->opencl;
+  if (x.failed_row < 0 || !x.file_steps[x.failed_row].host_kernel || x.left.count >= kMost)
+    return false;
+  const uint32_t row = static_cast<uint32_t>(x.failed_row);
+  leave(&x.left, row, "", p->env.error);
+  release(&x);
+  *onto = {x.device, &x.left, false};
+  p->opencl = nullptr;
+  return true;
 }
 
 void unload(Executor* x) {

@@ -6,25 +6,49 @@
 
 namespace lite::opencl {
 
+// Steps that the CPU took over because the device does not run them.
+struct Left {
+  bool* rows;        // per row of the file's plan
+  uint32_t count;
+  const char* name;  // the first such step
+  char reason[300];
+};
+
 struct Executor {
   Device* device;      // its own
   DevicePlan plan;
+  const DeviceStep* file_steps;  // plan.steps before some were left to the CPU
   int32_t* place_of;   // per tensor: its buffer, -1: none
   int32_t* step_of;    // per step: its row of the plan, -1: a step of the CPU
   cl_mem *buffers, *constants, *scratch, *images;
   size_t* constant_bytes;
   cl_kernel* kernels;  // per launch
   size_t device_bytes;
+  Left left;
+  uint8_t* staging;    // a tensor of the device between its form there and on the host
+  int32_t failed_row;  // of the file's plan: what the last run ended at, -1: nothing of one step
+};
+
+// What a program is loaded onto: a device, less the steps that failed on it before (nullptr: none).
+// `whole`: a step that the device does not take is a failure, because another program may do.
+struct Onto {
+  Device* device;
+  const Left* left;
+  bool whole;
 };
 
 // A device that the options name, for close_device; nullptr with one line in `error`.
 Device* new_device(const lite_options&, char* error, size_t error_bytes);
 void close_device(Device*);
 // Loads a program with its OpenCL part onto a device, which is the executor's from then on where
-// that is true. The program's memory holds the executor. False with a reason in env.error.
+// that is true. The program's memory holds the executor. A step whose kernels the device does not take
+// goes to the CPU where the file says how. False with a reason in env.error.
 bool load(lite_program*, const uint8_t* bytes, size_t size, const void* const* weights,
-          const size_t* weight_bytes, size_t num_weights, Device*);
-// Writes the program's choice: the device, and for which kind the program was made.
+          const size_t* weight_bytes, size_t num_weights, const Onto&);
+// After a run that failed: whether the same program without the step at which it did may go on. Its
+// device is then no longer the program's.
+bool leave_failed_step(lite_program*, Onto*);
+// Writes the program's choice: the device, for which kind the program was made, what the CPU runs.
 void describe(lite_program*);
 // Gives the device back.
 void unload(Executor*);

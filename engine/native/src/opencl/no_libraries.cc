@@ -22,9 +22,10 @@ Device* new_device(const lite_options&, char* error, size_t error_bytes) {
 // Without a device nothing of the following is reached.
 void close_device(Device*) {}
 bool load(lite_program*, const uint8_t*, size_t, const void* const*, const size_t*, size_t,
-          Device*) {
+          const Onto&) {
   return false;
 }
+bool leave_failed_step(lite_program*, Onto*) { return false; }
 void describe(lite_program*) {}
 void unload(Executor*) {}
 bool run(lite_program*) { return false; }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "executor.h"
+#include "host_steps.h"
 
 namespace lite::opencl {
 
@@ -73,9 +74,25 @@ struct Turn {
           x.device->cl.clEnqueueNDRangeKernel(x.device->queue, x.kernels[row.first + i],
                                              l.dimensions, nullptr, l.grid, l.group, 0, nullptr,
                                              event);
-      if (status != CL_SUCCESS) return failed(name, status);
+      if (status == CL_SUCCESS) continue;
+      x.failed_row = static_cast<int32_t>(row.origin);
+      return failed(name, status);
     }
     return true;
+  }
+
+  // What the CPU takes over, by way of memory that the next copy uses again.
+  bool fetch(const Tensor& from, const Tensor& to, const char* what, cl_event* event) {
+    if (!read(from, x.staging, what, event) || !finish(what)) return false;
+    to_host(from, x.staging, to);
+    return true;
+  }
+
+  bool store(const Tensor& from, const Tensor& to, const char* what, cl_event* event) {
+    // Between the rows lie those of others.
+    if (!is_dense(to) && !(read(to, x.staging, what, nullptr) && finish(what))) return false;
+    from_host(from, to, x.staging);
+    return write(to, x.staging, what, event) && finish(what);
   }
 
   // Nanoseconds between the start of one event and the end of another.
@@ -97,6 +114,10 @@ struct Turn {
       good = write(*s.outputs[0], s.inputs[0]->data, s.name, noted);
     else if (row.action == Action::kDownload)
       good = read(*s.inputs[0], s.outputs[0]->data, s.name, noted);
+    else if (row.action == Action::kFetch)
+      good = fetch(*s.inputs[0], *s.outputs[0], s.name, noted);
+    else if (row.action == Action::kStore)
+      good = store(*s.inputs[0], *s.outputs[0], s.name, noted);
     else
       good = launch(row, s.name, &first, &last);
     if (good && first) {

@@ -319,6 +319,11 @@ bool run_all(lite_program* p, const Arguments& args) {
   return good;
 }
 
+// Once, where the CPU ran what the device was to run.
+void warn(const lite_program* p) {
+  if (const char* text = lite_program_warning(p)) fprintf(stderr, "warning: %s\n", text);
+}
+
 bool execute(lite_file* file, lite_program* p, const Arguments& args) {
   if (args.info) {
     print_info(file, p);
@@ -328,6 +333,7 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
   if (!load_inputs(p, args) || !tap_all(p, args, taps) || (args.dump && !dump_all(p)) ||
       !run_all(p, args))
     return false;
+  warn(p);
   if (args.check && !agrees_with_cpu(file, p, args.options, error_text, sizeof error_text))
     return failed("%s", error_text), false;
   const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";

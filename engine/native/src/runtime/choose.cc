@@ -2,6 +2,7 @@
 #include "choose.h"
 
 #include <charconv>
+#include <initializer_list>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -114,35 +115,45 @@ int suitability(const opencl::DevicePlan& plan, const opencl::DeviceInfo& info) 
   return points;
 }
 
-// The best of the file's OpenCL programs that loads; nullptr with one line in `error`.
+// The program that suits the device best among those not tried yet: its section, -1: none is left.
+int best_program(const lite_file* file, const opencl::DeviceInfo& info, const bool* tried) {
+  int best = -1, found = -1;
+  for (uint32_t i = 0; i < file->count; ++i) {
+    const Section& s = file->sections[i];
+    opencl::DevicePlan plan{};
+    if (tried[i] || strncmp(s.tag, "OCL.", 4) != 0 ||
+        !opencl::read_profile(file->data + s.offset, s.size, &plan))
+      continue;
+    const int points = suitability(plan, info);
+    if (points <= best) continue;
+    best = points;
+    found = static_cast<int>(i);
+  }
+  return found;
+}
+
+// The best of the file's OpenCL programs that loads: first one that the device takes as a whole, then
+// one that leaves steps to the CPU. nullptr with one line in `error`.
 lite_program* opencl_program(lite_file* file, const lite_options& options, char* error,
                              size_t error_bytes) {
   opencl::Device* device = opencl::new_device(options, error, error_bytes);
   if (!device) return nullptr;
   say(error, error_bytes, "OpenCL: %s: the file has no program for this kind of device",
       device->info.name);
-  bool tried[kMaxSections] = {};
-  for (;;) {
-    int best = -1, found = -1;
-    for (uint32_t i = 0; i < file->count; ++i) {
+  for (bool whole : {true, false}) {
+    bool tried[kMaxSections] = {};
+    for (int i; (i = best_program(file, device->info, tried)) >= 0; tried[i] = true) {
       const Section& s = file->sections[i];
-      opencl::DevicePlan plan{};
-      if (tried[i] || strncmp(s.tag, "OCL.", 4) != 0 ||
-          !opencl::read_profile(file->data + s.offset, s.size, &plan))
-        continue;
-      const int points = suitability(plan, device->info);
-      if (points > best) {
-        best = points;
-        found = static_cast<int>(i);
-      }
+      const opencl::Onto onto{device, nullptr, whole};
+      lite_program* p = load_program(file->data + s.offset, s.size, file->weights,
+                                     file->weight_bytes, file->num_weights, mapping_of(*file), &onto,
+                                     &options, error, error_bytes);
+      if (!p) continue;
+      p->source = file;
+      p->part = file->data + s.offset;
+      p->part_bytes = s.size;
+      return p;
     }
-    if (found < 0) break;
-    tried[found] = true;
-    const Section& s = file->sections[found];
-    lite_program* p = load_program(file->data + s.offset, s.size, file->weights,
-                                   file->weight_bytes, file->num_weights,
-                                   mapping_of(*file), device, &options, error, error_bytes);
-    if (p) return p;
   }
   opencl::close_device(device);
   return nullptr;
@@ -170,19 +181,50 @@ Backend asked(const lite_options& options, const char* target) {
   return strcmp(word, "x86") == 0 || strcmp(word, "arm") == 0 ? kCpu : kAuto;
 }
 
-}  // namespace
-
-namespace lite {
-
-bool fall_back(lite_program* p) {
-  if (!p->source) return false;
-  char reason[sizeof p->choice], error[sizeof p->choice];
-  snprintf(reason, sizeof reason, "%s", p->env.error);
+// What a program was loaded with, as far as it matters to the one that takes over.
+lite_options options_of(const lite_program* p) {
   lite_options options{};
   options.threads = p->threads;
   options.pin = p->pin;
   options.max_isa = *p->max_isa ? p->max_isa : nullptr;
   options.memory_limit_bytes = static_cast<int64_t>(p->memory.limit_bytes);
+  return options;
+}
+
+// The bound or own memory of an input or output, also where it is tapped.
+uint8_t* port_data(const lite_program* p, int tensor) {
+  return p->bound[tensor] ? p->bound[tensor] : p->own[tensor];
+}
+
+}  // namespace
+
+namespace lite {
+
+bool leave_step(lite_program* p) {
+  opencl::Onto onto{};
+  if (!p->source || !opencl::leave_failed_step(p, &onto)) return false;
+  const lite_options options = options_of(p);
+  char unused[1];
+  lite_program* next =
+      load_program(p->part, p->part_bytes, p->source->weights, p->source->weight_bytes,
+                   p->source->num_weights, mapping_of(*p->source), &onto, &options, unused, sizeof unused);
+  if (!next) {
+    opencl::close_device(onto.device);
+    return false;
+  }
+  next->source = p->source;
+  next->part = p->part;
+  next->part_bytes = p->part_bytes;
+  next->to_cpu = p->to_cpu;
+  p->next = next;
+  return true;
+}
+
+bool fall_back(lite_program* p) {
+  if (!p->to_cpu) return false;
+  char reason[sizeof p->choice], error[sizeof p->choice];
+  snprintf(reason, sizeof reason, "%s", p->env.error);
+  const lite_options options = options_of(p);
   lite_program* cpu = cpu_program(p->source, lite_target(), options, error, sizeof error);
   if (!cpu) return p->env.fail("%.200s; and the CPU cannot take over: %.150s", reason, error);
   const Program &mine = p->program, &other = cpu->program;
@@ -202,23 +244,34 @@ bool fall_back(lite_program* p) {
     lite_program_free(cpu);
     return p->env.fail("%s", reason);
   }
-  opencl::unload(p->opencl);
+  if (p->opencl) opencl::unload(p->opencl);
   p->opencl = nullptr;
-  p->cpu = cpu;
-  snprintf(p->choice, sizeof p->choice, "cpu: %.*s", static_cast<int>(sizeof reason - 8), reason);
+  p->next = cpu;
+  cpu->fell_back = true;
+  snprintf(cpu->choice, sizeof cpu->choice, "cpu: %.*s", static_cast<int>(sizeof reason - 8), reason);
   return true;
 }
 
-bool run_fallback(lite_program* p) {
-  lite_program* cpu = p->cpu;
+bool run_next(lite_program* p) {
+  lite_program* next = p->next;
   const Program& mine = p->program;
+  // The same program with some steps on the CPU has the same tensors first; the CPU's own has others.
+  for (int i = 0; i < mine.num_tensors; ++i) {
+    if (!p->tapped[i]) continue;
+    if (!next->part)
+      return p->env.fail("'%s' is the device's, which failed; load the program with the backend cpu",
+                         mine.tensors[i].name);
+    if (lite_program_tap(next, i, 1, p->env.error, p->env.error_bytes)) return false;
+  }
   for (int i = 0; i < mine.num_inputs; ++i)
-    cpu->bound[cpu->program.inputs[i]] =
-        static_cast<uint8_t*>(lite_program_data(p, mine.inputs[i]));
+    next->bound[next->program.inputs[i]] = port_data(p, mine.inputs[i]);
   for (int i = 0; i < mine.num_outputs; ++i)
-    cpu->bound[cpu->program.outputs[i]] =
-        static_cast<uint8_t*>(lite_program_data(p, mine.outputs[i]));
-  return lite_program_run(cpu, p->env.error, p->env.error_bytes) == 0;
+    next->bound[next->program.outputs[i]] = port_data(p, mine.outputs[i]);
+  if (lite_program_run(next, p->env.error, p->env.error_bytes)) return false;
+  for (int i = 0; i < mine.num_tensors; ++i)
+    if (p->tapped[i])
+      memcpy(p->taps[i], lite_program_data(next, i), mine.tensors[i].size * dtype_bytes(mine.tensors[i].dtype));
+  return true;
 }
 
 }  // namespace lite
@@ -249,7 +302,7 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
   const bool opencl_first = backend == kOpenCL || (either && prefers_opencl(file));
   if (opencl_first) {
     lite_program* p = opencl_program(file, wanted, reason, sizeof reason);
-    if (p && backend == kAuto) p->source = file;
+    if (p) p->to_cpu = backend == kAuto;
     if (p) return p;
     if (backend == kOpenCL) {
       say(error, error_bytes, "%s", reason);
@@ -275,6 +328,11 @@ const char* lite_backend_name(int backend) {
   return backend >= kAuto && backend <= kOpenCL ? kBackends[backend] : nullptr;
 }
 
-const char* lite_program_choice(const lite_program* p) { return p->choice; }
+const char* lite_program_choice(const lite_program* p) { return current(p)->choice; }
+
+const char* lite_program_warning(const lite_program* p) {
+  p = current(p);
+  return p->fell_back ? p->choice : nullptr;
+}
 
 }  // extern "C"

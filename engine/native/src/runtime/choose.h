@@ -5,10 +5,12 @@
 
 namespace lite {
 
-// A program of a file whose device failed goes on with the file's program for the CPU, and its
-// choice says why. False, with env.error, where that cannot be.
+// After a run that failed, another program takes over; its choice says why. leave_step: the same without
+// the step at which the device failed. fall_back: the file's program for the CPU. False where that
+// cannot be: env.error then still says why the run failed.
+bool leave_step(lite_program*);
 bool fall_back(lite_program*);
 // A run of the program that took over, on this one's inputs and outputs.
-bool run_fallback(lite_program*);
+bool run_next(lite_program*);
 
 }  // namespace lite

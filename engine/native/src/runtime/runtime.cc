@@ -43,7 +43,7 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
     const uint64_t inner = storage.root == static_cast<int>(i) ? 0 : storage.offset;
     if (root_tensor.role == Role::kArena) {
       program.tensors[i].data = p->arena + root.offset + inner;
-    } else if (root_tensor.role == Role::kWeight) {
+    } else if (root_tensor.role == Role::kWeight && !program.tensors[i].data) {
       const size_t have = weight_bytes[root.weight];
       if (root.offset > have || root_tensor.bytes > have - root.offset)
         return env.fail("weight '%s' has %zu bytes, its tensor needs %zu", root_tensor.name, have,
@@ -70,13 +70,13 @@ namespace {
 
 bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* const* weights,
             const size_t* weight_bytes, size_t num_weights, const lite_options& options,
-            opencl::Device* device) {
+            const opencl::Onto* onto) {
   if (opencl::is_device_plan(bytes, size)) {
-    const bool given = device != nullptr;
-    if (!given) device = opencl::new_device(options, p->env.error, p->env.error_bytes);
-    if (!device) return false;
-    if (opencl::load(p, bytes, size, weights, weight_bytes, num_weights, device)) return true;
-    if (!given) opencl::close_device(device);
+    if (onto) return opencl::load(p, bytes, size, weights, weight_bytes, num_weights, *onto);
+    const opencl::Onto own{opencl::new_device(options, p->env.error, p->env.error_bytes), nullptr, false};
+    if (!own.device) return false;
+    if (opencl::load(p, bytes, size, weights, weight_bytes, num_weights, own)) return true;
+    opencl::close_device(own.device);
     return false;
   }
   return parse_program(bytes, size, p->env, &p->program) &&
@@ -127,7 +127,8 @@ namespace lite {
 
 lite_program* load_program(const void* bytes, size_t size, const void* const* weights,
                            const size_t* weight_bytes, size_t num_weights, const Mapping& file,
-                           opencl::Device* device, const lite_options* options, char* error, size_t error_bytes) {
+                           const opencl::Onto* onto, const lite_options* options, char* error,
+                           size_t error_bytes) {
   const lite_options defaults{};
   const lite_options& wanted = options ? *options : defaults;
   char unused[1];
@@ -163,7 +164,7 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
     p->env.fail("unknown instruction set '%s'; this library has: %s", p->max_isa, isa_text());
   good = good &&
          set_up(p, static_cast<const uint8_t*>(bytes), size, weights, weight_bytes, num_weights,
-                wanted, device);
+                wanted, onto);
   if (!good) {
     lite_program_free(p);
     return nullptr;
@@ -208,7 +209,7 @@ lite_program* lite_program_load(const void* bytes, size_t size, const void* cons
 void lite_program_free(lite_program* p) {
   if (!p) return;
   if (p->opencl) opencl::unload(p->opencl);
-  lite_program_free(p->cpu);
+  lite_program_free(p->next);
   p->memory.release();
   p->buffers.release();
   free(p);
@@ -218,7 +219,7 @@ int lite_program_num_inputs(const lite_program* p) { return p->program.num_input
 int lite_program_num_outputs(const lite_program* p) { return p->program.num_outputs; }
 int lite_program_num_tensors(const lite_program* p) { return p->program.num_tensors; }
 int lite_program_num_steps(const lite_program* p) {
-  return p->cpu ? p->cpu->program.num_steps : p->program.num_steps;
+  return current(p)->program.num_steps;
 }
 int lite_program_threads(const lite_program* p) { return p->threads; }
 int lite_program_input(const lite_program* p, int i) {
@@ -250,7 +251,7 @@ int lite_program_tensor(const lite_program* p, int tensor, lite_tensor_info* inf
 }
 
 int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
-  if (p->cpu) p = p->cpu;
+  p = current(p);
   if (step < 0 || step >= p->program.num_steps) return -1;
   const Step& s = p->program.steps[step];
   const char* kernel = s.kernel ? s.kernel->name : s.variant;
@@ -260,7 +261,7 @@ int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
 }
 
 void lite_program_memory(const lite_program* p, lite_memory_info* info) {
-  if (p->cpu) p = p->cpu;
+  p = current(p);
   *info = {p->program.arena_bytes, p->packed_bytes, p->scratch_bytes * p->threads + p->shared_bytes,
            p->weight_bytes, p->run_ns};
 }
@@ -288,7 +289,7 @@ int lite_program_tap(lite_program* p, int tensor, int on, char* error, size_t er
     p->env.fail("tensor %d does not exist", tensor);
     return -1;
   }
-  if (p->cpu && on) {
+  if (p->next && !current(p)->opencl && on) {
     p->env.fail("'%s' is the device's, which failed; load the program with the backend cpu",
                 p->program.tensors[tensor].name);
     return -1;
@@ -327,9 +328,9 @@ int lite_program_run(lite_program* p, char* error, size_t error_bytes) {
     p->env.out_of_memory();
     return -1;
   }
-  if (p->cpu) return run_fallback(p) ? 0 : -1;
+  if (p->next) return run_next(p) ? 0 : -1;
   if (run_steps(p)) return 0;
-  return p->opencl && fall_back(p) && run_fallback(p) ? 0 : -1;
+  return p->opencl && (leave_step(p) || fall_back(p)) && run_next(p) ? 0 : -1;
 }
 
 }  // extern "C"

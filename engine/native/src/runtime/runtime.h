@@ -24,6 +24,7 @@ struct ThreadTimes {
 namespace opencl {
 struct Device;
 struct Executor;
+struct Onto;
 }
 
 }  // namespace lite
@@ -56,18 +57,27 @@ struct lite_program {
   lite::ThreadTimes times[lite::kMaxThreads];
   lite::Mapping file;      // where its weights lie
   lite::opencl::Executor* opencl;  // of a program with an OpenCL part
-  lite_file* source;       // where a program for the CPU is, if that may take over
-  lite_program* cpu;       // it did
+  lite_file* source;       // of a program with an OpenCL part, and that part
+  const void* part;
+  size_t part_bytes;
+  bool to_cpu;             // the file's program for the CPU may take over
+  bool fell_back;          // the CPU runs what the device was to run
+  lite_program* next;      // took over from this one
   char choice[400];        // lite_program_choice
 };
 
 namespace lite {
 
-// lite_program_load, of weights that lie in a mapped file; an OpenCL part goes onto `device`, which
+// lite_program_load, of weights that lie in a mapped file; an OpenCL part goes onto a device, which
 // stays the caller's where this fails (nullptr: one of its own).
 lite_program* load_program(const void* program, size_t program_bytes, const void* const* weights,
                            const size_t* weight_bytes, size_t num_weights, const Mapping& file,
-                           opencl::Device* device, const lite_options*, char* error, size_t error_bytes);
+                           const opencl::Onto*, const lite_options*, char* error, size_t error_bytes);
+// Who runs what this program is asked to run.
+inline const lite_program* current(const lite_program* p) {
+  while (p->next) p = p->next;
+  return p;
+}
 // A parsed program's memory; its steps of the CPU are prepared.
 bool set_up_memory(lite_program*, const void* const* weights, const size_t* weight_bytes,
                    size_t num_weights);

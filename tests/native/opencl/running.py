@@ -1,0 +1,60 @@
+"""A small network, and the runner without Python on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import numpy as np
+from lite_engine import optimize, settings
+from lite_engine._native import runner_path
+from lite_engine.ir import Graph
+from lite_engine.runtime.inputs import random_feeds
+
+from tests.small_models import Builder
+
+
+def network() -> Graph:
+    """Convolutions of the device, one as Winograd, and a layer of the CPU between them."""
+    b = Builder((1, 3, 24, 24), "network")
+    y = b.conv(b.x, 3, 32, 3)
+    y = b.add("Relu", b.conv(y, 32, 32, 3))
+    y = b.add("CumSum", y, b.graph.constant(np.array(3)))
+    y = b.add("Relu", b.conv(y, 32, 96, 1))
+    return b.done(b.add("GlobalAveragePool", y))
+
+
+def runner() -> Path:
+    """The runner that can open libraries: lite_run where that one is not static."""
+    plain = runner_path(platform.machine())
+    own = plain.with_name("lite_run_opencl")
+    return own if own.is_file() else plain
+
+
+def save(path: Path, targets: list[str], precision: str = "fp32") -> Path:
+    precisions = {"opencl": precision} if "opencl" in targets else {}
+    optimize(network(), targets=targets, precision=precisions).save(path)
+    return path
+
+
+def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if k != "LITE_BACKEND"}
+    env |= {"LITE_CACHE_DIR": str(settings.cache_dir()), **variables}
+    command = [str(runner()), *map(str, arguments)]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+
+
+def answer(model: Path, folder: Path, *more: object, **variables: str) -> tuple[np.ndarray, str]:
+    """(the output for the random input, what was chosen)."""
+    (name, x), *_ = random_feeds(network()).items()
+    np.save(folder / "x.npy", x)
+    done = run(
+        model, "--input", f"{name}={folder / 'x.npy'}", "--output", folder / "out",
+        "--profile", folder / "profile.json", *more, **variables,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (file,) = (folder / "out").glob("*.npy")
+    return np.load(file), json.loads((folder / "profile.json").read_text())["choice"]

@@ -1,0 +1,157 @@
+"""A layer that the device does not run goes to the CPU alone, with copies in the profile."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.backends.cpu import native
+from lite_engine.backends.opencl.launch import Launch
+from lite_engine.backends.opencl.steps import launches_of
+from lite_engine.ir import Graph
+from lite_engine.model_file._container import read_container, write_container
+from lite_engine.plan import Plan
+from lite_engine.runtime.inputs import random_feeds
+
+from tests.native.opencl.mutation import Fields
+from tests.native.opencl.running import run
+from tests.opencl import tiny
+from tests.small_models import Builder
+
+pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
+
+
+def network() -> Graph:
+    """Layers that write into a Concat's rows, that read a constant beside weights, and a Reshape
+    that is a view."""
+    b = Builder((1, 3, 16, 16), "layers")
+    y = b.conv(b.x, 3, 16, 3, name="stem", activation="Relu")
+    left = b.conv(y, 16, 8, 1, name="left")
+    right = b.conv(y, 16, 24, 3, name="right")
+    y = b.add("Concat", left, right, name="join", axis=1)
+    y = b.add("Mul", y, b.weights(1, 32, 1, 1), name="scale")
+    y = b.conv(y, 32, 32, 3, name="dw", group=32)
+    y = b.add("MaxPool", y, name="pool", kernel_shape=[2, 2], strides=[2, 2])
+    y = b.add("Reshape", y, b.ints(1, 32, 64), name="flat")
+    y = b.add("Softmax", y, name="soft", axis=2)
+    return b.done(y)
+
+
+def save(path: Path, precision: str) -> Path:
+    precisions = {"opencl": precision}
+    optimize(network(), targets=["opencl", native.target()], precision=precisions).save(path)
+    return path
+
+
+def launches(plan: Plan) -> dict[str, list[Launch]]:
+    """By layer, what this machine's device is given."""
+    target = tiny.device().target
+    own = (s for s in plan.steps if s.backend == "opencl" and s.op != "Copy")
+    return {s.name: list(launches_of(s, plan, target)) for s in own}
+
+
+def steps(folder: Path) -> list[dict[str, str]]:
+    return list(json.loads((folder / "profile.json").read_text())["steps"])
+
+
+def given(
+    model: Path, folder: Path, fault: dict[str, str], *more: object
+) -> tuple[np.ndarray, str]:
+    """(the output for the random input, standard error)."""
+    (name, x), *_ = random_feeds(network()).items()
+    np.save(folder / "x.npy", x)
+    done = run(
+        model, "--input", f"{name}={folder / 'x.npy'}", "--output", folder / "out",
+        "--profile", folder / "profile.json", *more, **fault,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (file,) = (folder / "out").glob("*.npy")
+    return np.load(file), done.stderr
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> None:
+    """The layers of that kernel give what Python gives when told to run them on the CPU."""
+    model = save(tmp_path / "m.lite", precision)
+    by_layer = launches(Predictor(model, "opencl").plan())
+    tried = 0
+    for kernel in sorted({one.kernel for rows in by_layer.values() for one in rows}):
+        gone = [n for n, rows in by_layer.items() if any(one.kernel == kernel for one in rows)]
+        layers = [n for n in gone if not n.startswith(("Cast ", "Relayout "))]
+        variables = {"LITE_OPENCL_LIBRARY": failing_driver, "KERNEL_FAILS": kernel}
+        found, said = given(model, tmp_path, variables)
+        assert said.count("\n") == 1 and f"'{gone[0]}'" in said, said
+        assert said.startswith("warning: opencl: ") and "on the CPU: OpenCL: " in said
+        ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
+        assert all("__opencl" not in ran[n] for n in gone)
+        assert any("__opencl" in ran[n] for n in by_layer), "the others stay"
+        copies = Counter(s["op"] for s in steps(tmp_path))["Copy"]
+        assert copies >= 2 + 2 * len(gone)
+        predictor = Predictor(model, "opencl", overrides=dict.fromkeys(layers, "cpu"), threads=2)
+        (wanted,) = predictor.run(random_feeds(network())).values()
+        if precision == "fp32":
+            assert found.tobytes() == wanted.tobytes(), kernel
+        else:  # Python does not round what one layer of the CPU hands to the next one
+            np.testing.assert_allclose(found, wanted, rtol=4e-3)
+        tried += 1
+    assert tried >= 5
+
+
+def test_values_can_be_seen_where_a_launch_fails(failing_driver: str, tmp_path: Path) -> None:
+    """The program that takes over in the middle of a run has the values that were asked for."""
+    model = save(tmp_path / "m.lite", "fp32")
+    predictor = Predictor(model, "opencl", threads=2)
+    plan = predictor.plan()
+    (row, *_) = launches(plan)["soft"]
+    variables = {"LITE_OPENCL_LIBRARY": failing_driver, "LAUNCH_FAILS": row.kernel}
+    asked = ("--backend", "opencl", "--dump", tmp_path / "all", "--runs", 3)
+    found, said = given(model, tmp_path, variables, *asked)
+    assert said.startswith("warning: opencl: ") and "CL_INVALID_WORK_GROUP_SIZE" in said
+    assert "'soft' on the CPU" in said and said.count("\n") == 1
+    ran = {s["name"]: s for s in steps(tmp_path)}
+    assert len(ran["soft"]["samples_ns"]) == 3 and "__opencl" not in ran["soft"]["variant"]
+    overridden = Predictor(model, "opencl", overrides={"soft": "cpu"}, threads=2)
+    (wanted,) = overridden.run(random_feeds(network())).values()
+    assert found.tobytes() == wanted.tobytes()
+    tensor = plan.tensors[plan.tensor_of[predictor.graph.nodes[0].output.name]]
+    values = predictor.run(random_feeds(network()), taps=[tensor.name])
+    seen = np.load(tmp_path / "all" / f"{tensor.name.replace(':', '_')}.npy")
+    assert seen.tobytes() == tensor.to_physical(values[tensor.name]).tobytes()
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A file whose programs lack the kernels of the CPU."""
+    sections = read_container(save(tmp_path / "m.lite", "fp32"))
+    parts: dict[str, list[bytes | memoryview]] = {tag: [sections[tag]] for tag in sections}
+    for tag in sections:
+        if tag.startswith("OCL."):
+            parts[tag] = [first_version(bytes(sections[tag]))]
+    return write_container(tmp_path / "old.lite", parts)
+
+
+def test_a_file_of_the_first_version_runs(old: Path, failing_driver: str, tmp_path: Path) -> None:
+    """A step that fails takes the whole model to the CPU."""
+    model = tmp_path / "m.lite"
+    wanted, _ = given(model, tmp_path, {})
+    found, said = given(old, tmp_path, {})
+    assert found.tobytes() == wanted.tobytes() and not said
+    (row, *_) = launches(Predictor(model, "opencl").plan())["soft"]
+    fault = {"LITE_OPENCL_LIBRARY": failing_driver, "KERNEL_FAILS": row.kernel}
+    found, _ = given(old, tmp_path, fault)
+    choice = json.loads((tmp_path / "profile.json").read_text())["choice"]
+    assert choice.startswith("cpu: ") and "CL_OUT_OF_RESOURCES" in choice
+    (wanted,) = Predictor(model, native.target()).run(random_feeds(network())).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def first_version(part: bytes) -> bytes:
+    places = Fields.of(part).words["steps"]
+    first, end = places[0], places[-1] + 4
+    rows = b"".join(part[at : at + 16] for at in range(first, end, 24))
+    return part[:4] + struct.pack("<I", 1) + part[8:first] + rows + part[end:]
