@@ -1,9 +1,9 @@
 """What every test shares: the tools a test needs, and what is missing here.
 
-Markers name tools (`opencl`, `arm`, `browser`, `models`, `cpu`). A test whose tool is missing is
-skipped with the reason and the fix; a tool named in LITE_TEST_REQUIRE ("opencl,arm,browser") turns
-that skip into a failure. Plain `pytest` leaves out `slow` and `browser`; `--all`, any `-m`, or a
-test named with `::` runs them.
+Markers name tools and builds (`opencl`, `arm`, `browser`, `models`, `asan`). Without its tool, a
+test is skipped with the reason and the fix; a tool named in LITE_TEST_REQUIRE ("opencl,arm,asan")
+turns that skip into a failure. Plain `pytest` leaves out `slow` and `browser`; `--all`, any `-m`,
+or a test named with `::` runs them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -148,9 +148,27 @@ def _missing_offline() -> str | None:
     return missing()
 
 
+def _missing_armv7() -> str | None:
+    from lite_engine._native import runner_path
+    from lite_engine.errors import BackendUnavailableError
+
+    try:
+        runner_path("armv7")
+    except BackendUnavailableError as error:
+        return str(error)
+    return None if emulator("arm") else "no qemu-arm; sudo apt-get install qemu-user"
+
+
+def _missing_build(variant: str, *programs: str) -> str | None:
+    """What lacks of `scripts/native.sh VARIANT`, whose programs stay in build/."""
+    missing = [name for name in programs if not (ROOT / "build" / variant / name).is_file()]
+    return f"no build/{variant}/{missing[0]}; scripts/native.sh {variant}" if missing else None
+
+
 TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
+    "armv7": lru_cache(_missing_armv7),
     "wasm": lru_cache(missing_wasm),
     "arm_opencl": lru_cache(_missing_arm_opencl),
     "opencl": lru_cache(_missing_opencl),
@@ -159,11 +177,14 @@ TOOLS: dict[str, Callable[[], str | None]] = {
     "browser": lru_cache(_missing_browser),
     "models": lru_cache(_missing_models),
     "ssh": lru_cache(_missing_ssh),
+    "asan": partial(_missing_build, "asan", "liblite_runtime.so", "lite_fuzz", "plan_run"),
+    "tsan": partial(_missing_build, "tsan", "lite_run"),
+    "fuzzer": partial(_missing_build, "fuzzer", "fuzz_program", "fuzz_file", "fuzz_opencl"),
 }
 
 
-def emulator() -> str | None:
-    return shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+def emulator(arch: str = "aarch64") -> str | None:
+    return shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
 
 
 def chromium() -> str | None:

@@ -8,13 +8,11 @@ import pytest
 
 from . import native
 
-pytestmark = pytest.mark.cpu
+pytestmark = [pytest.mark.cpu, pytest.mark.fuzzer]
 
 
 @pytest.mark.parametrize("target", native.TARGETS)
 def test_a_short_run(target: str, tmp_path: Path) -> None:
-    if not (native.BUILD / f"fuzz_{target}").is_file():
-        pytest.skip(f"build/fuzzer/fuzz_{target} is not built; run `scripts/native.sh fuzzer`")
     made = native.fuzz(target, 120, tmp_path / target, runs=10_000)
     print(made)
     assert not made["report"], made

@@ -24,7 +24,7 @@ from tests.conftest import simulator
 from tests.native.opencl.mutation import mutants
 from tests.opencl import tiny
 
-pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
+pytestmark = [pytest.mark.opencl, pytest.mark.cpu, pytest.mark.asan]
 #: Of each graph.
 FEW, MANY = 400, 1000
 #: One kernel of each kind of reach.
@@ -35,10 +35,7 @@ ENDS = {"refused", "ran", "failed"}
 
 @pytest.fixture(scope="session")
 def runner(root: Path) -> Path:
-    path = root / "build" / "asan" / "plan_run"
-    if not path.is_file():
-        pytest.skip("build/asan/plan_run is not built; run `make native-asan`")
-    return path
+    return root / "build" / "asan" / "plan_run"
 
 
 def written(

@@ -3,34 +3,27 @@ qemu-arm."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
-from lite_engine.errors import BackendUnavailableError
 from lite_engine.model_file.program_file import tensor_file_name, write_program_file
 from lite_engine.quantize import quantize
 
+from tests.conftest import emulator
 from tests.small_models import classifier, image
 
 from ..cases import collected, merged
 from ..tiny import assert_close
 
-pytestmark = pytest.mark.arm
+pytestmark = pytest.mark.armv7
 
 
 @pytest.fixture(scope="module")
 def runner() -> list[str]:
-    found = shutil.which("qemu-arm") or shutil.which("qemu-arm-static")
-    if found is None:
-        pytest.skip("no qemu-arm; sudo apt-get install qemu-user")
-    try:
-        return [found, str(runner_path("armv7"))]
-    except BackendUnavailableError as error:
-        pytest.skip(str(error))
+    return [str(emulator("arm")), str(runner_path("armv7"))]
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -11,7 +11,7 @@ from lite_engine.model_file.program_file import write_program_file
 
 from ..cases import merged, plans
 
-pytestmark = pytest.mark.cpu
+pytestmark = [pytest.mark.cpu, pytest.mark.asan]
 TOTAL_MS = 20_000
 
 
@@ -27,8 +27,6 @@ def groups():
 
 def test_damage(root, tmp_path):
     fuzzer = root / "build" / "asan" / "lite_fuzz"
-    if not fuzzer.is_file():
-        pytest.skip("build/asan/lite_fuzz is not built; run `make native-asan`")
     found = list(groups())
     refused = ran = 0
     for seed, (kernel, plan) in enumerate(found):

@@ -10,8 +10,7 @@ import sys
 
 import pytest
 
-pytestmark = [pytest.mark.cpu, pytest.mark.slow]
-
+pytestmark = [pytest.mark.cpu, pytest.mark.asan, pytest.mark.slow]
 
 MODULES = [
     ["isa/test_compute_f32.py", "isa/test_matmul_f32.py"],
@@ -56,8 +55,6 @@ def test_one_element_too_many_is_seen(root, tmp_path):
 def sanitized(root, tmp_path, *command):
     """Runs Python with the sanitized library: how it ended, and what the sanitizers say."""
     library = root / "build" / "asan" / "liblite_runtime.so"
-    if not library.is_file():
-        pytest.skip("build/asan/liblite_runtime.so is not built; run `make native-asan`")
     log = tmp_path / "sanitizer"
     done = subprocess.run(
         [sys.executable, *command],

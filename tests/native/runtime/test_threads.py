@@ -9,14 +9,12 @@ from lite_engine.model_file.program_file import write_program_file
 
 from ..cases import merged, plans
 
-pytestmark = [pytest.mark.cpu, pytest.mark.slow]
+pytestmark = [pytest.mark.cpu, pytest.mark.tsan, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("threads", [2, 4])
 def test_no_race(root, tmp_path, threads):
     runner = root / "build" / "tsan" / "lite_run"
-    if not runner.is_file():
-        pytest.skip("build/tsan/lite_run is not built; run `make native-tsan`")
     whole = merged(plans(all_constant=True))
     model = write_program_file(whole, tmp_path / "all.lite", (native.target(),))
     done = subprocess.run(
