@@ -42,17 +42,17 @@ class Usage:
     local: int
 
 
-@lru_cache(1)
-def hot_launches() -> tuple[tuple[str, str, str], ...]:
-    """(file, options, kernel) of each hot layer's launches, each once."""
+@lru_cache
+def hot_launches(networks: tuple[str, ...] = ()) -> tuple[tuple[str, str, str], ...]:
+    """(file, options, kernel) of what hot layers of these networks, or of all, launch."""
     measured = json.loads(_MEASURED.read_text())
     profile = DeviceProfile(
         **{**measured["profile"], "images": tuple(measured["profile"]["images"])}
     )
     found: dict[tuple[str, str, str], None] = {}
-    for name, by_precision in measured["networks"].items():
+    for name in networks or measured["networks"]:
         graph = optimize(read_bytes(zoo.build(name).SerializeToString())).graph
-        for precision, layers in by_precision.items():
+        for precision, layers in measured["networks"][name].items():
             plan = make_plan(graph, "opencl", precision=precision)
             for step in plan.steps:
                 if step.name in layers and step.backend == "opencl":
@@ -73,9 +73,9 @@ def usages(report: str) -> list[Usage]:
     return found
 
 
-def measured_usages(chip: str) -> dict[tuple[str, str, str], Usage]:
+def measured_usages(chip: str, networks: tuple[str, ...] = ()) -> dict[tuple[str, str, str], Usage]:
     """Raises AssertionError for a program that does not assemble."""
-    launches = hot_launches()
+    launches = hot_launches(networks)
     texts = list(dict.fromkeys(program_text(file, options) for file, options, _ in launches))
     results = offline.many(((t,) for t in texts), lambda t: offline.assemble(t, chip))
     assert not (wrong := [r.error for r in results if r.error]), wrong[0]

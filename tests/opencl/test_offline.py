@@ -118,13 +118,23 @@ def reads_images(text: Text) -> bool:
     return "image2d_t" in program_text(text.file, text.options)
 
 
+#: Networks that have all kinds of hot kernels together.
+SOME_HOT = ("shufflenet_v2", "yolov3_tiny", "text_encoder")
+
+
 @pytest.mark.slow
-def test_hot_kernels_keep_their_values_in_registers() -> None:
-    """What a kernel spills costs trips to memory in its inner loop."""
-    for chip in (CHIPS[0], CHIPS[-1]):
-        found = hot.measured_usages(chip)
-        assert {file for file, _, _ in found} >= {"conv_mma", "conv_tile", "depthwise", "winograd"}
-        assert not {key: usage for key, usage in found.items() if usage.spills}, chip
+@pytest.mark.parametrize(
+    "chip, networks",
+    [
+        pytest.param(CHIPS[-1], SOME_HOT, id="some"),
+        *(pytest.param(c, (), id=c, marks=pytest.mark.hours) for c in (CHIPS[0], CHIPS[-1])),
+    ],
+)
+def test_hot_kernels_keep_their_values_in_registers(chip: str, networks: tuple[str, ...]) -> None:
+    """What a kernel spills costs trips to memory in its inner loop. `hours` takes all networks."""
+    found = hot.measured_usages(chip, networks)
+    assert {file for file, _, _ in found} >= {"conv_mma", "conv_tile", "depthwise", "winograd"}
+    assert not {key: usage for key, usage in found.items() if usage.spills}
 
 
 def test_spills_are_read() -> None:
