@@ -28,6 +28,13 @@ ROOT = Path(__file__).parent.parent
 LEFT_OUT = ("slow", "browser")
 #: Sweeps over everything: only with -m hours, or by name.
 HOURS = "hours"
+#: What takes longest runs first, so that no worker is left alone with it at the end.
+LONGEST = (
+    "tests/newcomer/", "tests/house/test_wheel.py", "tests/native/runtime/test_sanitizers.py",
+    "tests/opencl/test_check.py", "tests/ui/", "tests/notebooks/", "tests/opencl/test_offline.py",
+    "tests/house/test_pages_run.py", "tests/opencl/test_reach.py", "tests/opencl/test_simulator.py",
+    "tests/native/runtime/test_fuzz.py", "tests/fuzz/", "tests/web/", "tests/opencl/",
+)  # fmt: skip
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -257,10 +264,17 @@ def pytest_collection_modifyitems(config, items):
     if config.option.markexpr or named:
         return
     names = (HOURS,) if config.option.all else (HOURS, *LEFT_OUT)
-    left_out = [i for i in items if any(i.get_closest_marker(m) for m in names)]
+    left_out = {i for i in items if any(i.get_closest_marker(m) for m in names)}
     if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [i for i in items if i not in set(left_out)]
+        config.hook.pytest_deselected(items=[i for i in items if i in left_out])
+        items[:] = [i for i in items if i not in left_out]
+    items.sort(key=_turn)
+
+
+def _turn(item) -> int:
+    """Where the item's file stands in LONGEST. Sorting by it leaves files and folders together."""
+    places = (n for n, start in enumerate(LONGEST) if item.nodeid.startswith(start))
+    return next(places, len(LONGEST))
 
 
 def pytest_runtest_setup(item):

@@ -52,14 +52,16 @@ def _cases() -> list:
 
 
 def _case(backend: str, name: str, first: bool) -> object:
-    """Further pictures of a network run always on x86 and as imported: what emulation and OpenCL
-    add are kernels, and those do not depend on the picture. `-m hours` runs the others too."""
+    """Further pictures of a network run on x86: what the others add are kernels, and those do not
+    depend on the picture. `-m hours` runs the others too."""
     marks = [pytest.mark.cpu] if backend != "import" else []
     if backend in ("arm", "opencl"):
         marks.append(getattr(pytest.mark, backend))
-    if backend in ("arm", "opencl", "reference"):
-        twin = backend == "arm" and name.startswith(TWINS)
-        marks.append(pytest.mark.slow if first and not twin else pytest.mark.hours)
+    twin = backend == "arm" and name.startswith(TWINS)
+    if backend != "x86" and (twin or not first):
+        marks.append(pytest.mark.hours)
+    elif backend in ("arm", "opencl", "reference"):
+        marks.append(pytest.mark.slow)
     return pytest.param(backend, name, marks=marks, id=f"{backend}-{Path(name).stem}")
 
 

@@ -15,6 +15,11 @@ from tests.report.thousand import thousand_layers
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 #: Promised for 1000 layers.
 BYTES = 10_000_000
+#: Widgets are drawn when a frame shows their place.
+SCROLL = """(y) => {
+  scrollTo(0, y);
+  return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
 
 
 @pytest.fixture
@@ -40,9 +45,8 @@ def test_a_thousand_layers(report, chromium) -> None:
     page.goto(report.as_uri())
     page.wait_for_selector(".mounted .lite")
     for y in range(0, page.evaluate("() => document.body.scrollHeight"), 700):
-        page.evaluate(f"() => scrollTo(0, {y})")
-        page.wait_for_timeout(60)
-    assert page.locator(".mount:not(.mounted)").count() == 0
+        page.evaluate(SCROLL, y)
+    page.wait_for_function("() => !document.querySelector('.mount:not(.mounted)')")
     assert wrong == []
 
 
@@ -54,5 +58,5 @@ def test_a_click_shows_the_layer(report, chromium) -> None:
     name = row.get_attribute("data-k")
     inspector = page.locator(f"#time-{host_target()} .lite-inspector")
     inspector.scroll_into_view_if_needed()
-    assert name.split("/")[-1] in inspector.inner_text()
+    inspector.filter(has_text=name.split("/")[-1]).wait_for()
     page.keyboard.press("Escape")

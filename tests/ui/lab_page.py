@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
@@ -39,7 +40,7 @@ class LabPage:
         self.dark = dark
         self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         self.page = self.context.new_page()
-        self.page.set_default_timeout(30_000)
+        self.page.set_default_timeout(120_000)
         self.errors: list[str] = []
         self.outside: list[str] = []
         self.page.on("request", self._requested)
@@ -86,8 +87,8 @@ class LabPage:
     def goto(self, name: str) -> None:
         """Opens a notebook of the server's folder and waits for its kernel."""
         self.page.goto(f"{self.server.url}lab/tree/{name}?token={self.token}&reset")
-        self.page.wait_for_selector("#jupyterlab-splash", state="detached", timeout=90_000)
-        self.page.wait_for_selector(".jp-Notebook", timeout=60_000)
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
+        self.page.wait_for_selector(".jp-Notebook")
         self.page.evaluate(_READY)
 
     def run_all(self) -> bool:
@@ -112,6 +113,13 @@ class LabPage:
             }""",
             code,
         )
+
+    def prints(self, code: str, wanted: str) -> None:
+        """Waits until the code prints this: what a widget sends may still be on its way."""
+        until = time.monotonic() + 60
+        while (said := self.run_code(code)) != wanted and time.monotonic() < until:
+            time.sleep(0.1)
+        assert said == wanted
 
     def step(self, name: str) -> None:
         """Opens a step by its tab."""

@@ -30,7 +30,7 @@ def test_after_a_restart_nothing_turns_and_nothing_can_be_pressed(lab: Any, serv
     page = lab([START, "RunStep(session)"])
     assert page.run_all()
     find = page.page.locator
-    find(".lite-table tbody tr[data-k]").first.wait_for(timeout=60_000)
+    find(".lite-table tbody tr[data-k]").first.wait_for()
     page.run_code("job = session.start('Long', lambda: session.profile('x86', 10**6), 'Profile')")
     find(".lite-running .spin").first.wait_for()
     assert page.page.evaluate(ALIVE), "the test sees what is alive"

@@ -36,22 +36,19 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     with page.page.expect_file_chooser() as chooser:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_total.png")
-    find(".lite-notice", has_text="outputs differ").locator("visible=true").first.wait_for(
-        timeout=120_000
-    )
-    assert (
-        "TOTAL 128.40 and TOTAL 128.46" in find(".lite-notice").locator("visible=true").inner_text()
-    )
+    both = "TOTAL 128.40 and TOTAL 128.46"
+    notice = find(".lite-notice", has_text="outputs differ")
+    notice.filter(has_text=both).locator("visible=true").first.wait_for()
     page.shot(f"story-run-{look}")
 
     # Compare: one sentence names the layer
     page.page.click("[data-action=compare] >> text=Compare x86 and OpenCL")
     find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
-    assert find("button[data-step=Compare] .rs").inner_text() == "1 failing layer"
+    find("button[data-step=Compare] .rs").get_by_text("1 failing layer", exact=True).wait_for()
 
     # Evidence: the pane is open, all of it is in the last column
     find("[data-part=map]", has_text="column 159 (the last)").wait_for()
-    assert page.run_code("print(session.selected)") == "['b3/dw']"
+    page.prints("print(session.selected)", "['b3/dw']")
     page.shot(f"story-compare-{look}")
 
     # Doubt: the tolerance, both ways; a victim is right by itself
@@ -81,7 +78,7 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
 
     # Fix
     page.page.click("[data-action=run_on_a]")
-    find(".verdict .what", has_text="agree on all").wait_for(timeout=120_000)
+    find(".verdict .what", has_text="agree on all").wait_for()
     find("button[data-step=Compare] .rs", has_text="all agree").wait_for()
     told = find(".lite-notice", has_text="runs on x86").locator("visible=true").inner_text()
     assert re.search(r"[+−]\d+\.\d\d ± \d+\.\d\d ms", told)

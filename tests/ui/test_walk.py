@@ -38,7 +38,7 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     find(".lite-facts", has_text="236").locator("visible=true").wait_for()
     find("[data-tab='File in Netron']").first.click()
     netron = page.page.frame_locator("iframe[title^=Netron]")
-    netron.locator("g.node, .node").first.wait_for(timeout=60_000)
+    netron.locator("g.node, .node").first.wait_for()
     page.page.wait_for_function(
         "() => document.querySelector('iframe[title^=Netron]').contentDocument"
         ".querySelectorAll('.node').length > 100"
@@ -62,15 +62,13 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     with page.page.expect_file_chooser() as chooser:
         find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
     chooser.value.set_files(MODELS / "ocr_item.png")
-    find(".lite-notice", has_text="outputs agree").locator("visible=true").first.wait_for(
-        timeout=120_000
-    )
+    find(".lite-notice", has_text="outputs agree").locator("visible=true").first.wait_for()
     assert page.run_code(f"print({session}.runs['opencl'].text)") == "COFFEE 3.20"
     page.shot(f"walk-run-{look}")
 
     # profile; the slowest layer is selected everywhere, and after a click another
     page.step("Profile")
-    find(".lite-latency [data-k='b5/dw']").wait_for(timeout=120_000)
+    find(".lite-latency [data-k='b5/dw']").wait_for()
     slowest, second = page.run_code(
         f"rows = [x for x in {session}.profiles['x86'].layers if not x.overhead]\n"
         "print(*(x.name for x in sorted(rows, key=lambda x: -x.median_ms)[:2]))"
@@ -81,7 +79,7 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
         find(f".lite-table tr.sel[data-k='{layer}']").wait_for()
         find(f".lite-graph g.sel[data-k='{layer}']").locator("visible=true").first.wait_for()
         find(".lite-inspector", has_text=layer).wait_for()
-        assert page.run_code(f"print({session}.selection['name'].tolist())") == f"['{layer}']"
+        page.prints(f"print({session}.selection['name'].tolist())", f"['{layer}']")
     page.shot(f"walk-profile-{look}")
 
     # a long job ends in the top bar
@@ -90,18 +88,18 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     )
     page.page.click(".lite-top [data-action=cancel]")
     find(".lite-top [data-action=cancel]").wait_for(state="detached")
-    assert page.run_code("print(job.state)") == "cancelled"
+    page.prints("print(job.state)", "cancelled")
 
     # compare
     page.step("Compare")
-    find(".verdict .what", has_text="agree on all").wait_for(timeout=120_000)
+    find(".verdict .what", has_text="agree on all").wait_for()
     page.shot(f"walk-compare-{look}")
 
     # quantize
     page.step("Quantize")
     page.page.click(".lite-header [data-action=run] >> visible=true")
-    find("button[data-step=Quantize] .rs", has_text="dB").wait_for(timeout=180_000)
-    find(".lite-sensitivity", has_text="Which layers lose accuracy?").wait_for(timeout=180_000)
+    find("button[data-step=Quantize] .rs", has_text="dB").wait_for()
+    find(".lite-sensitivity", has_text="Which layers lose accuracy?").wait_for()
     page.shot(f"walk-quantize-{look}")
 
     # export

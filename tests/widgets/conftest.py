@@ -37,7 +37,7 @@ def mount(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
 
     def open_page(widgets: list[Any], *, width: int = 1100, **options: Any) -> Any:
         page = chromium.new_page(viewport={"width": width + 40, "height": 1000})
-        page.set_default_timeout(5000)
+        page.set_default_timeout(30_000)
         page.on("request", lambda r: requests.append(r.url) if r.url.startswith("http") else None)
         page.goto(host_page.write(tmp_path / "page.html", widgets, width=width, **options))
         page.evaluate("() => window.ready")

@@ -16,6 +16,7 @@ import lite_widgets as lw
 import pytest
 
 from tests.widgets import host_page
+from tests.widgets.browser import settle
 
 pytestmark = pytest.mark.browser
 pytest.importorskip("netron", reason="pip install netron==9.3.3")
@@ -101,7 +102,7 @@ def test_model_opens_from_bytes_and_selection_goes_both_ways(server, chromium):
         colours={"relu_0": "#d55e00"},
     )  # fmt: skip
     page = chromium.new_page(viewport={"width": 1000, "height": 700})
-    page.set_default_timeout(15000)
+    page.set_default_timeout(60_000)
     asked: list[str] = []
     page.on("request", lambda r: asked.append(r.url) if r.url.startswith("http") else None)
     page.goto(f"{server}login?token=t")
@@ -119,7 +120,7 @@ def test_model_opens_from_bytes_and_selection_goes_both_ways(server, chromium):
     frame.locator("#node-name-add_2").click()
     page.wait_for_function("() => JSON.stringify(models[0].get('selected')) === '[\"add_2\"]'")
     page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'false')")
-    page.wait_for_timeout(300)
+    settle(page, 300)
     assert page.evaluate("() => window.errors") == []
     host = server.split("/user/")[0]
     assert [url for url in asked if not url.startswith(host)] == []

@@ -12,7 +12,7 @@ import pytest
 from lite_workbench.answers import answer
 
 from tests.widgets import samples
-from tests.widgets.browser import STATES, saved
+from tests.widgets.browser import STATES, saved, settle
 from tests.widgets.showcase import difference, showcase, trade_off
 from tests.widgets.test_rendered_input import LONG
 
@@ -228,7 +228,7 @@ def test_tolerance_is_dragged_and_followed_and_operable_by_keys(mount):
 
 def test_difference_pane_magnifies_and_chooses_channels(mount):
     page = mount([difference()], width=680)
-    page.wait_for_timeout(150)
+    settle(page)
     assert "column 159 (the last)" in page.locator("[data-part=map]").inner_text()
     assert "x 159" in page.locator(".lens small").inner_text()
     painted = page.evaluate(
@@ -260,7 +260,7 @@ def test_table_sorts_filters_and_stays_small(mount):
     first = float(page.locator("tbody tr[data-k]").first.locator("td").nth(4).inner_text())
     assert first == max(round(r["median_ms"], 3) for r in big.profile["layers"])
     page.fill("[data-find]", "stage7/unit3")
-    page.wait_for_timeout(250)
+    settle(page, 250)
     assert page.evaluate("() => document.activeElement.dataset.find") == "filter"
     assert "of 1000 rows" in page.locator(".bar0").inner_text()
     page.locator(".tw").evaluate("e => { e.scrollTop = 1e6; }")

@@ -6,7 +6,7 @@ import lite_widgets as lw
 import pytest
 
 from tests.widgets import samples
-from tests.widgets.browser import STATES, saved
+from tests.widgets.browser import STATES, saved, settle
 from tests.widgets.showcase import showcase
 
 pytestmark = pytest.mark.browser
@@ -177,7 +177,7 @@ def test_a_button_that_is_pressed_during_progress_is_heard(mount):
     page.locator("#w0 [data-action=cancel]").hover()
     page.mouse.down()
     page.evaluate("(job) => models[0].set('jobs', [{...job, done: 2}])", LONG)
-    page.wait_for_timeout(100)
+    settle(page, 100)
     page.mouse.up()
     action = saved(page)["action"]
     assert (action["id"], action["job"]) == ("cancel", "7")
@@ -232,7 +232,7 @@ def test_a_drawing_keeps_focus_caret_and_what_was_typed(mount):
     assert page.input_value("[data-field=address]") == "ssh://pxi"
     page.fill("#w1 [data-find]", "b5")
     page.evaluate("models[1].set('colour_by', 'backend')")
-    page.wait_for_timeout(200)
+    settle(page)
     page.keyboard.press("/")
     assert saved(page, 1)["filter"] == "b5/"
     page.click("#w2 summary")
