@@ -16,6 +16,8 @@ from .errors import LiteError
 from .runtime import kernel_check
 
 if TYPE_CHECKING:
+    from .backends.cpu.custom import c_kernel
+    from .backends.opencl.custom import opencl_kernel
     from .exporters.onnx import write_onnx
     from .importers import load
     from .model_file import Model, optimize
@@ -27,8 +29,10 @@ __all__ = [
     "Model",
     "Predictor",
     "__version__",
+    "c_kernel",
     "custom_op",
     "load",
+    "opencl_kernel",
     "optimize",
     "write_onnx",
 ]
@@ -39,8 +43,10 @@ __getattr__ = lazily(
     {
         "Model": "model_file",
         "Predictor": "runtime",
+        "c_kernel": "backends.cpu.custom",
         "custom_op": "ops",
         "load": "importers",
+        "opencl_kernel": "backends.opencl.custom",
         "optimize": "model_file",
         "write_onnx": "exporters.onnx",
     },

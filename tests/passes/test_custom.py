@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 import numpy as np
@@ -16,10 +17,12 @@ FENCE = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 @pytest.fixture(scope="module")
-def page(root):
+def page(root, tmp_path_factory):
     names: dict = {}
+    os.chdir(tmp_path_factory.mktemp("page"))
     for body in FENCE.findall((root / "docs/own_operators.md").read_text()):
         exec(body, names)
+    os.chdir(root)
     return names
 
 

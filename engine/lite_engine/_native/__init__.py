@@ -7,6 +7,7 @@
     bin/<arch>/lite_run_opencl       the same, linked with the C library there: it opens OpenCL
     lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
     include/lite_runtime.h           its C interface
+    include/lite_plugin.h            the interface of libraries with kernels for it
     liblite_count.so                 counts instructions under qemu-user (not on AArch64)
 
 A wheel carries them (those for AArch64 where it was built beside a cross compiler); in a source
@@ -71,9 +72,9 @@ def counter_path() -> Path:
     return _existing(_HERE / "liblite_count.so", tr("counting plugin"), host_arch())
 
 
-def header_path() -> Path:
-    """lite_runtime.h, the C interface of the library."""
-    return _existing(_HERE / "include" / "lite_runtime.h", tr("header lite_runtime.h"), host_arch())
+def header_path(name: str = "lite_runtime.h") -> Path:
+    """lite_runtime.h, the C interface of the library, or lite_plugin.h, that of kernels for it."""
+    return _existing(_HERE / "include" / name, tr("header {name}", name=name), host_arch())
 
 
 def _existing(path: Path, what: str, arch: str) -> Path:

@@ -28,7 +28,8 @@ TARGETS = {
 @dataclass(frozen=True)
 class Job:
     """One call of the runner: a program file, its inputs and the tensors that are wanted, by name.
-    `runs` 0 wants the answer only; from 1 on the program is measured as well."""
+    `runs` 0 wants the answer only; from 1 on the program is measured as well. `libraries` are those
+    with kernels of its custom operators."""
 
     program: Path
     inputs: Mapping[str, np.ndarray]
@@ -36,12 +37,17 @@ class Job:
     threads: int = 1
     runs: int = 0
     warmup: int = 0
+    libraries: Sequence[Path] = ()
 
-    def arguments(self, program: str, inputs: Mapping[str, str], folder: str) -> list[str]:
-        """What `lite_run` takes where the program, the inputs (by name) and the folder for every
-        result have these paths."""
+    def arguments(
+        self, program: str, inputs: Mapping[str, str], folder: str, libraries: Sequence[str] = ()
+    ) -> list[str]:
+        """What `lite_run` takes where the program, the inputs (by name), the libraries and the
+        folder for every result have these paths."""
         args = [program, "--threads", str(self.threads), "--runs", str(max(self.runs, 1))]
         args += ["--warmup", str(self.warmup)]
+        for library in libraries:
+            args += ["--library", library]
         for name, path in inputs.items():
             args += ["--input", f"{name}={path}"]
         if self.wanted:
@@ -110,6 +116,10 @@ class Device(Protocol):
         """The CPU target there: "x86", "arm" or "wasm".
 
         Raises DeviceError when it cannot be reached."""
+        ...
+
+    def arch(self) -> str:
+        """The architecture there, as the folders of runners are named."""
         ...
 
     def run_program(self, job: Job) -> RunnerResult: ...

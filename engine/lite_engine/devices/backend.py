@@ -14,6 +14,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..backends import Backend, Executable, Repeats, Samples, StepTime, Usability
+from ..backends.cpu.custom import KERNEL, libraries_of
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import Plan, Segment
 from ._base import Device, Job, RunnerResult
@@ -44,6 +45,8 @@ class DeviceExecutable(Executable, Repeats):
         folder = tempfile.mkdtemp(prefix="lite-device-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.program = write_program_file(self.plan, Path(folder) / "program.lite")
+        own = [step.op for step in self.plan.steps if step.kernel == KERNEL]
+        self.libraries = libraries_of(own, device.arch()) if own else []
         self._taps: list[int] = []
         self._runs, self._warmup = 0, 0
         self._result = RunnerResult({})
@@ -54,7 +57,9 @@ class DeviceExecutable(Executable, Repeats):
             for i, a in zip(self.plan.inputs, inputs, strict=True)
         }
         wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
-        job = Job(self.program, arrays, wanted, self._threads(), self._runs, self._warmup)
+        job = Job(
+            self.program, arrays, wanted, self._threads(), self._runs, self._warmup, self.libraries
+        )
         self._result = self.device.run_program(job)
         return [self._array(i) for i in self.plan.outputs]
 

@@ -22,6 +22,8 @@ from .process import ProcessDevice
 #: Any CPU model of qemu; "max" has every feature the runner knows.
 DEFAULT_CPU = "max"
 _COUNTS = "instructions.txt"
+#: The C library of a runner that opens libraries: the cross compiler's.
+_SYSROOT = "/usr/aarch64-linux-gnu"
 
 
 def emulator() -> str | None:
@@ -107,7 +109,8 @@ class EmulatedDevice(ProcessDevice):
             return runner
         # Counting makes the emulator several times slower.
         count = counting(found, folder / _COUNTS) if job.runs else []
-        return [found, "-cpu", self.cpu, *count, *runner]
+        root = ["-L", _SYSROOT] if job.libraries else []
+        return [found, "-cpu", self.cpu, *root, *count, *runner]
 
     def opencl_command(self) -> list[str]:
         """Raises DeviceError when no OpenCL is set up for it."""

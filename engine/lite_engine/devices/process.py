@@ -27,7 +27,7 @@ class ProcessDevice(RunnerDevice):
 
     def command(self, job: Job, folder: Path) -> list[str]:
         """What starts the runner. Raises DeviceError when it cannot run here."""
-        return [str(self.runner())]
+        return [str(self.runner(opencl=bool(job.libraries)))]
 
     def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:
         command = self.command(job, folder)
@@ -37,7 +37,8 @@ class ProcessDevice(RunnerDevice):
     def copy(self, job: Job, folder: Path, start: list[str], stage: Stage) -> list[str]:
         files = {name: str(path) for name, path in write_inputs(folder, job.inputs).items()}
         stage.detail = trn("{n} input", "{n} inputs", len(files))
-        return [*start, *job.arguments(str(job.program), files, str(folder))]
+        libraries = [str(path) for path in job.libraries]
+        return [*start, *job.arguments(str(job.program), files, str(folder), libraries)]
 
     def execute(self, job: Job, command: list[str]) -> str:
         return self._call(command, RUN_TIMEOUT_S).stderr.strip()

@@ -85,7 +85,7 @@ class RemoteDevice(RunnerDevice):
 
     def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:
         stage.detail = self.arch()
-        return [str(self.runner())]
+        return [str(self.runner(opencl=bool(job.libraries)))]
 
     def copy(self, job: Job, folder: Path, start: list[str], stage: Stage) -> list[str]:
         local, run = write_inputs(folder, job.inputs), self._there(folder)
@@ -93,13 +93,15 @@ class RemoteDevice(RunnerDevice):
         (runner, new), (program, more) = self._send(Path(start[0])), self._send(job.program)
         self._good("chmod", ["chmod", "+x", runner])
         given = {name: f"{run}/{file.name}" for name, file in local.items()}
-        sent = new + more + sum(self._push(file, given[name]) for name, file in local.items())
+        libraries = [self._send(path) for path in job.libraries]
+        sent = new + more + sum(size for _, size in libraries)
+        sent += sum(self._push(file, given[name]) for name, file in local.items())
         stage.detail = (
             tr("{sent:.2f} MB sent", sent=sent / 1000000.0)
             if sent
             else tr("all files were there already")
         )
-        return [runner, *job.arguments(program, given, run)]
+        return [runner, *job.arguments(program, given, run, [there for there, _ in libraries])]
 
     def execute(self, job: Job, command: list[str]) -> str:
         done = self.transport.call(command, RUN_TIMEOUT_S)

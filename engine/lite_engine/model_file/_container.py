@@ -16,6 +16,8 @@ precision whose graph it is), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX 
 WEIGHTS, u64 size; one row per weight), PROG.x86, PROG.arm and PROG.web (plan/program.py), HALF.x86
 and HALF.arm (the program for CPUs with bf16 or fp16 arithmetic, where it is another), OCL.0
 and so on (backends/opencl/native_plan.py). PROG and OCL stand in the file's order of preference.
+LIB0.x86, LIB0.arm and so on are libraries of kernels (lite_plugin.h), which nothing loads unless it
+is told to trust the file.
 A bundle (pipeline/bundle.py) has others: PIPE (JSON, as docs/pipelines.md says) and MODEL.0 and so
 on, each a whole file of this kind.
 """

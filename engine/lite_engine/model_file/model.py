@@ -17,11 +17,15 @@ class Model(Contents):
         """The same model with other values of these attributes."""
         return Model(**{**vars(self), **changes})
 
-    def save(self, path: str | Path) -> Path:
-        """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes."""
+    def save(self, path: str | Path, *, ship_kernels: bool = False) -> Path:
+        """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes.
+
+        `ship_kernels` puts the libraries of its custom operators' C kernels into the file, for
+        `lite_run --trust`; nothing loads them without being asked.
+        """
         from .writer import write_model
 
-        return write_model(self, Path(path))
+        return write_model(self, Path(path), ship_kernels=ship_kernels)
 
     def __repr__(self) -> str:
         targets = ", ".join(f"{t} {self.display_precision(t)}" for t in self.targets) or tr(

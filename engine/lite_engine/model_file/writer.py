@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 from lite_messages import tr
 
 from .._version import __version__
-from ..errors import LiteError
+from ..backends.cpu.custom import KERNEL, libraries_of
+from ..errors import LiteError, UsageError
 from ..ir import DType, Graph, to_text
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
@@ -37,8 +39,13 @@ def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes
     return buffers, np.array(index, "<u8").tobytes()
 
 
-def write_model(model: Contents, path: Path) -> Path:
-    """Writes the file and returns its path. Raises LiteError when it cannot be written."""
+#: Architecture of a target's shipped libraries; their section is LIB0.x86, LIB1.x86, …
+_ARCHES = {"x86": "x86_64", "arm": "aarch64"}
+
+
+def write_model(model: Contents, path: Path, *, ship_kernels: bool = False) -> Path:
+    """Writes the file and returns its path. Raises LiteError when it cannot be written, or where
+    `ship_kernels` asks for libraries that cannot be made here."""
     for graph in model.all_graphs():
         graph.check_files()
     pool = WeightTable()
@@ -47,6 +54,7 @@ def write_model(model: Contents, path: Path) -> Path:
     graphs |= {tag: _graph(model.graphs[p], pool) for p, tag in tags.items()}
     held = len(pool.blobs)  # what graphs refer to; programs may add more
     programs: dict[str, bytes] = {}
+    shipped: dict[str, bytes] = {}
     notes: dict[str, str] = {}
     padded = False
     for target in model.targets:
@@ -73,6 +81,8 @@ def write_model(model: Contents, path: Path) -> Path:
                     )
                 continue
             programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
+            if ship_kernels and target in _ARCHES:
+                shipped |= _libraries(plans, target)
             padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)
     meta = {
         "name": model.name,
@@ -97,11 +107,21 @@ def write_model(model: Contents, path: Path) -> Path:
             **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
             **({"WDERIVE": [derived]} if derived else {}),
+            **{tag: [data] for tag, data in shipped.items()},
             "WINDEX": [index],
             "WEIGHTS": weights,
         },
         compressed=("META", *graphs),
     )
+
+
+def _libraries(plans: Mapping[str, Plan], target: str) -> dict[str, bytes]:
+    """The libraries of a target's custom operators by section. Raises UsageError."""
+    ops = {s.op: None for plan in plans.values() for s in plan.steps if s.kernel == KERNEL}
+    paths = libraries_of(ops, _ARCHES[target])
+    if len(paths) > 10:
+        raise UsageError(tr("a file carries at most 10 libraries, {n} are needed", n=len(paths)))
+    return {f"LIB{i}.{target}": path.read_bytes() for i, path in enumerate(paths)}
 
 
 def cpu_plans(model: Contents, target: str) -> dict[str, Plan]:

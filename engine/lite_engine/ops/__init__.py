@@ -14,7 +14,7 @@ from ._core import (
     get_op,
     op_names,
 )
-from ._custom import custom_op
+from ._custom import custom_op, is_custom
 from ._infer import (
     check_shape,
     check_types,
@@ -56,6 +56,7 @@ __all__ = [
     "infer_node",
     "infer_outputs",
     "infer_types",
+    "is_custom",
     "nested_graphs",
     "op_names",
     "run_node",

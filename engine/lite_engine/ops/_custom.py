@@ -50,6 +50,11 @@ def custom_op(name: str, *, outputs: str = "y", **properties: Any) -> Callable[[
     return make
 
 
+def is_custom(name: str) -> bool:
+    """Whether `custom_op` defined it."""
+    return name in _custom
+
+
 def _schema(reference: Reference) -> tuple[str, dict[str, Any]]:
     """The words of `inputs` and the attributes, from a function's parameters."""
     words, attrs = [], {}

@@ -79,6 +79,7 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_cpu_features": (text,),
         "lite_isas": (text,),
         "lite_kernel": (number, number, ctypes.POINTER(RawKernel)),
+        "lite_plugin_load": (number, text, text, size),
         "lite_program_load": (
             pointer,
             pointer,

@@ -42,14 +42,14 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ...errors import ShapeError
+from ...errors import BackendUnavailableError, ShapeError
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step, assign_offsets
 from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode
 from ...plan.select import kernels_for
 from .constants import KINDS, Constant
 from .launch import Image, Launch, Scratch, grouped
-from .programs import parts_of
+from .programs import custom_files, parts_of
 from .registry import Target
 from .sharing import share
 from .steps import launches_of
@@ -94,7 +94,12 @@ def on_device(plan: Plan) -> Plan:
 
 @lru_cache
 def text_digest(file: str) -> bytes:
-    """Names the kernels of FILE.cl."""
+    """Names the kernels of FILE.cl. Raises BackendUnavailableError for one of a custom operator,
+    whose text the native runtime does not have."""
+    if file in custom_files:
+        raise BackendUnavailableError(
+            tr("{kernel} is the kernel of a custom operator, which runs from Python", kernel=file)
+        )
     return hashlib.sha256(b"\n".join(part.read_bytes() for part in parts_of(file))).digest()
 
 

@@ -18,14 +18,14 @@ from ...ops import get_op
 from ...plan import Plan, PlanTensor, Step
 from .launch import Launch
 from .options import join, literal, storage_option
-from .programs import KERNELS
+from .programs import kernel_file
 from .reach import option_forms
 from .registry import Target
 
 
 def has_kernel(name: str) -> bool:
     """Whether a file of this name is there."""
-    return (KERNELS / f"{name}.cl").is_file()
+    return kernel_file(name).is_file()
 
 
 def per_element(step: Step, plan: Plan, target: Target) -> list[Launch]:

@@ -19,12 +19,19 @@ from .load_trial import LoadTrial
 _log = logging.getLogger(__name__)
 _POCL = "Portable Computing Language"
 KERNELS = Path(__file__).parent / "kernels"
+#: Files of custom operators' kernels, by name.
+custom_files: dict[str, Path] = {}
+
+
+def kernel_file(file: str, kernels: Path = KERNELS) -> Path:
+    """FILE.cl of the folder, or of a custom operator."""
+    return custom_files.get(file, kernels / f"{file}.cl")
 
 
 def parts_of(file: str, kernels: Path = KERNELS) -> list[Path]:
     """What the text of FILE.cl consists of: i8.h is shared by the kernels of integers."""
     shared = ["common.h", "i8.h"] if file.startswith("i8_") else ["common.h"]
-    return [kernels / name for name in (*shared, f"{file}.cl")]
+    return [*(kernels / name for name in shared), kernel_file(file, kernels)]
 
 
 def program_text(file: str, defines: str = "", kernels: Path = KERNELS) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...plan import Plan, PlanTensor
 from .launch import Image, Launch, grouped
-from .programs import KERNELS, parts_of
+from .programs import kernel_file, parts_of
 
 #: Kernels number elements by ints.
 _INT_MAX = 2**31 - 1
@@ -180,7 +180,7 @@ def _bytes(name: str) -> int:
 def option_forms(file: str) -> dict[str, str]:
     """Options of kernels/FILE.cl and what each is: nothing (a flag), "=1,4..8", ":type",
     ":number" or "(x)"."""
-    text = (KERNELS / f"{file}.cl").read_text()
+    text = kernel_file(file).read_text()
     words = [w for line in re.findall(r"^//@ options (.*)$", text, re.M) for w in line.split()]
     return {m[1]: m[2] for w in words if (m := re.fullmatch(r"(\w+)(.*)", w))}
 

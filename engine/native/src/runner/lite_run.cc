@@ -3,7 +3,7 @@
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
-//            [--dump DIR]
+//            [--dump DIR] [--library LIB.so]... [--trust]
 //   lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] [--times]   a pipeline's answer, as JSON
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
@@ -12,6 +12,8 @@
 // --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
 // the outputs. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
 // LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
+// --library loads kernels of a shared library (lite_plugin.h), --trust those that the file carries; their
+// code runs in this process.
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
 #include <charconv>
 #include <stdarg.h>
@@ -43,7 +45,7 @@ struct Arguments {
   const char *image = nullptr, *draw = nullptr;
   lite_options options{};
   int runs = 1, warmup = 0;
-  bool info = false, check = false, times = false;
+  bool info = false, check = false, times = false, trust = false;
 };
 
 char error_text[1024];
@@ -66,6 +68,7 @@ int usage(const char* why) {
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
           "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
+          "       [--library LIB.so]... [--trust]\n"
           "       lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] "
           "[--times]\n"
           "       lite_run --kernels\n"
@@ -139,6 +142,10 @@ int parse(int argc, char** argv, Arguments* args) {
       args->times = true;
       continue;
     }
+    if (strcmp(arg, "--trust") == 0) {
+      args->trust = true;
+      continue;
+    }
     if (strcmp(arg, "--pin") == 0) {
       args->options.pin = 1;
       continue;
@@ -160,7 +167,9 @@ int parse(int argc, char** argv, Arguments* args) {
     else if (strcmp(arg, "--max-isa") == 0) args->options.max_isa = value;
     else if (strcmp(arg, "--device") == 0) args->options.device = value;
     else if (strcmp(arg, "--cache-dir") == 0) args->options.cache_dir = value;
-    else if (strcmp(arg, "--backend") == 0) good = backend(value, &args->options.backend);
+    else if (strcmp(arg, "--library") == 0) {
+      if (lite_plugin_load(value, error_text, sizeof error_text)) return failed("%s", error_text);
+    } else if (strcmp(arg, "--backend") == 0) good = backend(value, &args->options.backend);
     else if (strcmp(arg, "--threads") == 0) good = number(value, 1, 64, &args->options.threads);
     else if (strcmp(arg, "--runs") == 0) good = number(value, 1, 1000000, &args->runs);
     else if (strcmp(arg, "--warmup") == 0) good = number(value, 0, 1000000, &args->warmup);
@@ -359,6 +368,10 @@ int main(int argc, char** argv) {
   args.options.timed = args.profile != nullptr;
   lite_file* file = lite_file_open(args.model, error_text, sizeof error_text);
   if (!file) return failed("%s", error_text);
+  if (args.trust && lite_file_trust(file, error_text, sizeof error_text)) {
+    lite_file_close(file);
+    return failed("%s: %s", args.model, error_text);
+  }
   if (args.image) {
     const bool answered = answer_image(file, args.options, args.image, args.draw, args.times, args.runs,
                                        error_text, sizeof error_text);

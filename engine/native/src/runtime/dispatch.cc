@@ -1,6 +1,8 @@
 // Finds kernels by name in the tables of all files, highest instruction set first.
 #include "dispatch.h"
 
+#include "../plugins/plugins.h"
+
 #include <stdio.h>
 
 // Declarations: lite::<isa>::<file>_kernels.
@@ -103,6 +105,7 @@ bool has_tables(const char* isa) {
 
 const Kernel* find_kernel(const char* name, const CpuFeatures& cpu, const Step* step, Env* env,
                           const char** isa) {
+  if (step && strcmp(name, kPluginKernel) == 0) return plugin_kernel(step->op, isa);
   for (int level = kNumIsas - 1; level >= 0; --level) {
     if (!kIsas[level].usable(cpu)) continue;
     for (const Entry& entry : kEntries) {

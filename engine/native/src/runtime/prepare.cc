@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "../opencl/executor.h"
+#include "../plugins/plugins.h"
 #include "bands.h"
 #include "dispatch.h"
 #include "platform/memory.h"
@@ -115,6 +116,8 @@ bool prepare_step(lite_program* p, Step& step) {
   const char* isa = "";
   step.by_rows = bands_pay(env) && attr_int(step, "band", 0) > 0;
   step.kernel = find_kernel(step.variant, env.cpu, &step, &env, &isa);
+  if (!step.kernel && strcmp(step.variant, kPluginKernel) == 0)
+    return env.fail("no library with a kernel for it is loaded; name one with --library PATH");
   if (!step.kernel) return env.fail("kernel '%s' is not in this library", step.variant);
   const Kernel& kernel = *step.kernel;
   if (!names_op(kernel.ops, step.op)) return env.fail("kernel does not implement %s", step.op);
@@ -127,6 +130,7 @@ bool prepare_step(lite_program* p, Step& step) {
   step.one_thread = kernel.flags & kOneThread || is_small(step);
   step.shares = is_divided(step, p->threads) ? kShares : 1;
   env.threads = step.one_thread ? 1 : p->threads * step.shares;
+  p->has_plugins |= strcmp(kernel.name, kPluginKernel) == 0;
   if (!kernel.prepare(step, env)) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "../opencl/executor.h"
+#include "../plugins/plugins.h"
 #include "runtime.h"
 
 namespace lite {
@@ -218,7 +219,7 @@ bool run_steps(lite_program* p) {
       memmove(place_of(p, t), tensor.data, tensor.bytes);
   }
   p->run_ns = now_ns() - start_ns;
-  return true;
+  return plugins_succeeded(p);
 }
 
 }  // namespace lite

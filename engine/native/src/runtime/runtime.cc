@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "../opencl/executor.h"
+#include "../plugins/plugins.h"
 #include "choose.h"
 #include "dispatch.h"
 #include "platform/memory.h"
@@ -210,6 +211,7 @@ void lite_program_free(lite_program* p) {
   if (!p) return;
   if (p->opencl) opencl::unload(p->opencl);
   lite_program_free(p->next);
+  release_plugins(p);
   p->memory.release();
   p->buffers.release();
   free(p);

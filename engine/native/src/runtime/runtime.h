@@ -37,6 +37,7 @@ struct lite_program {
   char max_isa[24];
   int threads;
   bool pin;
+  bool has_plugins;        // steps with kernels of other people's libraries
   size_t packed_bytes, scratch_bytes, shared_bytes, weight_bytes;
   uint8_t* arena;
   uint8_t* scratch;  // threads blocks of scratch_bytes
