@@ -85,6 +85,8 @@ def test_options_that_are_named_exist(root: Path) -> None:
     known = {o for v in available() for o in parser_for(get_command(v))._option_string_actions}
     for file in (root / "benchmarks").rglob("*.py"):
         known.update(ADDED.findall(file.read_text()))
+    runner = (root / "engine/native/src/runner/lite_run.cc").read_text()
+    known.update(re.findall(r'strcmp\(arg, "(--[a-z-]+)"\)', runner))
     for page in pages():
         assert set(OPTION.findall(page.read_text())) <= known, page.name
 

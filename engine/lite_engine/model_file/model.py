@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,18 @@ class Model(Contents):
         """The same model with other values of these attributes."""
         return Model(**{**vars(self), **changes})
 
-    def save(self, path: str | Path, *, ship_kernels: bool = False) -> Path:
+    def save(
+        self, path: str | Path, *, ship_kernels: bool = False, backends: Sequence[str] = ()
+    ) -> Path:
         """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes.
 
         `ship_kernels` puts the libraries of its custom operators' C kernels into the file, for
-        `lite_run --trust`; nothing loads them without being asked.
+        `lite_run --trust`; nothing loads them without being asked. `backends` names plug-ins
+        whose sub-graphs `lite_run --library` runs, with the program for the CPU beside them.
         """
         from .writer import write_model
 
-        return write_model(self, Path(path), ship_kernels=ship_kernels)
+        return write_model(self, Path(path), ship_kernels=ship_kernels, backends=backends)
 
     def __repr__(self) -> str:
         targets = ", ".join(f"{t} {self.display_precision(t)}" for t in self.targets) or tr(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
 from .opencl_programs import opencl_programs
+from .plugin_programs import plugin_program
 from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
 
@@ -43,9 +44,11 @@ def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes
 _ARCHES = {"x86": "x86_64", "arm": "aarch64"}
 
 
-def write_model(model: Contents, path: Path, *, ship_kernels: bool = False) -> Path:
+def write_model(
+    model: Contents, path: Path, *, ship_kernels: bool = False, backends: Sequence[str] = ()
+) -> Path:
     """Writes the file and returns its path. Raises LiteError when it cannot be written, or where
-    `ship_kernels` asks for libraries that cannot be made here."""
+    `ship_kernels` or `backends` ask for what cannot be made here."""
     for graph in model.all_graphs():
         graph.check_files()
     pool = WeightTable()
@@ -84,6 +87,8 @@ def write_model(model: Contents, path: Path, *, ship_kernels: bool = False) -> P
             if ship_kernels and target in _ARCHES:
                 shipped |= _libraries(plans, target)
             padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)
+    for number, name in enumerate(backends):
+        programs[f"PLUG.{number}"] = plugin_program(model, name, pool)
     meta = {
         "name": model.name,
         "engine": __version__,
@@ -120,7 +125,9 @@ def _libraries(plans: Mapping[str, Plan], target: str) -> dict[str, bytes]:
     ops = {s.op: None for plan in plans.values() for s in plan.steps if s.kernel == KERNEL}
     paths = libraries_of(ops, _ARCHES[target])
     if len(paths) > 10:
-        raise UsageError(tr("a file carries at most 10 libraries, {n} are needed", n=len(paths)))
+        raise UsageError(
+            tr("expected at most 10 libraries for {target}, found {n}", target=target, n=len(paths))
+        )
     return {f"LIB{i}.{target}": path.read_bytes() for i, path in enumerate(paths)}
 
 

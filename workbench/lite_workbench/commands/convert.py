@@ -139,6 +139,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("passes of installed packages to run before anything is fused, like a,b"),
     )  # fmt: skip
     parser.add_argument(
+        "--plugins", default="", metavar="NAMES",
+        help=tr("backends of installed packages to keep sub-graphs for, for `lite_run --library`"),
+    )  # fmt: skip
+    parser.add_argument(
         "--outputs", default="", metavar="NAMES",
         help=tr("end the model at these values or layers, separated by commas"),
     )  # fmt: skip
@@ -226,7 +230,7 @@ def _call(args: argparse.Namespace) -> Converted:
         from lite_engine.runtime.tune import tune
 
         tune(Predictor(model, "opencl"), args.tune)
-    model.save(out)
+    model.save(out, backends=[name for name in args.plugins.split(",") if name])
     warmed = warm(model) if args.warm else None
     return Converted(out, model, len(graph.nodes), _losses(model, out), warmed)
 

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from lite_messages import tr
 
-from ...errors import BackendUnavailableError
+from ...errors import BackendUnavailableError, LiteError, UsageError
 from ...extensions import BACKENDS, found
-from ...ir import Node, format_shape, to_text
+from ...ir import Graph, Node, format_shape, to_text
 from ...plan import Segment
 from ...plan.accelerate import LAUNCH_MS, MS_PER_BYTE
 from ...plan.host_cost import host_ms
@@ -25,6 +25,7 @@ from .contract import (
     Cached,
     CompiledGraph,
     Estimates,
+    Portable,
     Precisions,
     Tapped,
     Timed,
@@ -106,6 +107,16 @@ class PluginBackend(Backend):
                 return LAUNCH_MS, 0.0, MS_PER_BYTE
             return max(0.0, launch), max(0.0, each), max(0.0, per_byte)
         return LAUNCH_MS, 0.0, MS_PER_BYTE
+
+    def blob(self, graph: Graph) -> bytes:
+        """A sub-graph for the backend's library on a device. Raises UsageError for a plug-in that
+        has none, LiteError with what its code raises."""
+        if not isinstance(self.plugin, Portable):
+            raise UsageError(tr("{name} has no form for running without Python", name=self.name))
+        try:
+            return bytes(self.plugin.blob(graph))
+        except Exception as error:
+            raise LiteError(tr("{name} raised {error!r}", name=self.name, error=error)) from error
 
     # ---- what the runtime asks
 

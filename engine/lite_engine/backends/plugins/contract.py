@@ -6,8 +6,8 @@ constants in place (`lite_engine.exporters.onnx` writes them as ONNX), and NumPy
 of the graph's inputs. Whatever a plug-in raises costs the sub-graph at hand, never the run: the CPU
 takes it, and the plan says why.
 
-`Estimates`, `Borders`, `Precisions` and `Cached` are a backend's own choice, `Timed` and `Tapped` a
-compiled graph's: the engine asks with isinstance.
+`Estimates`, `Borders`, `Precisions`, `Cached` and `Portable` are a backend's own choice, `Timed`
+and `Tapped` a compiled graph's: the engine asks with isinstance.
 """
 
 from __future__ import annotations
@@ -96,6 +96,14 @@ class Cached(Protocol):
     def restore(
         self, blob: bytes, graph: Graph, *, threads: int, precision: str
     ) -> CompiledGraph: ...
+
+
+@runtime_checkable
+class Portable(Protocol):
+    """A backend whose sub-graphs also run without Python: a shared library with a kernel for
+    `backend::NAME` (lite_plugin.h) gets as first input what this made of the sub-graph."""
+
+    def blob(self, graph: Graph) -> bytes: ...
 
 
 @runtime_checkable

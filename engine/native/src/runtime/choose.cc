@@ -8,6 +8,7 @@
 
 #include "../opencl/executor.h"
 #include "../opencl/text.h"
+#include "../plugins/plugins.h"
 #include "dispatch.h"
 #include "lite_file.h"
 
@@ -159,6 +160,53 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
   return nullptr;
 }
 
+// Sections PLUG.n: the name of a backend in 64 bytes, then the program, in which its sub-graphs are steps.
+constexpr size_t kNameBytes = 64;
+
+// The n-th such section that the file has; its backend's name.
+const Section* plugin_section(const lite_file* file, int n, char name[kNameBytes]) {
+  for (uint32_t i = 0; i < file->count; ++i) {
+    const Section& s = file->sections[i];
+    if (strncmp(s.tag, "PLUG.", 5) != 0 || s.size <= kNameBytes || n-- > 0) continue;
+    memcpy(name, file->data + s.offset, kNameBytes);
+    name[kNameBytes - 1] = 0;
+    return &s;
+  }
+  return nullptr;
+}
+
+// The file's program for a backend of another package: `wanted`, or with nullptr the first whose library
+// is loaded. nullptr with one line in `error`, which is empty where the file has none.
+lite_program* plugin_program(lite_file* file, const char* wanted, const lite_options& options,
+                             char* error, size_t error_bytes) {
+  char name[kNameBytes];
+  *error = 0;
+  for (int n = 0; const Section* s = plugin_section(file, n, name); ++n) {
+    if (wanted && strcmp(wanted, name) != 0) continue;
+    const char* library;
+    char op[kNameBytes + 16];
+    snprintf(op, sizeof op, "backend::%s", name);
+    if (!plugin_kernel(op, &library)) {
+      say(error, error_bytes, "%s: no library of this backend is loaded; name one with --library PATH", name);
+      continue;
+    }
+    const uint8_t* program = file->data + s->offset + kNameBytes;
+    lite_program* p = load_program(program, s->size - kNameBytes, file->weights, file->weight_bytes,
+                                   file->num_weights, mapping_of(*file), nullptr, &options, error, error_bytes);
+    if (!p) continue;
+    snprintf(p->choice, sizeof p->choice, "%s: library %s", name, library);
+    return p;
+  }
+  return nullptr;
+}
+
+bool has_plugin_program(const lite_file* file, const char* wanted) {
+  char name[kNameBytes];
+  for (int n = 0; plugin_section(file, n, name); ++n)
+    if (strcmp(wanted, name) == 0) return true;
+  return false;
+}
+
 // Whether the file names OpenCL before this machine's CPU.
 bool prefers_opencl(const lite_file* file) {
   char own[16];
@@ -287,7 +335,18 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
         wanted.backend);
     return nullptr;
   }
+  if (target && has_plugin_program(file, target))
+    return plugin_program(file, target, wanted, error, error_bytes);
   const Backend backend = asked(wanted, target);
+  char lacks[300] = "";
+  if (backend == kAuto) {
+    lite_program* p = plugin_program(file, nullptr, wanted, lacks, sizeof lacks);
+    if (p) {
+      p->source = file;
+      p->to_cpu = true;
+      return p;
+    }
+  }
   const char* cpu_target = target ? target : lite_target();
   if (backend == kOpenCL && !has_opencl(file)) {
     say(error, error_bytes, "the file has no program for OpenCL; convert it with --targets opencl");
@@ -297,6 +356,7 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
   snprintf(reason, sizeof reason, "%s",
            backend == kCpu     ? "asked for"
            : has_opencl(file) ? "the file names it first"
+           : *lacks           ? lacks
                               : "the file has no OpenCL program");
   const bool either = backend == kAuto && has_opencl(file);
   const bool opencl_first = backend == kOpenCL || (either && prefers_opencl(file));

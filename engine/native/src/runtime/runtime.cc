@@ -332,7 +332,7 @@ int lite_program_run(lite_program* p, char* error, size_t error_bytes) {
   }
   if (p->next) return run_next(p) ? 0 : -1;
   if (run_steps(p)) return 0;
-  return p->opencl && (leave_step(p) || fall_back(p)) && run_next(p) ? 0 : -1;
+  return ((p->opencl && leave_step(p)) || fall_back(p)) && run_next(p) ? 0 : -1;
 }
 
 }  // extern "C"
