@@ -107,10 +107,9 @@ def run(launch: Launch, short: str = "") -> None:
     for i, (given, parameter) in enumerate(zip(launch.args, parameters, strict=True)):
         if parameter.kind == "image":
             assert isinstance(given, Image)
-            kind = (
-                cl.channel_type.HALF_FLOAT if given.dtype.itemsize == 2 else cl.channel_type.FLOAT
-            )
-            form = cl.ImageFormat(cl.channel_order.RGBA, kind)
+            kinds = cl.channel_type
+            kind = {"f16": kinds.HALF_FLOAT, "f32": kinds.FLOAT, "u32": kinds.UNSIGNED_INT32}
+            form = cl.ImageFormat(cl.channel_order.RGBA, kind[given.dtype.value])
             flags = cl.mem_flags.READ_WRITE
             args.append(cl.create_image(context, flags, form, (given.width, given.height)))
         elif parameter.kind == "buffer":

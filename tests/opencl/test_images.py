@@ -9,15 +9,23 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine.backends.opencl.cases.graphs import conv, residual
+from lite_engine.backends.opencl.cases.integers import integers
 from lite_engine.backends.opencl.image_convolutions import suits
 from lite_engine.backends.opencl.launch import Scratch
 from lite_engine.backends.opencl.problem import Convolution
 from lite_engine.backends.opencl.steps import launches_of
+from lite_engine.ir import Graph
+from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
 from lite_engine.runtime.inputs import random_feeds
 
+from tests.opencl.test_native import native_program
 from tests.opencl.tiny import check, device
 
-pytestmark = pytest.mark.opencl
+pytestmark = [
+    pytest.mark.opencl,
+    pytest.mark.filterwarnings("error::lite_engine.errors.LiteWarning"),  # no other way instead
+]
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +56,39 @@ def test_through_images(case: str, precision: str) -> None:
     convs = [s for s in plan.steps if s.op == "Conv"]
     files = {launch.file for s in convs for launch in launches_of(s, plan, own.target)}
     assert files == {"conv_image"}
+
+
+#: Channels below, at and above the 16 of a texel and the four of an item; weights with zero points
+#: have whole texels only.
+INTEGERS = [g for k in ("i8_conv2d", "i8_gemm", "i8_conv2d_depthwise") for g in integers()[k]]
+
+
+@pytest.mark.parametrize("graph", INTEGERS, ids=lambda g: g.node("layer").op)
+def test_integers_through_images(graph: Graph) -> None:
+    """Bit-equal to the reference."""
+    plan = check(graph, images=True, tolerance=0).plan
+    (step,) = (s for s in plan.steps if s.name == "layer")
+    files = {launch.file for launch in launches_of(step, plan, device(images=True).target)}
+    weight = plan.tensors[step.inputs[3]].data
+    assert weight is not None
+    shifted = np.ravel(step.attrs.get("w_zero_point", step.attrs.get("b_zero_point"))).any()
+    unsigned = weight.dtype == np.uint8 and not shifted
+    channels = plan.tensors[step.inputs[0]].dims[-1]
+    whole = channels % 16 == 0 and step.kernel != "i8_conv2d_depthwise"
+    assert not unsigned
+    assert (files == {"i8_image"}) is (not shifted or whole)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("graph", INTEGERS[1::4], ids=lambda g: g.node("layer").op)
+def test_integers_through_images_without_python(graph: Graph) -> None:
+    """The native executor packs the same texels."""
+    target = device(images=True).target
+    plan, program = native_program(graph, "fp32", target)
+    feeds = list(random_feeds(graph).values())
+    (wanted,) = Execution(make_plan(graph, "reference"), threads=1).run(feeds)
+    (found,) = program.run([plan.tensors[plan.inputs[0]].to_physical(feeds[0])])
+    assert found.tobytes() == plan.tensors[plan.outputs[0]].to_physical(wanted).tobytes()
 
 
 def test_too_wide_for_an_image_takes_buffers() -> None:

@@ -178,6 +178,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "pool(x_zero y_zero)": ("AVERAGE", ""),
     "matmul_nbits(zeros)": ("ZEROS", ""),
     "tile(w_zero)": ("W_ZERO", ""),
+    "conv(w_zero)": ("W_ZERO", ""),
     "tile(partial)": ("SPLIT", ""),
     "mma(H W OH OW KH KW SH SW PT PL DH DW)": ("", "POINTWISE"),
     "mma(w_zero totals)": ("W_ZERO", ""),

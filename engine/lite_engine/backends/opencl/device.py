@@ -101,10 +101,11 @@ class Device:
             ) from None
 
     def image(self, width: int, height: int, dtype: DType, data: np.ndarray | None = None) -> Any:
-        """An RGBA image2d of f32 or f16. Raises BackendUnavailableError when there is not enough
+        """An RGBA image2d of f32, f16 or u32. Raises BackendUnavailableError without enough
         memory."""
         cl = self.cl
-        kinds = {DType.F32: cl.channel_type.FLOAT, DType.F16: cl.channel_type.HALF_FLOAT}
+        kind = cl.channel_type
+        kinds = {DType.F32: kind.FLOAT, DType.F16: kind.HALF_FLOAT, DType.U32: kind.UNSIGNED_INT32}
         form = cl.ImageFormat(cl.channel_order.RGBA, kinds[dtype])
         flags = cl.mem_flags.READ_WRITE
         flags |= cl.mem_flags.COPY_HOST_PTR if data is not None else 0

@@ -9,7 +9,9 @@ from ...ops.conv import conv_window
 from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
 from . import integer_gpu_convolutions as gpu
+from . import integer_image_convolutions as image
 from .cpu_convolutions import block_of
+from .gpu_convolutions import with_images
 from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_of
 from .launch import Launch, Scratch
 from .movement import strided_copy
@@ -80,7 +82,12 @@ def _tiled(problem: IntegerConvolution, target: Target) -> list[Launch]:
     profile = target.profile
     if not profile.local_tiles:
         return direct(problem, profile)
-    variant = target.pick(f"i8_conv_{problem}", gpu.ways(problem, profile))
+    ways = gpu.ways(problem, profile)
+    if image.suits(profile, problem):
+        ways = with_images(ways, profile.prefers_images)
+    variant = target.pick(f"i8_conv_{problem}", ways)
+    if variant.image:
+        return image.convolved(problem, profile)
     return direct(problem, profile) if variant.direct else gpu.convolved(problem, profile, variant)
 
 
@@ -127,6 +134,10 @@ def direct(problem: IntegerConvolution, profile: DeviceProfile) -> list[Launch]:
 @builds("i8_conv2d_depthwise", "QLinearConv")
 def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
     problem, profile = _convolution(step, plan), target.profile
+    if image.suits(profile, problem, depthwise=True):
+        ways = ("image", "buffer") if profile.prefers_images else ("buffer", "image")
+        if target.pick(f"i8_depthwise_{problem}", ways) == "image":
+            return image.convolved(problem, profile, depthwise=True)
     _, height, width, channels, out_h, out_w, _ = problem.sizes
     kh, kw, sh, sw, top, left, dh, dw = problem.window
     lie, images = problem.places, problem.images

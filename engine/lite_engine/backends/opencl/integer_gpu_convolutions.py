@@ -8,7 +8,7 @@ from math import gcd
 import numpy as np
 
 from .constants import Constant
-from .integers import IntegerConvolution
+from .integers import IntegerConvolution, signed_weights, word_of
 from .launch import Launch, Scratch
 from .options import join
 from .profile import DeviceProfile
@@ -63,16 +63,11 @@ def convolved(
     on_matrix = variant.matrix
     signed = problem.of_x.flip == 128 if on_matrix else profile.dot != "qcom"
     x_zero = problem.of_x.zero - (128 if signed else 0)
-    weight, zeros = Constant.of(problem.weight), problem.zeros
-    if weight.dtype.np.kind == "u":
-        weight, zeros = weight.flipped(), zeros - 128
-    values = problem.weight.astype(np.int64).reshape(outputs, -1)
-    depth = values.shape[1]
-    sums = values.sum(1) - (depth * 128 if problem.weight.dtype.kind == "u" else 0)
-    more = depth * x_zero * zeros - x_zero * sums
+    taps, zeros, more = signed_weights(problem, x_zero)
+    depth = taps.size // outputs
     step = _STEP if on_matrix else tile.bk * 4
     deep, wide = -(-depth // step) * step, -(-outputs // tile.bn) * tile.bn
-    packed = weight.transpose(0, 2, 1).reshape(outputs, depth).padded(wide, deep)
+    packed = taps.reshape(outputs, depth).padded(wide, deep)
     part = -(-(deep // step) // variant.parts) * step
     parts = -(-deep // part)
     ending, shifted = problem.ending, bool(zeros.any())
@@ -92,7 +87,7 @@ def convolved(
         text += ["#define POINTWISE" if problem.pointwise and read >= 8 else ""]
         text += ["#define X_SIGNED" if signed else ""]
         text += [f"#define OUT {2 if parts > 1 else gcd(16, outputs, *problem.places[2:])}"]
-        fill = _word(x_zero)
+        fill = word_of(x_zero)
         totals: Scratch | Constant = of_channels[0]
         if shifted:
             totals = Scratch(m * 4)
@@ -108,7 +103,7 @@ def convolved(
         text += ["#define QUADS" if all(n % unit == 0 for n in places) else ""]
         text += [f"#define DOT_{profile.dot.upper()}" if profile.dot else ""]
         tensors = [problem.x, packed, *of_channels, w_zero]
-        word = [_word(flip), _word(x_zero)]
+        word = [word_of(flip), word_of(x_zero)]
         numbers = [wide, deep // 4, part // 4, *problem.places, *word, *problem.finish]
         name = "tile"
     args = [*tensors, problem.residual, problem.y, partial, *whole, *numbers]
@@ -120,8 +115,3 @@ def convolved(
         small = join(TILES[-1].defines())
         launches.append(Launch("i8_tile", "sum", [*args, *problem.finish], (n,), small))
     return launches
-
-
-def _word(byte: int) -> int:
-    """Four times the byte, as int32."""
-    return int(np.uint32((byte & 255) * 0x01010101).view(np.int32))

@@ -8,7 +8,7 @@ changes a layout for integers, and four neighbouring channels are the word of a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -111,7 +111,7 @@ class Ending:
 
 @dataclass(frozen=True, eq=False)
 class IntegerConvolution:
-    """Channels-last x and y. `weight` (O, taps, C) are bytes with the zero points `zeros` (O,). A
+    """Channels-last x and y. `weight` (O, C, taps) are bytes with the zero points `zeros` (O,). A
     product of M rows is a convolution of M pixels, H = M and W = 1."""
 
     x: PlanTensor
@@ -148,6 +148,31 @@ class IntegerConvolution:
     def residual(self) -> PlanTensor | Scratch:
         """What kernels get in its place without one is not read."""
         return self.ending.residual or self.y
+
+
+class SignedWeights(NamedTuple):
+    """Weights as i8 `taps` (O, taps, C) with zero points `zeros` (O,); `bias` (O,) is what the
+    zero points of x and of them add to every sum."""
+
+    taps: Constant
+    zeros: np.ndarray
+    bias: np.ndarray
+
+
+def signed_weights(problem: IntegerConvolution, x_zero: int) -> SignedWeights:
+    """For x with this zero point, also outside of its image."""
+    weight, zeros = Constant.of(problem.weight), problem.zeros
+    values = problem.weight.astype(np.int64).reshape(len(zeros), -1)
+    sums, depth = values.sum(1), values.shape[1]
+    if weight.dtype is DType.U8:
+        weight, zeros, sums = weight.flipped(), zeros - 128, sums - depth * 128
+    bias = depth * x_zero * zeros - x_zero * sums
+    return SignedWeights(weight.transpose(0, 2, 1), zeros, bias)
+
+
+def word_of(byte: int) -> int:
+    """Four times the byte, as int32."""
+    return int(np.uint32((byte & 255) * 0x01010101).view(np.int32))
 
 
 def _wrapped(numbers: np.ndarray) -> np.ndarray:

@@ -144,7 +144,8 @@ class KernelMaker:
     def _image(self, image: Image) -> Any:
         """Scratch images of one size are one image, as scratch buffers are."""
         if image.data is not None:
-            return self._device.image(image.width, image.height, image.dtype, image.data.value)
+            texels = image.data.value.view(image.dtype.np)
+            return self._device.image(image.width, image.height, image.dtype, texels)
         key = image.width, image.height, image.dtype
         if key not in self._images:
             self._images[key] = self._device.image(*key)

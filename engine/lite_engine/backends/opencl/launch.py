@@ -69,7 +69,8 @@ class Scratch:
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """An RGBA image2d of `dtype` numbers: constant, (height, width, 4) of that type, or scratch."""
+    """An RGBA image2d of `dtype` numbers (f32, f16, u32): constant, (height, width, 4) of that type
+    or the same bytes of another, or scratch."""
 
     width: int
     height: int

@@ -130,7 +130,8 @@ bool parse_images(Reader& in, Env& env, DevicePlan* plan) {
     in.get<uint8_t>();
     in.get<uint16_t>();
     all[i].constant = in.get<int32_t>();
-    const bool number = all[i].dtype == DType::kF32 || all[i].dtype == DType::kF16;
+    const bool number = all[i].dtype == DType::kF32 || all[i].dtype == DType::kF16 ||
+                        all[i].dtype == DType::kU32;
     const bool inside = all[i].width && all[i].height && all[i].width <= plan->columns &&
                         all[i].height <= plan->rows;
     if (!in.good || !number || !inside || all[i].constant < -1 ||

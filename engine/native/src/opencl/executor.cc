@@ -100,8 +100,9 @@ bool make_constants(lite_program* p, const void* const* weights, const size_t* w
       const Image& m = x.plan.images[k];
       if (m.constant != static_cast<int32_t>(i)) continue;
       image = true;
-      const bool fits = made.dtype == m.dtype && made.bytes == size_t{4} * dtype_bytes(m.dtype) *
-                                                                   m.width * m.height;
+      // Words of four bytes take any array of as many: they are packed integers.
+      const bool fits = (made.dtype == m.dtype || m.dtype == DType::kU32) &&
+                        made.bytes == size_t{4} * dtype_bytes(m.dtype) * m.width * m.height;
       good = good && (fits || p->env.fail("OpenCL: an image does not fit its weight"));
       if (!good) break;
       const size_t origin[3] = {}, region[3] = {m.width, m.height, 1};
@@ -123,7 +124,9 @@ bool make_images(lite_program* p) {
     const Image& m = x.plan.images[i];
     if (!x.device->cl.clCreateImage)
       return p->env.fail("OpenCL: %s is older than images", x.device->info.name);
-    const cl_image_format format = {CL_RGBA, m.dtype == DType::kF16 ? CL_HALF_FLOAT : CL_FLOAT};
+    const cl_image_format format = {CL_RGBA, m.dtype == DType::kU32   ? CL_UNSIGNED_INT32
+                                             : m.dtype == DType::kF16 ? CL_HALF_FLOAT
+                                                                      : CL_FLOAT};
     cl_image_desc shape{};
     shape.type = CL_MEM_OBJECT_IMAGE2D;
     shape.width = m.width;
