@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 arch=${1:-$(uname -m)}
 folder=${2:-dist}
 export PATH=$PWD/.venv/bin:$PATH
-export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD}  # as scripts/native.sh
+# The paths and the compiler's name of scripts/native.sh: to ccache, g++ is not c++.
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$PWD} CXX=${CXX:-c++}
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 
