@@ -166,6 +166,18 @@ def test_only_samples_that_fit_are_offered(tmp_path: Path, monkeypatch: Any) -> 
     assert header.values["samples"].endswith("m_held.npz")
 
 
+def test_versions_are_measured_on_the_chosen_backend(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("m_held.npz", np.random.default_rng(2).random((6, 3, 20, 20), np.float32))
+    made = lw.open(optimize(classifier(), targets=["x86", "opencl"]).save("m.lite"))
+    step = lw.Workbench(made, step="Quantize").step("Quantize")
+    assert [name for name, *_ in step.header.segments["options"]] == ["x86", "opencl"]
+    step.header.values = {**step.header.values, "backend": "reference"}
+    click(step.header, "run")
+    settle(made)
+    assert made.code[-1] == "session.explore('reference')" and step.trade.points
+
+
 def test_a_dropped_image_says_where_it_lies(session: lw.Session, tmp_path: Path) -> None:
     run = lw.Workbench(session, step="Run").step("Run")
     run._picture("seven.png", lw.shipped("digits.png").read_bytes())
