@@ -159,7 +159,7 @@ class Preprocess:
         if not isinstance(data, Mapping):
             raise UsageError(
                 tr(
-                    "pre-processing {data} is not a mapping of {read}",
+                    "preprocessing {data} is not a mapping of {read}",
                     data=reprlib.repr(data),
                     read=", ".join(READ),
                 )
@@ -168,7 +168,7 @@ class Preprocess:
         for key, value in data.items():
             if key not in READ:
                 raise UsageError(
-                    tr("pre-processing has no {key}", key=reprlib.repr(key)),
+                    tr("preprocessing has no {key}", key=reprlib.repr(key)),
                     fix=tr("it has {read}", read=", ".join(READ)),
                 )
             if value is None:
@@ -182,7 +182,7 @@ class Preprocess:
             if key in values and values.setdefault("fit", fit) != fit:
                 raise UsageError(
                     tr(
-                        "pre-processing: {key} is for {fit}, not {values!r}",
+                        "preprocessing: {key} is for {fit}, not {values!r}",
                         key=key,
                         fit=fit,
                         values=values["fit"],
@@ -206,7 +206,7 @@ class Preprocess:
         except (ValueError, ZeroDivisionError, RecursionError) as error:
             raise UsageError(
                 tr(
-                    "pre-processing {text!r} is neither JSON nor like imagenet,crop, "
+                    "preprocessing {text!r} is neither JSON nor like imagenet,crop, "
                     "pm1,bgr or mean=127,std=128,size=240x320 ({error})",
                     text=text,
                     error=error,
@@ -335,7 +335,7 @@ def _short(text: str) -> dict[str, Any]:
             own = ("mean=", "std=", "size=", "crop=", "letterbox=")
             known = ", ".join([*PRESETS, *COLOURS, *FITS, *own])
             raise UsageError(
-                tr("pre-processing {word!r} is not one of {known}", word=word, known=known)
+                tr("preprocessing {word!r} is not one of {known}", word=word, known=known)
             )
     return out
 

@@ -1,4 +1,4 @@
-"""Plain values of a pre-processing, read into its fields."""
+"""Plain values of a preprocessing, read into its fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .errors import UsageError
 def not_valid(name: str, value: Any, wanted: str) -> UsageError:
     return UsageError(
         tr(
-            "pre-processing: {name} {value} is not {wanted}",
+            "preprocessing: {name} {value} is not {wanted}",
             name=name,
             value=reprlib.repr(value),
             wanted=wanted,

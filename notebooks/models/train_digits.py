@@ -115,7 +115,7 @@ def main() -> None:
 
 
 def write(model: Digits, test: np.ndarray, labels: np.ndarray, accuracy: float) -> None:
-    """digits.onnx with labels and pre-processing in it, one sample, and the held-back digits."""
+    """digits.onnx with labels and preprocessing in it, one sample, and the held-back digits."""
     path = HERE / "digits.onnx"
     torch.onnx.export(
         model,

@@ -278,7 +278,7 @@ def name_nodes(exported: onnx.ModelProto) -> None:
 
 
 def write(model: Recogniser, lines_right: float, letters_right: float) -> None:
-    """ocr.onnx with labels and pre-processing in it, node names by block and layer."""
+    """ocr.onnx with labels and preprocessing in it, node names by block and layer."""
     path = HERE / "ocr.onnx"
     torch.onnx.export(
         model,

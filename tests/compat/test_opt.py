@@ -77,7 +77,7 @@ def test_targets_of_other_makers(program: Path, tmp_path: Path, capsys) -> None:
     told = capsys.readouterr()
     assert "for arm" in told.out
     assert "huawei_kirin_npu needs the backend package lite-backend-huawei-kirin-npu" in told.err
-    assert "not installed; arm runs what it would have run" in told.err
+    assert "not installed; arm is used instead" in told.err
     assert run_opt(flags(program, out, "--valid_targets=huawei_kirin_npu")) == 2
     assert run_opt(flags(program, out, "--valid_targets=arm,unheard_of")) == 2
 

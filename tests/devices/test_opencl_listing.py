@@ -179,7 +179,7 @@ def test_setting_up(tools, monkeypatch):
     [
         ({"BROKEN": "1"}, "apt-get failed: E: no network"),
         ({"PACKAGES": "libpocl2"}, "have no pocl-opencl-icd for AArch64"),
-        ({"NOGCC": "1"}, "the packages had no libgcc.a"),
+        ({"NOGCC": "1"}, "the downloaded packages do not contain libgcc.a"),
     ],
 )
 def test_setting_up_fails_with_a_reason_and_can_be_tried_again(tools, monkeypatch, variables, what):

@@ -34,10 +34,10 @@ def test_files_outside_of_the_folder_are_refused(name, tmp_path, capsys):
     ("make", "what"),
     [
         (lambda p: p / "nothing", "no such file or folder"),
-        (lambda p: p, "not a data set of a known layout"),
+        (lambda p: p, "not a data set in a known layout"),
         (lambda p: written(p / "l.txt", "x.png\n"), "expected a file and its label, found 'x.png'"),
         (lambda p: written(p / "l.txt", "\n\n"), "the data set has no samples"),
-        (lambda p: written(p / "l.txt", b"\xff\xfe\x00"), "not a UTF-8 text"),
+        (lambda p: written(p / "l.txt", b"\xff\xfe\x00"), "not readable as UTF-8 text"),
         (lambda p: written(p / "l.txt", "x.png 12\n"), "label 12, but the model has 10 classes"),
         (lambda p: written(p / "l.npz", "PK"), "not a .npz file that can be read"),
         (lambda p: folder(p / "set" / "cat"), "the folder of a class holds no image"),

@@ -62,6 +62,8 @@ NAMES = {
     "recommends suggests conflicts breaks replaces enhances": "fields of apt",
     "Paddle-Lite opt {…}": "a producer's name",
     "Paddle PIR": "a producer's name",
+    "{…} blob {…}": "a tensor's name in a program",
+    "MIN_COMBINED, MIN_FIRST, SCALED": "attribute values of TensorFlow",
     "GraphDef {…}": "a producer's name",
     "{…} sub-graph": "a graph's name",
     "runner {…}": "a file's name",

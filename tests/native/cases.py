@@ -6,12 +6,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from lite_engine.cases import cases
+from lite_engine.model_file.program_file import tensor_file_name
 from lite_engine.ops import KernelRef, all_kernels
 from lite_engine.plan import make_plan
 from lite_engine.plan.memory import assign_offsets
@@ -27,7 +29,7 @@ from .isa import (
     test_recurrent,
 )
 from .ops import test_data_kernels, test_detection, test_search_kernels
-from .tiny import Case, make_case, one_step_plan, run_step
+from .tiny import Case, assert_close, make_case, one_step_plan, run_step
 
 MODULES = (
     test_elementwise,
@@ -53,6 +55,20 @@ def collected() -> list[Case]:
     for module in MODULES:
         _call_tests(module, record, ignore)
     return found
+
+
+def check_outputs(cases: Sequence[Case], plan: Plan, folder: Path) -> None:
+    """What `lite_run` left in `folder` of the cases' one plan is what each of them wants."""
+    names = iter(tensor_file_name(i) for i in plan.outputs)
+    wrong = []
+    for case in cases:
+        for wanted in case.wanted:
+            got = np.load(folder / f"{next(names)}.npy")
+            try:
+                assert_close(got, wanted, case.tolerance, f"{case.kernel} {case.op} {case.attrs}")
+            except AssertionError as error:
+                wrong.append(str(error))
+    assert not wrong, f"{len(wrong)} wrong; first: {wrong[0]}"
 
 
 def plans(*, all_constant: bool = False) -> list[Plan]:

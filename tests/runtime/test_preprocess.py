@@ -213,11 +213,11 @@ def test_hostile_values_are_one_line(data: Any) -> None:
     """What a file says may be anything; it does not keep the model from being looked at."""
     with pytest.raises(UsageError) as caught:
         Preprocess.from_dict(data)
-    assert str(caught.value).startswith("pre-processing") and "\n" not in str(caught.value)
+    assert str(caught.value).startswith("preprocessing") and "\n" not in str(caught.value)
     graph = classifier("N")
     graph.metadata["preprocess"] = data
     assert model_info(graph, "m").layers
-    with pytest.raises(UsageError, match=r"^pre-processing"):
+    with pytest.raises(UsageError, match=r"^preprocessing"):
         image_feed(optimize(graph), graph.inputs[0], np.zeros((4, 4, 3), np.uint8))
 
 

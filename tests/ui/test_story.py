@@ -56,7 +56,7 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     usual = slider.get_attribute("aria-valuetext")
     slider.focus()
     page.page.keyboard.press("End")
-    find(".lite-errors svg text", has_text="no layer over it").wait_for()
+    find(".lite-errors svg text", has_text="no layer above it").wait_for()
     page.page.keyboard.press("Home")
     find(".lite-errors svg text", has_text=re.compile(r"\d+ of \d+ layers over it")).wait_for()
     page.page.click(".lite-errors [data-action=usual]")

@@ -208,7 +208,7 @@ def test_tolerance_is_dragged_and_followed_and_operable_by_keys(mount):
     page.mouse.down()
     page.mouse.move(line["x"] + 4, line["y"] + 90, steps=6)
     line = page.locator("svg[aria-label='Error per layer'] .acc")
-    assert re.search(r"\d+ of \d+ layers over it, first ", line.text_content())
+    assert re.search(r"\d+ of \d+ layers above it, first ", line.text_content())
     assert "goes wrong at b3/dw" in page.locator(".verdict .what").inner_text()
     assert page.locator(".verdict").bounding_box() == before, "nothing may shift under the pointer"
     page.mouse.up()

@@ -32,7 +32,7 @@ def _seen(said: dict) -> list[tuple[str, float]]:
 
 
 def test_ssd_boxes(lite, models_dir) -> None:
-    """Labels and pre-processing come from the file's own metadata."""
+    """Labels and preprocessing come from the file's own metadata."""
     model = models_dir / "tflite/ssd_mobilenet_v1_coco_quant.tflite"
     said = lite("run", model, "--input", models_dir / "images/dog.jpg")
     assert said["kind"] == "boxes"

@@ -81,7 +81,7 @@ def test_a_profile_of_a_device_that_is_not_here_stays_in_the_history(
 
 def test_restore_brings_the_last_session_back(tmp_path: Path) -> None:
     with settings.override(LITE_CACHE_DIR=str(tmp_path)):
-        with pytest.raises(UsageError, match="no kept session"):
+        with pytest.raises(UsageError, match="no saved session"):
             lw.restore()
         session = lw.open(lw.shipped("digits.onnx"))
         assert session.keep() is None, "nothing to keep yet"
@@ -90,7 +90,7 @@ def test_restore_brings_the_last_session_back(tmp_path: Path) -> None:
         session.keep()
         for after in (lw.restore(), lw.restore(lw.shipped("digits.onnx"))):
             assert after.profiles["x86"].total_ms == session.profiles["x86"].total_ms
-        with pytest.raises(UsageError, match="no kept session of other"):
+        with pytest.raises(UsageError, match="no saved session of other"):
             lw.restore("other.onnx")
 
 

@@ -82,7 +82,8 @@ def split(dataset: Dataset, calibration: str | Path | None) -> tuple[Dataset | N
             tr("every sample of --data is among the calibration samples"),
             where=dataset.name,
             fix=tr(
-                "leave out --calibration: one of five samples calibrates then, the others judge"
+                "leave out --calibration: one sample in five then calibrates, the others "
+                "measure the loss"
             ),
         )
     return None, replace(dataset, samples=rest)
@@ -204,14 +205,14 @@ class WithinBudget:
             count, least, extra = min(steps, key=lambda step: step[1])
             if least <= self.limit:
                 said += tr(
-                    ", which {layers} layers in float keep (--float-budget {extra:.2f})",
+                    "; with {layers} layers in float it is met (--float-budget {extra:.2f})",
                     layers=count,
                     extra=extra + 0.005,
                 )
             else:
                 said += tr(
-                    "; {readable} points with {layers} layers in float are the "
-                    "least that was measured",
+                    "; the smallest loss measured is {readable} points, with {layers} layers "
+                    "in float",
                     readable=readable(name, least),
                     layers=count,
                 )

@@ -39,9 +39,9 @@ def restore(path: str | Path | None = None) -> Session:
     found = project.newest_kept(path)
     if found is None:
         raise UsageError(
-            tr("there is no kept session of {path}", path=path)
+            tr("there is no saved session of {path}", path=path)
             if path
-            else tr("there is no kept session"),
+            else tr("there is no saved session"),
             fix=tr("open the model with lw.open"),
         )
     return _open_project(found)

@@ -168,7 +168,7 @@ def calibrated(model: Model, samples: Any) -> Model:
 
 def calibration(graph: Graph, images: Any) -> Any:
     """Samples as the quantiser reads them. An `.npz` or array of uint8 pictures goes through the
-    model's own pre-processing."""
+    model's own preprocessing."""
     if isinstance(images, (str, Path)) and Path(images).suffix == ".npz":
         pictures = read_arrays(images).get("images")
         images = str(images) if pictures is None or pictures.dtype != np.uint8 else pictures
@@ -206,7 +206,7 @@ def _alike(own: Sequence[Any], got: Sequence[int]) -> bool:
 
 
 def _coloured(picture: np.ndarray) -> np.ndarray:
-    """(H,W) → (H,W,3): pre-processing takes it from there."""
+    """(H,W) → (H,W,3): preprocessing takes it from there."""
     return np.repeat(picture[..., None], 3, axis=2) if picture.ndim == 2 else picture
 
 

@@ -85,7 +85,7 @@ class Recommendation:
         """What goes to the device, and why."""
         chosen = self.chosen
         if chosen is None:
-            return tr("no version keeps the budgets: see the reason beside each")
+            return tr("no version is within the budgets; the reason is next to each")
         return tr(
             "{version} on {backend} with {threads}: {latency:.3g} ms, {metric} "
             "{value:.1f} % ({drop:+.1f} points), {size:.2f} MB",

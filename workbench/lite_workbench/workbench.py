@@ -127,7 +127,7 @@ class Workbench(WorkbenchView):
         try:
             self.session.keep()
         except LiteError as error:  # a full disk: the session itself goes on
-            _log.warning("the session could not be kept: %s", error)
+            _log.warning("the session could not be saved: %s", error)
 
     def _told(self, what: str, value: Any) -> None:
         if self._loop is not None and self._loop is not _running_loop():

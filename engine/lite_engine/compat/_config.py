@@ -237,7 +237,7 @@ class MobileConfig(_Config):
         """The bytes of a `.nb` file. Raises UsageError for weights in a buffer of their own, the
         form before `.nb` files."""
         if params_size:
-            raise UsageError(tr("set_model_buffer: one buffer with the whole .nb file is read"))
+            raise UsageError(tr("set_model_buffer: expected one buffer with the whole .nb file"))
         self.model_bytes = _bytes(model)[:model_size]
 
 

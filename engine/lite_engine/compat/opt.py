@@ -60,7 +60,7 @@ def add_flags(p: argparse.ArgumentParser) -> None:
     p.add_argument("--model_dir", default="", help=tr("folder with __model__ and parameters"))
     p.add_argument("--model_file", default="", help=tr("program (or a model of any known format)"))
     p.add_argument("--param_file", default="", help=tr("combined parameter file"))
-    p.add_argument("--model_set_dir", default="", help=tr("folder of model folders: all of them"))
+    p.add_argument("--model_set_dir", default="", help=tr("folder of model folders to convert"))
     p.add_argument("--model_filename", default="", help=tr("program in each folder of the set"))
     p.add_argument(
         "--param_filename", default="", help=tr("parameter file in each folder of the set")
@@ -70,31 +70,32 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         "--optimize_out_type",
         default="naive_buffer",
         choices=[*_SUFFIX, "protobuf"],
-        help=tr("naive_buffer is .nb, lite our own file; protobuf is not written (naive_buffer)"),
+        help=tr("naive_buffer (.nb, the default) or lite (.lite); protobuf is not supported"),
     )
     p.add_argument(
-        "--valid_targets", default="arm", help=tr("of arm, x86, opencl, like arm,opencl (arm)")
-    )
+        "--valid_targets", default="arm",
+        help=tr("arm, x86 or opencl, or several, like arm,opencl (default: arm)"),
+    )  # fmt: skip
     p.add_argument(
         "--quant_type", default="QUANT_INT16", choices=list(QUANT_BITS),
-        help=tr("what --quant_model stores (QUANT_INT16)"),
+        help=tr("integer type that --quant_model stores (default: QUANT_INT16)"),
     )  # fmt: skip
     for name, text in (
         ("quant_model", tr("store weights as integers")),
         ("enable_fp16", tr("half precision on arm")),
-        ("print_model_ops", tr("list the model's operators and whether the targets have them")),
-        ("print_supported_ops", tr("list the operators that the targets have")),
+        ("print_model_ops", tr("list the model's operators and whether the targets support them")),
+        ("print_supported_ops", tr("list the operators that the targets support")),
         ("print_all_ops", tr("list the operators of every target")),
         ("print_all_ops_in_md_format", tr("the same as a Markdown table")),
-        ("record_tailoring_info", tr("list the operators and kernels of the result beside it")),
-        ("sparse_model", tr("accepted: weights stay dense here, with the same results")),
+        ("record_tailoring_info", tr("write lists of the result's operators and kernels")),
+        ("sparse_model", tr("accepted: weights are stored dense, results are the same")),
     ):
         p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
     p.add_argument(
         "--insert-print", "--insert_print", metavar="NAME,…", nargs="?", const="",
-        help=tr("print operators into the .nb: after these values, or after every layer"),
+        help=tr("add print operators to the .nb, after these values or after every layer"),
     )  # fmt: skip
-    p.add_argument("--sparse_threshold", type=float, default=0.6, help=tr("accepted"))
+    p.add_argument("--sparse_threshold", type=float, default=0.6, help=tr("accepted, not used"))
     p.add_argument("--optimized_nb_model_path", default="", help=tr(".nb file to draw"))
     p.add_argument(
         "--visualization_file_output_path", default="", help=tr("folder of its .dot files")
@@ -127,14 +128,15 @@ def targets_of(text: str) -> list[str]:
     unknown = any(n not in (*_OURS, *_OTHERS) for n in names)
     if others and not ours and not unknown:
         raise UsageError(
-            "; ".join(map(_needs, others)), fix=tr("add arm, x86 or opencl for what it leaves")
+            "; ".join(map(_needs, others)),
+            fix=tr("add arm, x86 or opencl for the operators that it does not support"),
         )
     if not ours or unknown:
         raise UsageError(
             tr("--valid_targets {text!r}: choose from {ours}", text=text, ours=", ".join(_OURS))
         )
     for name in others:
-        _note(tr("{needs}; {ours} runs what it would have run", needs=_needs(name), ours=ours[0]))
+        _note(tr("{needs}; {ours} is used instead", needs=_needs(name), ours=ours[0]))
     return ours
 
 
@@ -234,7 +236,8 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
     else:
         if options.insert_print is not None:
             raise UsageError(
-                tr("--insert-print is for .nb files"), fix=tr("`lite run --tap` shows our values")
+                tr("--insert-print needs a .nb file"),
+                fix=tr("use `lite run --tap` for .lite files"),
             )
         if options.quant_model:
             raise UsageError(
@@ -256,7 +259,8 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
 def _record(files: Sequence[Path], out: Path) -> None:
     if any(file.suffix != ".nb" for file in files):
         raise UsageError(
-            tr("--record_tailoring_info lists .nb files"), fix=tr("`lite export --trim` is ours")
+            tr("--record_tailoring_info needs a .nb file"),
+            fix=tr("use `lite export --trim` for .lite files"),
         )
     for path in write_tailoring_lists(files, out.with_suffix("") if out.suffix == ".nb" else out):
         print(tr("wrote {path}", path=path))

@@ -161,7 +161,10 @@ def _write_tools(root: Path) -> None:
     libgcc = next(iter(sorted((root / "sysroot/usr/lib/gcc").glob("*/*/libgcc.a"))), None)
     if driver is None or libgcc is None:
         missing = "libpocl.so" if driver is None else "libgcc.a"
-        raise DeviceError(tr("the packages had no {missing}", missing=missing), where="emulated")
+        raise DeviceError(
+            tr("the downloaded packages do not contain {missing}", missing=missing),
+            where="emulated",
+        )
     # The real path: PoCL finds its kernels beside itself by a path with "..", which the emulator
     # does not look up in the folder.
     write_file(root / "icds" / "pocl.icd", f"{driver}\n")

@@ -93,7 +93,10 @@ def replace_matches(graph: Graph, pattern: P, by: Graph) -> tuple[Graph, int]:
             missing = [v.name for v in by.inputs if not isinstance(m.bound.get(v.name), Value)]
             if missing:
                 raise UsageError(
-                    tr("the pattern has no word for the input {name!r}", name=missing[0])
+                    tr(
+                        "the pattern does not name the input {name!r}",
+                        name=missing[0],
+                    )
                 )
             _graft(copy, [m.bound[v.name] for v in by.inputs], [root.output], by)
             count += 1

@@ -178,7 +178,7 @@ def read_container(path: Path, data: memoryview | None = None) -> Sections:
             )
         if flags & ~COMPRESSED:
             raise VersionError(
-                tr("section {tag!r} is stored in a newer way", tag=tag),
+                tr("section {tag!r} uses a newer form of storage", tag=tag),
                 where=path,
                 fix=tr("install a newer lite-workbench"),
             )

@@ -76,6 +76,9 @@ class OpDef:
     #: how quantize/select treats it: "weights" begins int8, "joins" where an input is int8 already,
     #: "follows" its input
     quantized: str = ""
+    #: what passes/layout_sink_transposes makes of a Transpose before it: "same" moves it behind,
+    #: "axis" turns the attribute too; other words name its function
+    transpose_rule: str = ""
     kernels: list[KernelRef] = field(default_factory=list)
     _samples: Callable[..., Iterable[Any]] | None = None
     _infer: Infer | None = None
@@ -132,21 +135,11 @@ class OpDef:
         plan asks for it.
         """
         dtypes = frozenset(DType(d) for d in dtype.split(","))
+        computes = DType(precision) if precision else None
         ref = KernelRef(
-            self.name,
-            backend,
-            name,
-            dtypes,
-            when,
-            why,
-            rank,
-            accepts_pitch,
-            accepts_halo,
-            in_place,
-            DType(precision) if precision else None,
-            mixed,
-            code,
-        )
+            self.name, backend, name, dtypes, when, why, rank, accepts_pitch, accepts_halo,
+            in_place, computes, mixed, code,
+        )  # fmt: skip
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)
 

@@ -18,6 +18,7 @@ from ._samples import Draw, Sample
 
 cast = define_op(
     "Cast",
+    transpose_rule="same",
     inputs="x",
     attrs={"to": REQUIRED, "saturate": 1, "round_mode": "up"},
     layout="elementwise",

@@ -44,6 +44,7 @@ def _places(indices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 gather = define_op(
     "Gather",
+    transpose_rule="gather",
     weights={0: 0},
     integer_form="view",
     quantized="follows",

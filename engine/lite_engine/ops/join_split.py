@@ -22,6 +22,7 @@ _MOVE = Cost()
 
 slice_op = define_op(
     "Slice",
+    transpose_rule="slice",
     integer_form="view", quantized="follows",
     inputs="x starts ends axes? steps?", layout="axis",
     attr_inputs=("starts", "ends", "axes", "steps"), axis_attrs=("axes",),
@@ -96,6 +97,7 @@ slice_op.kernel("cpu", "copy_slice", accepts_pitch=True, dtype=ANY)
 
 split = define_op(
     "Split",
+    transpose_rule="axis",
     integer_form="keep",
     quantized="follows",
     inputs="x split?",

@@ -221,7 +221,7 @@ rms_norm.kernel("cpu", "f32_layer_norm")
 
 lp_norm = define_op(
     "LpNormalization", inputs="x", attrs={"axis": -1, "p": 2}, layout="axis", axis_attrs=("axis",),
-    source="ONNX LpNormalization-22", choices={"p": (1, 2)},
+    transpose_rule="axis", source="ONNX LpNormalization-22", choices={"p": (1, 2)},
 )  # fmt: skip
 lp_norm.infer(same_type)
 

@@ -21,6 +21,7 @@ _MOVE = Cost()
 
 pad = define_op(
     "Pad",
+    transpose_rule="pad",
     integer_form="keep",
     inputs="x pads value? axes?", attrs={"mode": "constant"}, layout="axis",
     attr_inputs=("pads", "value", "axes"), axis_attrs=("axes",), per_axis_attrs=("pads",),
@@ -76,6 +77,7 @@ pad.kernel("cpu", "copy_pad", dtype=ANY, accepts_pitch=True, accepts_halo=True)
 
 tile = define_op(
     "Tile",
+    transpose_rule="per_axis",
     inputs="x repeats",
     layout="axis",
     attr_inputs=("repeats",),

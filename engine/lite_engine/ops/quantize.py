@@ -25,6 +25,7 @@ from .litert import LITERT
 
 quantize_linear = define_op(
     "QuantizeLinear",
+    transpose_rule="quantize",
     inputs="x scale zero_point?",
     attrs={
         "axis": 1,
@@ -40,6 +41,7 @@ quantize_linear = define_op(
 )
 dequantize_linear = define_op(
     "DequantizeLinear",
+    transpose_rule="quantize",
     inputs="x scale zero_point?",
     attrs={"axis": 1, "block_size": 0, "output_dtype": None},
     layout="axis",

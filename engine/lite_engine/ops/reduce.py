@@ -64,6 +64,7 @@ def _reduction(
         inputs="x axes?",
         attrs={"keepdims": 1, "noop_with_empty_axes": 0},
         layout="axis",
+        transpose_rule="reduce",
         attr_inputs=("axes",),
         axis_attrs=("axes",),
         source=source,
@@ -192,6 +193,7 @@ def _arg(name: str, pick: Callable[..., np.ndarray]) -> OpDef:
         inputs="x",
         attrs={"axis": 0, "keepdims": 1, "select_last_index": 0},
         layout="axis",
+        transpose_rule="arg",
         axis_attrs=("axis",),
         source=f"ONNX {name}-13",
     )

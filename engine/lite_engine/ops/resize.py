@@ -26,6 +26,7 @@ from ._samples import Draw, Sample
 
 resize = define_op(
     "Resize",
+    transpose_rule="resize",
     integer_form="keep",
     inputs="x roi? scales? sizes?",
     attrs={

@@ -16,7 +16,7 @@ from ._samples import Draw, Sample
 
 top_k = define_op(
     "TopK", inputs="x k", outputs="values indices", attrs={"axis": -1, "largest": 1, "sorted": 1},
-    attr_inputs=("k",), source="ONNX TopK-24",
+    attr_inputs=("k",), transpose_rule="axis", source="ONNX TopK-24",
 )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _(x: np.ndarray, *, axis: int | None, sorted: int, n_outputs: int) -> Any:
 def _cumulative(name: str, ufunc: np.ufunc, start: int, source: str) -> OpDef:
     op = define_op(
         name, inputs="x axis", attrs={"exclusive": 0, "reverse": 0}, layout="axis",
-        attr_inputs=("axis",), axis_attrs=("axis",), source=source,
+        attr_inputs=("axis",), axis_attrs=("axis",), transpose_rule="axis_input", source=source,
     )  # fmt: skip
     op.infer(same_type)
 

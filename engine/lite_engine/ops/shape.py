@@ -34,6 +34,7 @@ _FREE = Cost(bytes=0)
 
 identity = define_op(
     "Identity",
+    transpose_rule="same",
     integer_form="view",
     quantized="follows",
     inputs="x",
@@ -143,6 +144,7 @@ reshape.cost(lambda x, shape, **_: _FREE)
 
 squeeze = define_op(
     "Squeeze",
+    transpose_rule="squeeze",
     integer_form="view", quantized="follows",
     inputs="x axes?", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
     source="ONNX Squeeze-25",
@@ -176,6 +178,7 @@ squeeze.cost(lambda x, axes: _FREE)
 
 unsqueeze = define_op(
     "Unsqueeze",
+    transpose_rule="unsqueeze",
     integer_form="view", quantized="follows",
     inputs="x axes", layout="view", attr_inputs=("axes",), axis_attrs=("axes",),
     source="ONNX Unsqueeze-25; axes are those of the output",

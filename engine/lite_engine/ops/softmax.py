@@ -41,6 +41,7 @@ def _along_axis(
         attrs={"axis": -1},
         layout="axis",
         axis_attrs=("axis",),
+        transpose_rule="axis",
         source=f"ONNX {name}-13",
         **properties,
     )

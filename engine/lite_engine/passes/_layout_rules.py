@@ -14,7 +14,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Node, Value
-from ..ops import op_names
+from ..ops import all_ops, get_op
 
 Perm = list[int]
 Const = Callable[[np.ndarray, Value], Value]
@@ -66,7 +66,7 @@ def moved_alone(node: Node, perm: Perm, const: Const) -> Moved | str | None:
 
     `Moved.inputs` are those after the data input.
     """
-    rule = _RULES.get(node.op)
+    rule = TRANSPOSE_RULES.get(node.op)
     return None if rule is None else rule(node, perm, const)
 
 
@@ -86,14 +86,10 @@ def _same(node: Node, perm: Perm, inputs: list[Value | None] | None = None, **at
     return Moved(rest, {**node.attrs, **attrs}, [perm] * len(node.outputs))
 
 
-def _axis_attr(default: int) -> Callable[[Node, Perm, Const], Moved]:
+def _axis(node: Node, perm: Perm, const: Const) -> Moved:
     """Operators with one attribute `axis` that keep their input's rank."""
-
-    def rule(node: Node, perm: Perm, const: Const) -> Moved:
-        axis = int(node.attrs.get("axis", default))
-        return _same(node, perm, axis=perm[axis % len(perm)])
-
-    return rule
+    axis = int(node.attrs.get("axis", get_op(node.op).attrs["axis"]))
+    return _same(node, perm, axis=perm[axis % len(perm)])
 
 
 def _quantize(node: Node, perm: Perm, const: Const) -> Moved | str:
@@ -102,7 +98,7 @@ def _quantize(node: Node, perm: Perm, const: Const) -> Moved | str:
         return tr("the scale has more than one axis")
     if len(scale.shape) == 0 or scale.shape == (1,):
         return _same(node, perm)
-    return _axis_attr(1)(node, perm, const)
+    return _axis(node, perm, const)
 
 
 def _reduce(node: Node, perm: Perm, const: Const) -> Moved | str:
@@ -171,18 +167,12 @@ def _pad(node: Node, perm: Perm, const: Const) -> Moved | str:
     return _same(node, perm, rest)
 
 
-def _per_axis(index: int) -> Callable[[Node, Perm, Const], Moved | str]:
-    """Operators whose input `index` holds one number per axis (Tile)."""
-
-    def rule(node: Node, perm: Perm, const: Const) -> Moved | str:
-        value, given = node.input(index), _ints(node.input(index))
-        if value is None or given is None or len(given) != len(perm):
-            return tr("the amounts per axis are not constant")
-        rest = list(node.inputs[1:])
-        rest[index - 1] = _array([given[a] for a in inverse(perm)], value, const)
-        return _same(node, perm, rest)
-
-    return rule
+def _per_axis(node: Node, perm: Perm, const: Const) -> Moved | str:
+    """Operators whose second input holds one number per axis."""
+    value, given = node.input(1), _ints(node.input(1))
+    if value is None or given is None or len(given) != len(perm):
+        return tr("the amounts per axis are not constant")
+    return _same(node, perm, [_array([given[a] for a in inverse(perm)], value, const)])
 
 
 def _resized(node: Node, rank: int) -> list[int]:
@@ -216,11 +206,6 @@ def _resize(node: Node, perm: Perm, const: Const) -> Moved | str:
     return _same(node, perm, rest)
 
 
-def _split(node: Node, perm: Perm, const: Const) -> Moved:
-    axis = int(node.attrs.get("axis", 0)) % len(perm)
-    return _same(node, perm, axis=perm[axis])
-
-
 def _gather(node: Node, perm: Perm, const: Const) -> Moved | str:
     """Indices of rank 1 keep the axis, of rank 0 remove it."""
     indices = node.input(1)
@@ -232,7 +217,7 @@ def _gather(node: Node, perm: Perm, const: Const) -> Moved | str:
     return Moved(list(node.inputs[1:]), {**node.attrs, "axis": perm[axis]}, [out])
 
 
-def _cumsum(node: Node, perm: Perm, const: Const) -> Moved | str:
+def _axis_input(node: Node, perm: Perm, const: Const) -> Moved | str:
     axis, given = node.input(1), _ints(node.input(1))
     if axis is None or axis.const is None or not given:
         return tr("the axis is not constant")
@@ -244,26 +229,21 @@ def _unary(node: Node, perm: Perm, const: Const) -> Moved:
     return _same(node, perm)
 
 
-_RULES: dict[str, Callable[[Node, Perm, Const], Moved | str | None]] = {
-    "QuantizeLinear": _quantize,
-    "DequantizeLinear": _quantize,
-    "Softmax": _axis_attr(-1),
-    "LogSoftmax": _axis_attr(-1),
-    "Hardmax": _axis_attr(-1),
-    "LpNormalization": _axis_attr(-1),
-    "TopK": _axis_attr(-1),
-    "Split": _split,
-    "Squeeze": _squeeze,
-    "Unsqueeze": _unsqueeze,
-    "Slice": _slice,
-    "Pad": _pad,
-    "Tile": _per_axis(1),
-    "Resize": _resize,
-    "Gather": _gather,
-    "CumSum": _cumsum,
-    "ArgMax": _arg,
-    "ArgMin": _arg,
-    "Identity": _unary,
-    "Cast": _unary,
-    **dict.fromkeys(op_names(lambda op: op.name.startswith("Reduce")), _reduce),
+Rule = Callable[[Node, Perm, Const], "Moved | str"]
+#: The function of each `transpose_rule`.
+_RULES: dict[str, Rule] = {
+    "same": _unary,
+    "axis": _axis,
+    "axis_input": _axis_input,
+    "per_axis": _per_axis,
+    "reduce": _reduce,
+    "arg": _arg,
+    "quantize": _quantize,
+    "squeeze": _squeeze,
+    "unsqueeze": _unsqueeze,
+    "slice": _slice,
+    "pad": _pad,
+    "resize": _resize,
+    "gather": _gather,
 }
+TRANSPOSE_RULES = {op.name: _RULES[op.transpose_rule] for op in all_ops() if op.transpose_rule}

@@ -84,7 +84,7 @@ def _profile(
     out = Profile(
         model=predictor.model.name,
         backend=predictor.backend,
-        device=device or str(getattr(predictor.device, "name", "local")),
+        device=device or (predictor.device.name if predictor.device else "local"),
         threads=predictor.threads if meaningful else 1,
         environment=measured.conditions,
         total_ms=total,

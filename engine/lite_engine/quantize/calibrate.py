@@ -175,7 +175,7 @@ def _observe(
                     where=_where(graph, name),
                     index=index,
                 ),
-                fix=tr("check the sample and the pre-processing"),
+                fix=tr("check the sample and the preprocessing"),
             )
     out.samples = index
 
@@ -210,5 +210,5 @@ def _check(graph: Graph, out: Calibration, count: int, differ: bool) -> None:
         if statistics is not None and statistics.is_constant:
             raise CalibrationError(
                 tr("input {name} is {low:g} in every sample", name=value.name, low=statistics.low),
-                fix=tr("check the pre-processing"),
+                fix=tr("check the preprocessing"),
             )

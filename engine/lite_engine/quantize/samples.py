@@ -182,5 +182,5 @@ def _is_picture(item: Any, value: Value) -> bool:
 
 
 def _image(graph: Graph, value: Value, item: Any) -> np.ndarray:
-    """An image through the model's own pre-processing (`metadata["preprocess"]`)."""
+    """An image through the model's own preprocessing (`metadata["preprocess"]`)."""
     return Preprocess.of(graph.metadata).fitted(value.shape or ()).apply(item)

@@ -145,7 +145,7 @@ def choose(
                 backend=backend,
                 backends=", ".join(settings.backends()),
             ),
-            fix=tr("a backend of another package has to be installed with it"),
+            fix=tr("choose one of these, or install the package that provides it"),
         )
     if precision not in (None, *PRECISIONS):
         raise UsageError(

@@ -94,7 +94,7 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
 
 
 def image_feed(model: Model, value: Value, image: str | Path | np.ndarray) -> np.ndarray:
-    """An image through the model's own pre-processing, quantised when the input is integer. Where
+    """An image through the model's own preprocessing, quantised when the input is integer. Where
     its numbers are not said, floats are pixels scaled to 0…1 and 8-bit integers the pixels
     themselves."""
     spec = Preprocess.of(model.metadata).fitted(value.shape or ())

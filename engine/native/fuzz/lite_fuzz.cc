@@ -11,20 +11,14 @@
 #include <time.h>
 
 #include "lite_runtime.h"
+#include "random.h"
 
 namespace {
 
 constexpr size_t kMaxBytes = 1 << 22;
 constexpr int kMaxWeights = 4096;
 
-uint64_t state;
-uint64_t next() {  // xorshift64*
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return state * 0x2545f4914f6cdd1dull;
-}
-size_t below(size_t n) { return n ? next() % n : 0; }
+lite::Random dice(0);
 
 int64_t now_ms() {
   timespec t;
@@ -43,23 +37,23 @@ const int64_t kEdges[] = {0,         1,         -1,        2,         7,        
                           1ll << 40, 1ll << 44, INT64_MAX, INT64_MIN};
 
 void damage(Bytes* b) {
-  for (size_t times = 1 + below(3); times; --times) {
+  for (size_t times = 1 + dice.below(3); times; --times) {
     if (b->size < 16) return;
-    const int64_t edge = kEdges[below(sizeof kEdges / sizeof kEdges[0])];
-    switch (below(7)) {
-      case 0: b->data[below(b->size)] ^= 1u << below(8); break;
-      case 1: b->data[below(b->size)] = static_cast<uint8_t>(next()); break;
-      case 2: memcpy(b->data + below(b->size - 4) / 4 * 4, &edge, 4); break;
-      case 3: memcpy(b->data + below(b->size - 8) / 4 * 4, &edge, 8); break;
-      case 4: b->data[below(b->size)] += static_cast<uint8_t>(1 + below(3)); break;
+    const int64_t edge = kEdges[dice.below(sizeof kEdges / sizeof kEdges[0])];
+    switch (dice.below(7)) {
+      case 0: b->data[dice.below(b->size)] ^= 1u << dice.below(8); break;
+      case 1: b->data[dice.below(b->size)] = static_cast<uint8_t>(dice.next()); break;
+      case 2: memcpy(b->data + dice.below(b->size - 4) / 4 * 4, &edge, 4); break;
+      case 3: memcpy(b->data + dice.below(b->size - 8) / 4 * 4, &edge, 8); break;
+      case 4: b->data[dice.below(b->size)] += static_cast<uint8_t>(1 + dice.below(3)); break;
       case 5: {  // one word becomes another of the file: ids, offsets and sizes change places
         uint32_t word;
-        memcpy(&word, b->data + below(b->size - 4) / 4 * 4, 4);
-        memcpy(b->data + below(b->size - 4) / 4 * 4, &word, 4);
+        memcpy(&word, b->data + dice.below(b->size - 4) / 4 * 4, 4);
+        memcpy(b->data + dice.below(b->size - 4) / 4 * 4, &word, 4);
         break;
       }
       case 6:
-        if (below(8) == 0) b->size = below(b->size);
+        if (dice.below(8) == 0) b->size = dice.below(b->size);
         break;
     }
   }
@@ -86,10 +80,11 @@ void run(lite_program* program) {
     const int tensor = lite_program_input(program, i);
     lite_program_tensor(program, tensor, &info);
     uint8_t* data = static_cast<uint8_t*>(lite_program_data(program, tensor));
-    for (size_t k = 0; data && k < info.bytes; ++k) data[k] = static_cast<uint8_t>(next());
+    for (size_t k = 0; data && k < info.bytes; ++k) data[k] = static_cast<uint8_t>(dice.next());
   }
   const int tensors = lite_program_num_tensors(program);
-  if (tensors) lite_program_tap(program, static_cast<int>(below(tensors)), 1, error, sizeof error);
+  const int tapped = tensors ? static_cast<int>(dice.below(tensors)) : 0;
+  if (tensors) lite_program_tap(program, tapped, 1, error, sizeof error);
   if (lite_program_run(program, error, sizeof error) == 0) ++ran;
   else ++refused;
   lite_program_free(program);
@@ -97,11 +92,11 @@ void run(lite_program* program) {
 
 lite_options options() {
   lite_options o{};
-  o.threads = 1 + static_cast<int>(below(2));
+  o.threads = 1 + static_cast<int>(dice.below(2));
   o.memory_limit_bytes = 48 << 20;
   const char* const isas[] = {nullptr, nullptr, "avx2", "sse2", "nonsense"};
-  o.max_isa = isas[below(below(50) ? 4 : 5)];
-  if (below(20) == 0) o.fail_allocation = 1 + static_cast<int64_t>(below(60));
+  o.max_isa = isas[dice.below(dice.below(50) ? 4 : 5)];
+  if (dice.below(20) == 0) o.fail_allocation = 1 + static_cast<int64_t>(dice.below(60));
   return o;
 }
 
@@ -169,7 +164,7 @@ int main(int argc, char** argv) {
     weights[i] = static_cast<const uint8_t*>(blobs) + row[0];
     weight_bytes[i] = row[1];
   }
-  state = strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull;
+  dice = lite::Random(strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull);
   const int64_t end = now_ms() + strtol(argv[4], nullptr, 10);
   for (int i = 0; now_ms() < end; ++i) {
     if (i % 8 == 0) fuzz_file(whole, argv[2]);

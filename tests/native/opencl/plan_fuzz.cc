@@ -10,6 +10,7 @@
 
 #include "device_plan_reads.h"
 #include "opencl/text.h"
+#include "random.h"
 
 using namespace lite::opencl;
 
@@ -18,29 +19,22 @@ const char* lite_target() { return "test"; }
 
 namespace {
 
-uint64_t state;
-uint64_t next() {  // xorshift64*
-  state ^= state >> 12;
-  state ^= state << 25;
-  state ^= state >> 27;
-  return state * 0x2545f4914f6cdd1dull;
-}
-size_t below(size_t n) { return n ? next() % n : 0; }
+lite::Random dice(0);
 
 const uint32_t kEdges[] = {0, 1, 2, 7, 64, 255, 4096, 65536, INT32_MAX, 1u << 31, UINT32_MAX};
 
 void damage(uint8_t* data, size_t* size) {
-  for (size_t times = 1 + below(3); times; --times) {
+  for (size_t times = 1 + dice.below(3); times; --times) {
     if (*size < 16) return;
-    uint8_t* at = data + below(*size - 4);
-    switch (below(6)) {
-      case 0: *at ^= 1u << below(8); break;
-      case 1: *at = static_cast<uint8_t>(next()); break;
-      case 2: memcpy(at, &kEdges[below(sizeof kEdges / 4)], 4); break;
+    uint8_t* at = data + dice.below(*size - 4);
+    switch (dice.below(6)) {
+      case 0: *at ^= 1u << dice.below(8); break;
+      case 1: *at = static_cast<uint8_t>(dice.next()); break;
+      case 2: memcpy(at, &kEdges[dice.below(sizeof kEdges / 4)], 4); break;
       case 3: *at += 1; break;
-      case 4: memmove(at, data + below(*size - 4), 4); break;
+      case 4: memmove(at, data + dice.below(*size - 4), 4); break;
       case 5:
-        if (below(8) == 0) *size = below(*size);
+        if (dice.below(8) == 0) *size = dice.below(*size);
         break;
     }
   }
@@ -70,7 +64,7 @@ int main(int argc, char** argv) {
   char error[400] = "";
   const bool good = reads(whole, plan.size, {weights, bytes, count}, error);
   if (!good) printf("%s\n", error);
-  state = strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull;
+  dice = lite::Random(strtoull(argv[3], nullptr, 10) * 2654435761u + 88172645463325252ull);
   int refused = 0, read = 0;
   for (int n = good ? atoi(argv[4]) : 0; n; --n) {
     size_t size = plan.size;

@@ -4,13 +4,11 @@ import platform
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
 from lite_engine._native import runner_path
-from lite_engine.model_file.program_file import tensor_file_name, write_program_file
+from lite_engine.model_file.program_file import write_program_file
 
-from ..cases import collected, merged
-from ..tiny import assert_close
+from ..cases import check_outputs, collected, merged
 
 pytestmark = pytest.mark.arm
 
@@ -35,13 +33,4 @@ def test_all_cases(tmp_path, threads):
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    names = iter(tensor_file_name(i) for i in plan.outputs)
-    wrong = []
-    for case in cases:
-        for wanted in case.wanted:
-            got = np.load(tmp_path / f"{next(names)}.npy")
-            try:
-                assert_close(got, wanted, case.tolerance, f"{case.kernel} {case.op} {case.attrs}")
-            except AssertionError as error:
-                wrong.append(str(error))
-    assert not wrong, f"{len(wrong)} wrong; first: {wrong[0]}"
+    check_outputs(cases, plan, tmp_path)

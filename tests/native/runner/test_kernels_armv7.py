@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
-from lite_engine.model_file.program_file import tensor_file_name, write_program_file
+from lite_engine.model_file.program_file import write_program_file
 from lite_engine.quantize import quantize
 
 from tests.conftest import emulator
 from tests.small_models import classifier, image
 
-from ..cases import collected, merged
-from ..tiny import assert_close
+from ..cases import check_outputs, collected, merged
 
 pytestmark = pytest.mark.armv7
 
@@ -40,16 +39,7 @@ def test_all_cases(runner, tmp_path, threads):
         [*runner, str(program), *options], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    names = iter(tensor_file_name(i) for i in plan.outputs)
-    wrong = []
-    for case in cases:
-        for wanted in case.wanted:
-            got = np.load(tmp_path / f"{next(names)}.npy")
-            try:
-                assert_close(got, wanted, case.tolerance, f"{case.kernel} {case.op} {case.attrs}")
-            except AssertionError as error:
-                wrong.append(str(error))
-    assert not wrong, f"{len(wrong)} wrong; first: {wrong[0]}"
+    check_outputs(cases, plan, tmp_path)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])

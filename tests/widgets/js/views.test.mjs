@@ -60,7 +60,7 @@ test("the verdict is shown as it was given", async () => {
   const notice = { kind: "warn", what: "No layer fails." };
   assert.equal(verdict({ ...data, notice }), notice);
   assert.deepEqual([1e-5, 1e-2, 1].map((line) => overLine(marks(data, line))),
-    ["2 of 2 layers over it, first l0", "1 of 2 layers over it, first l1", "no layer over it"]);
+    ["2 of 2 layers above it, first l0", "1 of 2 layers above it, first l1", "no layer above it"]);
 });
 
 test("error strip: the axis does not depend on the tolerance; steps follow the operators", async () => {

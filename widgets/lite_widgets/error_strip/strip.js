@@ -16,11 +16,11 @@ const METRICS = { rel_l2: tr("rel. L2"), max_abs: tr("max abs"), mean_abs: tr("m
 export function overLine({ layers, first }) {
   const count = layers.filter((l) => l.state !== "within").length;
   return count
-    ? trn("{count} of {n} layer over it, first {layer}", "{count} of {n} layers over it, first {layer}", layers.length, {
+    ? trn("{count} of {n} layer above it, first {layer}", "{count} of {n} layers above it, first {layer}", layers.length, {
         count,
         layer: tail(layers[first].name),
       })
-    : tr("no layer over it");
+    : tr("no layer above it");
 }
 
 const anyNan = ({ layers }) =>

@@ -153,7 +153,7 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
               stroke="var(--ink)"
               stroke-dasharray="4 3"
             /><text class="t1" x="${right}" y="${Y(integers) - 7}" text-anchor="end">
-              ${tr("{rate} GOP/s of integers measured", { rate: fixed(integers, 0) })}
+              ${tr("{rate} GOP/s in int8 measured", { rate: fixed(integers, 0) })}
             </text>`
         : nothing
     }

@@ -74,7 +74,7 @@ class Roofline(LiteWidget):
                 f"M{x(knee):.1f} {y(self.roof['gflops']):.1f}L{x(bend):.1f} {y(integers):.1f}"
                 f"H{right}", INK, stroke_dasharray="4 3",
             )  # fmt: skip
-            label = tr("{integers:g} GOP/s of integers measured", integers=integers)
+            label = tr("{integers:g} GOP/s in int8 measured", integers=integers)
             picture.text(right, y(integers) - 6, label, anchor="end", fill=INK)
         label = tr(
             "{gflops:g} GFLOP/s measured ({what})",

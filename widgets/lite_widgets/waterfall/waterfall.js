@@ -13,9 +13,9 @@ const ROW = 24,
 const NS = 1e6; // in a millisecond
 const NAMED = {
   new: (name) => tr("new: {name}", { name }),
-  gone: (name) => tr("gone: {name}", { name }),
+  gone: (name) => tr("removed: {name}", { name }),
 };
-const KINDS = { new: tr("new"), gone: tr("gone"), outside: tr("outside any layer") };
+const KINDS = { new: tr("new"), gone: tr("removed"), outside: tr("outside any layer") };
 
 /** Bars of a data.ProfileChange, in ms: [{name, names, from, to, delta, kind}], the rest last. */
 export function bars(change, most) {

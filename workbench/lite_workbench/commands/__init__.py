@@ -17,7 +17,7 @@ VERBS = {
     "opt": tr("convert with Paddle-Lite's flags"),
     "quantize": tr("quantize a model and check it against the float model"),
     "run": tr("run one inference"),
-    "pipeline": tr("answer about a photo with several models, and write them as one file"),
+    "pipeline": tr("run several models on an image or sound, and write them as one file"),
     "evaluate": tr("measure accuracy on labelled data, and what versions or backends change"),
     "profile": tr("measure the time of each layer"),
     "sweep": tr("measure threads, batch sizes, backends and precisions, and show the best ones"),

@@ -170,14 +170,25 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     add_shape(parser)
 
 
-def add_shape(parser: argparse.ArgumentParser) -> None:
+def add_shape(parser: argparse.ArgumentParser, about: str = "") -> None:
     parser.add_argument(
         "--shape",
         action="append",
         default=[],
         type=parse_shape,
         metavar="NAME:DIMS",
-        help=tr("fix the shape of an input, like x:1x3x224x224; repeatable"),
+        help=about or tr("fix the shape of an input, like x:1x3x224x224; repeatable"),
+    )
+
+
+def add_targets(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--targets",
+        default="",
+        metavar="arm,x86,opencl",
+        help=tr(
+            "targets in order of preference (default: those of a .lite file, else x86,arm,opencl)"
+        ),
     )
 
 
@@ -228,10 +239,8 @@ def add_backend(parser: argparse.ArgumentParser) -> None:
 EFFORTS = ("rapid", "normal", "exhaustive")
 
 
-def add_effort(parser: argparse.ArgumentParser, what: str) -> None:
-    parser.add_argument(
-        "--tune", choices=EFFORTS, metavar="EFFORT", help=tr("OpenCL: {what}", what=what)
-    )
+def add_effort(parser: argparse.ArgumentParser, about: str) -> None:
+    parser.add_argument("--tune", choices=EFFORTS, metavar="EFFORT", help=about)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

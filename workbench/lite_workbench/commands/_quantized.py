@@ -86,8 +86,8 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
     if not guard["held_out"]:
         lines[-1:-1] = [
             tr(
-                "note: too few samples to hold any out: it was judged on samples "
-                "that calibrated it (5 are enough)"
+                "note: too few samples to hold any out: accuracy was measured on the calibration "
+                "samples (5 samples are enough)"
             )
         ]
     if result.facts["budget"]:

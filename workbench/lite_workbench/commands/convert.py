@@ -19,6 +19,7 @@ from ._base import (
     Command,
     add_effort,
     add_shape,
+    add_targets,
 )
 
 if TYPE_CHECKING:
@@ -104,14 +105,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="OUT.lite",
         help=tr("file to write (default: the model's name with .lite)"),
     )
-    parser.add_argument(
-        "--targets",
-        default="",
-        metavar="arm,x86,opencl",
-        help=tr(
-            "targets in order of preference (default: those of a .lite file, else x86,arm,opencl)"
-        ),
-    )
+    add_targets(parser)
     parser.add_argument(
         "--precision",
         metavar="P",
@@ -159,16 +153,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_effort(
         parser,
         tr(
-            "measures the ways of each layer on this machine's device and keeps them "
-            "in the file: rapid, normal or exhaustive"
+            "measure the OpenCL variants of each layer on this machine's device and store "
+            "the results in the file: rapid, normal or exhaustive"
         ),
     )
     parser.add_argument(
         "--warm",
         action="store_true",
-        help=tr(
-            "also compiles the OpenCL kernels for this machine's device: the first run finds them"
-        ),
+        help=tr("also compile the OpenCL kernels for this machine's device, for a fast first run"),
     )
 
 

@@ -12,7 +12,7 @@ from lite_messages import tr, trn
 
 from ..editing import Edited
 from ..words import number
-from ._base import PREPROCESS_HELP, Command, at_least, parse_shape
+from ._base import PREPROCESS_HELP, Command, add_shape, at_least
 
 if TYPE_CHECKING:
     from lite_engine.edit import Refusal, Resized
@@ -49,14 +49,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAMES",
         help=tr("keep these layers only, separated by commas"),
     )
-    parser.add_argument(
-        "--shape",
-        action="append",
-        default=[],
-        type=parse_shape,
-        metavar="NAME:DIMS",
-        help=tr("change the shape of an input, like x:1x3x320x320; repeatable"),
-    )
+    add_shape(parser, tr("change the shape of an input, like x:1x3x320x320; repeatable"))
     parser.add_argument(
         "--batch", type=at_least(1), metavar="N", help=tr("change the first size of every input")
     )
@@ -72,14 +65,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="LAYER",
-        help=tr("remove a layer whose input and output are alike; repeatable"),
+        help=tr("remove a layer whose input and output have the same type and shape; repeatable"),
     )
     parser.add_argument(
         "--replace",
         action="append",
         default=[],
         metavar="INS:OUTS=FILE",
-        help=tr("replace what computes OUTS from INS (names, separated by commas) by a model"),
+        help=tr("replace the layers from INS to OUTS (names, separated by commas) with a model"),
     )
     parser.add_argument(
         "--normalize",
@@ -91,10 +84,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="OP[:AXIS]",
-        help=tr("put an operator behind the output, like Softmax:1 or ArgMax:1; repeatable"),
+        help=tr("append an operator to the output, like Softmax:1 or ArgMax:1; repeatable"),
     )
     parser.add_argument(
-        "--nms", metavar="BOXES,SCORES", help=tr("put NonMaxSuppression behind these two values")
+        "--nms", metavar="BOXES,SCORES", help=tr("append NonMaxSuppression to these two values")
     )
     parser.add_argument(
         "--fold", action="store_true", help=tr("compute what does not depend on an input")

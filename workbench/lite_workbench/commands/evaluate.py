@@ -63,7 +63,7 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
         default=0,
         metavar="N",
         help=tr(
-            "added to class numbers of the data set, like 1 if class 0 of the model is background"
+            "number to add to the data set's classes, like 1 if class 0 of the model is background"
         ),
     )
     parser.add_argument(
@@ -126,7 +126,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
         "--predictions", metavar="FILE.json",
-        help=tr("write what was predicted; of detectors in COCO's results format"),
+        help=tr("write the predictions; those of detectors in COCO's results format"),
     )  # fmt: skip
     parser.add_argument(
         "--rows",
@@ -264,7 +264,10 @@ def _confused(result: Evaluation) -> list[str]:
         tr("{label} as {other} ({count}×)", label=label, other=other, count=n)
         for label, other, n in worst
     )
-    return ["", tr("{sides} confuses most: {said}", sides=result.sides[-1].name, said=said)]
+    return [
+        "",
+        tr("{sides}: most frequent confusions: {said}", sides=result.sides[-1].name, said=said),
+    ]
 
 
 COMMAND = Command("evaluate", _configure, _call, _show, data=lambda result: result.to_dict())

@@ -50,10 +50,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--labels", metavar="FILE", help=tr("labels of the last model of --family, one per line")
     )
     parser.add_argument(
-        "--image", "--sound", metavar="FILE", help=tr("answer about this image or WAV file")
+        "--image", "--sound", metavar="FILE", help=tr("run on this image or WAV file")
     )
     parser.add_argument(
-        "--draw", metavar="FILE.png", help=tr("write the image with the answer on it")
+        "--draw", metavar="FILE.png", help=tr("write the image with the results drawn on it")
     )
     add_backend(parser)
     parser.add_argument(

@@ -60,8 +60,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_effort(
         parser,
         tr(
-            "measures the ways of each layer first, and which layers the CPU runs "
-            "faster: rapid, normal or exhaustive"
+            "with OpenCL, first measure the variants of each layer, and which layers are "
+            "faster on the CPU: rapid, normal or exhaustive"
         ),
     )
     parser.add_argument(

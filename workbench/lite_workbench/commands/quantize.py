@@ -19,6 +19,7 @@ from ._base import (
     PREPROCESS_HELP,
     Command,
     add_model,
+    add_targets,
     at_least,
     backend_word,
     decibels,
@@ -129,7 +130,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--resume", metavar="FILE.npz",
-        help=tr("save the calibration here on Ctrl-C, and continue from here"),
+        help=tr("save the calibration to this file on Ctrl-C, and continue from it"),
     )  # fmt: skip
     parser.add_argument(
         "--activations",
@@ -162,14 +163,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.json",
         help=tr("write ranges, errors and sensitivity of every layer"),
     )
-    parser.add_argument(
-        "--targets",
-        default="",
-        metavar="arm,x86,opencl",
-        help=tr(
-            "targets in order of preference (default: those of a .lite file, else x86,arm,opencl)"
-        ),
-    )
+    add_targets(parser)
 
 
 def _call(args: argparse.Namespace) -> QuantizeResult:

@@ -70,13 +70,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     counted = {
         "threads": tr("numbers of CPU threads (default: 1)"),
         "batch": tr("batch sizes (default: 1)"),
-        "streams": tr("numbers of predictors that run at once (default: 1)"),
+        "streams": tr("numbers of predictors that run at the same time (default: 1)"),
     }
     for name, what in counted.items():
         parser.add_argument(f"--{name}", default=[1], type=numbers_of, metavar="N,…", help=what)
     parser.add_argument(
         "--rounds", type=at_least(1), default=7, metavar="N",
-        help=tr("bursts of runs of each combination, in turns (default: 7)"),
+        help=tr("number of rounds in which every combination is timed once (default: 7)"),
     )  # fmt: skip
     parser.add_argument(
         "--max-ms", type=positive, metavar="MS",

@@ -33,7 +33,7 @@ def read_text(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            tr("not a UTF-8 text that can be read ({reason})", reason=reason_of(error)), where=path
+            tr("not readable as UTF-8 text ({reason})", reason=reason_of(error)), where=path
         ) from None
 
 

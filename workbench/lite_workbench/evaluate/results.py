@@ -120,7 +120,7 @@ class Change:
     def _verdict(self) -> str:
         if self.significant:
             return tr("a real difference ({test} p = {p:.2g})", test=self.test, p=self.p_value)
-        return tr("within what chance explains ({test} p = {p:.2g})", test=self.test,
+        return tr("possibly chance ({test} p = {p:.2g})", test=self.test,
                   p=self.p_value)  # fmt: skip
 
     @property

@@ -132,7 +132,7 @@ class DeployStep(Step):
             if folder.is_file():
                 raise UsageError(
                     tr("{folder} is a file, but the bundle is a folder", folder=folder),
-                    fix=tr("move it: the bundle is a folder"),
+                    fix=tr("move or rename the file"),
                 )
             folder.mkdir(exist_ok=True)
             if "device" in chosen:

@@ -70,6 +70,6 @@ def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray])
         scale = float(np.abs(want).max(initial=0)) or 1.0
         if got.shape != want.shape or float(np.abs(got - want).max(initial=0)) > TOLERANCE * scale:
             raise LiteError(
-                tr("the samples of a batch are mixed: output {name} differs from that of a sample "
-                   "alone", name=name)
+                tr("the model mixes the samples of a batch: output {name} of a sample differs from "
+                   "that of the sample alone", name=name)
             )  # fmt: skip

@@ -142,5 +142,5 @@ def _stop_if_hopeless(cell: Cell, others: Sequence[Cell]) -> None:
             and (other.throughput or 0) > HOPELESS * (cell.throughput or 0)
         ):
             cell.status = "stopped"
-            cell.why = tr("{choice} is better in everything", choice=other.choice)
+            cell.why = tr("{choice} is better in every respect", choice=other.choice)
             return

@@ -54,13 +54,9 @@ def _window(c: Call, p: Block) -> dict[str, list[int]]:
     return attrs
 
 
-@layer("Convolution", "ConvolutionDepthwise", "DepthwiseConvolution")
-def convolution(c: Call) -> Value:
-    p = c.param("convolution_param")
-    attrs = _window(c, p)
-    outputs = p.int("num_output", 0)
-    group = p.int("group", 1) if c.layer.type == "Convolution" else outputs
-    if outputs < 1 or group < 1 or c.blob(0).size % outputs:
+def _check_groups(c: Call, outputs: int, group: int, whole: int, parts: int) -> None:
+    """`whole` must split into `parts`."""
+    if outputs < 1 or group < 1 or whole % parts:
         raise ModelFormatError(
             tr(
                 "prototxt: layer {layer}: {outputs} outputs, {group} groups",
@@ -69,6 +65,15 @@ def convolution(c: Call) -> Value:
                 group=group,
             )
         )
+
+
+@layer("Convolution", "ConvolutionDepthwise", "DepthwiseConvolution")
+def convolution(c: Call) -> Value:
+    p = c.param("convolution_param")
+    attrs = _window(c, p)
+    outputs = p.int("num_output", 0)
+    group = p.int("group", 1) if c.layer.type == "Convolution" else outputs
+    _check_groups(c, outputs, group, c.blob(0).size, outputs)
     w = c.weight(0, (outputs, -1, *attrs["kernel_shape"]))
     b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
     return c.emit("Conv", c.x, w, b, group=group, **attrs)
@@ -79,15 +84,7 @@ def deconvolution(c: Call) -> Value:
     p = c.param("convolution_param")
     attrs = _window(c, p)
     outputs, group = p.int("num_output", 0), p.int("group", 1)
-    if outputs < 1 or group < 1 or outputs % group:
-        raise ModelFormatError(
-            tr(
-                "prototxt: layer {layer}: {outputs} outputs, {group} groups",
-                layer=c.layer.name,
-                outputs=outputs,
-                group=group,
-            )
-        )
+    _check_groups(c, outputs, group, outputs, group)
     w = c.weight(0, (-1, outputs // group, *attrs["kernel_shape"]))
     b = c.weight(1, (outputs,)) if p.flag("bias_term", True) else None
     return c.emit("ConvTranspose", c.x, w, b, group=group, **attrs)

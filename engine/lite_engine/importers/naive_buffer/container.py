@@ -7,7 +7,6 @@ Sources: Paddle-Lite model_parser.cc, flatbuffers/framework.fbs and param.fbs (s
 
 from __future__ import annotations
 
-import math
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError, VersionError
 from .._flatbuffers import Table, root
-from ..paddle.params import aligned
 from ..paddle.program import (
     ATTR_TYPES,
     DENSE_TENSOR,
@@ -28,7 +26,7 @@ from ..paddle.program import (
     Var,
     dtype_of,
 )
-from .tlv import read_tlv
+from .tlv import array_of, read_tlv
 
 META_VERSIONS = (0, 1, 2)
 HEADER_BYTES = 26
@@ -222,13 +220,4 @@ def _param(table: Table) -> tuple[str, np.ndarray]:
     dtype = dtype_of(int(tensor.number(3, "i")), name)
     raw = tensor.bytes(4)
     raw = memoryview(b"") if raw is None else raw
-    if any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
-        raise ModelFormatError(
-            tr(
-                "naive buffer: {name!r} has shape {dims} and {bytes} bytes",
-                name=name,
-                dims=dims,
-                bytes=len(raw),
-            )
-        )
-    return name, aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))
+    return name, array_of(name, dtype, dims, raw)

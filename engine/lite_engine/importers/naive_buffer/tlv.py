@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,11 @@ def _param(r: _Reader) -> tuple[str, np.ndarray]:
     r.take("I")
     dtype, dims = _tensor(r)
     raw = r.bytes(r.take("Q"))
+    return name, array_of(name, dtype, dims, raw)
+
+
+def array_of(name: str, dtype: DType | None, dims: Sequence[int], raw: memoryview) -> np.ndarray:
+    """The values of a parameter in any version of the format. Raises ModelFormatError."""
     if dtype is None or any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
         raise ModelFormatError(
             tr(
@@ -170,4 +175,4 @@ def _param(r: _Reader) -> tuple[str, np.ndarray]:
                 bytes=len(raw),
             )
         )
-    return name, aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))
+    return aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))

@@ -1,4 +1,4 @@
-"""What TFLite Metadata says about pre-processing and labels.
+"""What TFLite Metadata says about preprocessing and labels.
 
 The metadata is a flatbuffer of its own ("M001"), kept as a buffer of the model; the label files are
 members of a zip archive that is appended to the model. Source: metadata_schema.fbs of TFLite

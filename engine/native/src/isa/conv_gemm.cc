@@ -2,6 +2,7 @@
 //
 // The bf16 kernels keep floats in memory. Where there are products of bf16 pairs, phase 0 rounds the
 // input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
+#include "ops/gemm_shape.h"
 #include "tap_gemm.h"
 #if !defined(LITE_FP16) && !defined(LITE_PAIRS)
 #include "row_gemm.h"
@@ -137,29 +138,13 @@ bool prepare_row(Step& step, Env& env, RowGemm row, const float* bias, float bet
 }
 #endif
 
-// Gemm: y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
-// c constant: one value per column, or one for all; a full [M,N] one (beta 1) may be computed.
+// Gemm: c may be one constant per column, or one for all, or with beta 1 a full [M,N] one, computed.
 bool prepare_gemm(Step& step, Env& env) {
-  const Tensor* a = input_of(step, 0);
-  const Tensor* b = input_of(step, 1);
-  const Tensor* c = input_of(step, 2);
-  const Tensor* y = output_of(step, 0);
-  if (!a || !b || !y) return env.fail("needs inputs a and b and an output");
-  if (a->dtype != kReal || b->dtype != DType::kF32 || y->dtype != kReal ||
-      (c && c->dtype != (is_weight(*c) ? DType::kF32 : kReal))) {
-    return env.fail("takes %s and constants of f32 only", dtype_name(kReal));
-  }
-  if (!is_weight(*b)) return env.fail("b must be constant");
-  if (a->rank != 2 || b->rank != 2 || y->rank != 2) return env.fail("takes matrices");
-  if (attr_int(step, "transA", 0)) return env.fail("transA must be 0");
-  const bool trans_b = attr_int(step, "transB", 0) != 0;
-  const int64_t m = a->dims[0], k = a->dims[1];
-  const int64_t n = trans_b ? b->dims[0] : b->dims[1];
-  if ((trans_b ? b->dims[1] : b->dims[0]) != k || y->dims[0] != m || y->dims[1] != n) {
-    return env.fail("dims of a, b and y do not agree");
-  }
-  const float alpha = static_cast<float>(attr_float(step, "alpha", 1.0));
-  const float beta = static_cast<float>(attr_float(step, "beta", 1.0));
+  GemmShape g;
+  if (!read_gemm_shape(step, env, kReal, &g)) return false;
+  const Tensor *a = g.a, *b = g.b, *c = g.c, *y = g.y;
+  const int64_t m = g.m, n = g.n, k = g.k;
+  const float alpha = g.alpha, beta = g.beta;
   ConvShape s{};
   s.in = {1, 1, m, k, m * a->pitch, m * a->pitch, a->pitch, 0, {0, 0, 0, 0}};
   s.out = {1, 1, m, n, m * y->pitch, m * y->pitch, y->pitch, 0, {0, 0, 0, 0}};
@@ -187,10 +172,10 @@ bool prepare_gemm(Step& step, Env& env) {
                     static_cast<long long>(n));
   }
 #if defined(LITE_BY_ROW)
-  if (m == 1 && trans_b && alpha == 1.0f && state->residual < 0)
+  if (m == 1 && g.trans_b && alpha == 1.0f && state->residual < 0)
     return prepare_row(step, env, {b->as<float>(), nullptr, k, n, s.activation}, bias, beta);
 #endif
-  const WeightView w{b->as<float>(), 0, trans_b ? k : 1, trans_b ? 1 : n, 0, 0, alpha, k};
+  const WeightView w{b->as<float>(), 0, g.trans_b ? k : 1, g.trans_b ? 1 : n, 0, 0, alpha, k};
   if (!count_pairs(step, env, state, &s) ||
       !prepare_tap_gemm(s, w, bias, beta, env, &state->gemm)) {
     return false;

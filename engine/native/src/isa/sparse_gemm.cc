@@ -9,6 +9,7 @@
 #include "activation.h"
 #include "ops/conv_shape.h"
 #include "ops/conv_strips.h"
+#include "ops/gemm_shape.h"
 #include "transpose.h"
 
 namespace lite::LITE_ISA {
@@ -115,33 +116,21 @@ bool prepare_conv(Step& step, Env& env) {
 }
 
 bool prepare_gemm(Step& step, Env& env) {
-  const Tensor* a = input_of(step, 0);
-  const Tensor* b = input_of(step, 1);
-  const Tensor* c = input_of(step, 2);
-  const Tensor* y = output_of(step, 0);
-  if (!a || !b || !y) return env.fail("needs inputs a and b and an output");
-  if (a->dtype != DType::kF32 || b->dtype != DType::kF32 || y->dtype != DType::kF32 ||
-      (c && c->dtype != DType::kF32))
-    return env.fail("takes f32 only");
-  if (!is_weight(*b) || !is_dense(*b)) return env.fail("b must be constant");
-  if (a->rank != 2 || b->rank != 2 || y->rank != 2) return env.fail("takes matrices");
-  if (attr_int(step, "transA", 0)) return env.fail("transA must be 0");
-  const bool trans_b = attr_int(step, "transB", 0) != 0;
+  GemmShape g;
+  if (!read_gemm_shape(step, env, DType::kF32, &g)) return false;
+  if (!is_dense(*g.b)) return env.fail("b must be dense");
+  if (g.c && (!is_weight(*g.c) || !is_dense(*g.c) || g.c->size != g.n))
+    return env.fail("c must be a constant of one value per column");
   Sparse* s = new_state(step, env);
   if (!s) return env.out_of_memory();
-  s->m = a->dims[0];
-  s->k = a->dims[1];
-  s->n = trans_b ? b->dims[0] : b->dims[1];
-  if ((trans_b ? b->dims[1] : b->dims[0]) != s->k || y->dims[0] != s->m || y->dims[1] != s->n)
-    return env.fail("dims of a, b and y do not agree");
-  if (c && (!is_weight(*c) || !is_dense(*c) || c->size != s->n))
-    return env.fail("c must be a constant of one value per column");
-  s->lda = a->pitch;
-  s->ldc = y->pitch;
+  s->m = g.m;
+  s->k = g.k;
+  s->n = g.n;
+  s->lda = g.a->pitch;
+  s->ldc = g.y->pitch;
   if (!parse_activation(step, env, &s->activation)) return false;
-  return pack(step, env, s, b->as<float>(), trans_b ? 1 : s->n, trans_b ? s->k : 1,
-              static_cast<float>(attr_float(step, "alpha", 1.0)), c ? c->as<float>() : nullptr,
-              static_cast<float>(attr_float(step, "beta", 1.0)));
+  return pack(step, env, s, g.b->as<float>(), g.trans_b ? 1 : g.n, g.trans_b ? g.k : 1, g.alpha,
+              g.c ? g.c->as<float>() : nullptr, g.beta);
 }
 
 // Rows of x, of which the last is repeated up to `vectors` * kLanes, to [k][kBlock].

@@ -50,8 +50,10 @@ def _opened(path: Path, task: str | None, images: Path | None) -> Dataset:
             if not made.samples:
                 raise UsageError(tr("the data set has no samples"), where=path)
             return made
-    wanted = tr("a data set for {task}", task=task) if task else tr("a data set")
     raise UsageError(
-        tr("not {wanted} of a known layout", wanted=wanted), where=path,
+        tr("not a data set for {task} in a known layout", task=task)
+        if task
+        else tr("not a data set in a known layout"),
+        where=path,
         fix=tr("docs/evaluate.md shows the layouts of folders and files"),
     )  # fmt: skip

@@ -25,7 +25,7 @@ def paired(path: Path, found: tuple[Path, Path] | None, images: Path | None) -> 
     """A sample for each file of the second folder; its input has the same name, whatever the
     suffix. Raises UsageError."""
     if found is None:
-        raise UsageError(tr("the folders of inputs and labels are not there"), where=path)
+        raise UsageError(tr("the folders of inputs and labels are missing"), where=path)
     inputs, labels = images or found[0], found[1]
     by_name = {p.relative_to(inputs).with_suffix(""): p for p in inputs_in(inputs)}
     samples = []

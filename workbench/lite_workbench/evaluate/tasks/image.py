@@ -66,7 +66,7 @@ def _target(label: Any, shape: tuple[int, ...]) -> np.ndarray:
     if target.shape != shape:
         raise UnreadableLabel(
             tr(
-                "expected an image of {width}x{height} as the model makes, found {w}x{h}",
+                "expected an image of {width}x{height} like the model's output, found {w}x{h}",
                 width=shape[1],
                 height=shape[0],
                 w=target.shape[1],

@@ -1,0 +1,19 @@
+// What float kernels must know of a Gemm, read and checked once.
+#pragma once
+
+#include "lite_kernel.h"
+
+namespace lite {
+
+// y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
+struct GemmShape {
+  const Tensor *a, *b, *c, *y;  // c or nullptr
+  int64_t m, n, k;
+  bool trans_b;
+  float alpha, beta;
+};
+
+// a, y and a computed c are of the type `real`, constants of f32.
+bool read_gemm_shape(const Step&, Env&, DType real, GemmShape*);
+
+}  // namespace lite
