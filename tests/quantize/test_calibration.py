@@ -15,8 +15,9 @@ from lite_engine.quantize import (
     read_samples,
     reference_run,
 )
+from lite_engine.quantize.calibrate import BLOCK, activations, calibrate_block
 from lite_engine.quantize.observers import range_of
-from lite_engine.quantize.statistics import BINS
+from lite_engine.quantize.statistics import BINS, MOMENTUM
 
 RNG = np.random.default_rng(0)
 
@@ -147,6 +148,45 @@ def test_interrupted_and_resumed_is_the_same(network, samples, tmp_path):
     whole = calibrate(parent, samples)
     for method in METHODS:
         assert rest.ranges(method).values == whole.ranges(method).values
+
+
+def test_blocks_that_are_merged_are_the_whole(network):
+    """Whoever makes the blocks; and they are right, by NumPy over all samples at once."""
+    parent = prepare(network)
+    x = np.random.default_rng(3).normal(1, 3, (2 * BLOCK + 9, 3, 16, 16)).astype(np.float32)
+    x[:4] *= 1e-3  # the histogram widens later
+    feeds = [{"x": row[None]} for row in x]
+    whole, merged = calibrate(parent, feeds), Calibration()
+    for start in range(0, len(feeds), BLOCK):
+        part = feeds[start : start + BLOCK]
+        merged.merge(calibrate_block(parent, part, start, reference_run, activations(parent)))
+    assert merged.samples == whole.samples == len(feeds)
+    for name, statistics in whole.statistics.items():
+        for key, array in statistics.arrays().items():
+            np.testing.assert_array_equal(merged.statistics[name].arrays()[key], array)
+    s = whole.statistics["x"]
+    assert (s.low, s.high) == (x.min(), x.max()) and s.counts.sum() == x.size
+    np.testing.assert_allclose(s.channel_mean, x.mean((0, 2, 3), np.float64), rtol=1e-5)
+    lows, highs = x.min((1, 2, 3)).astype(np.float64), x.max((1, 2, 3)).astype(np.float64)
+    np.testing.assert_allclose([s.mean_low, s.mean_high], [lows.mean(), highs.mean()], rtol=1e-12)
+    for got, seen in zip(s.moving, (lows, highs), strict=True):
+        want = seen[0]
+        for value in seen[1:]:
+            want += MOMENTUM * (value - want)
+        assert got == pytest.approx(want, rel=1e-12)
+
+
+def test_a_calibration_that_stops_within_a_block_goes_on_within_it(network, tmp_path):
+    parent = prepare(network)
+    rng = np.random.default_rng(4)
+    feeds = [{"x": rng.normal(size=(1, 3, 16, 16)).astype(np.float32)} for _ in range(BLOCK + 20)]
+    calls = iter(range(1000))
+    part = calibrate(parent, feeds, cancel=lambda: next(calls) >= BLOCK + 7)
+    part.save(tmp_path / "part.npz")
+    rest = calibrate(parent, feeds, resume=Calibration.load(tmp_path / "part.npz"))
+    for name, statistics in calibrate(parent, feeds).statistics.items():
+        for key, array in statistics.arrays().items():
+            np.testing.assert_array_equal(rest.statistics[name].arrays()[key], array)
 
 
 def test_ranges_round_trip_through_json(calibrated):

@@ -27,6 +27,7 @@ from lite_messages import tr
 from .cluster import Progress
 from .evaluate import Dataset, Evaluation, Side
 from .evaluate.judge import Judge
+from .evaluate.remote import local
 from .evaluate.results import readable
 from .evaluate.run import collect, judge_for, run_samples
 from .inputs import read_source
@@ -58,7 +59,8 @@ class Feeds:
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         for sample in self.samples:
-            yield read_source(self.model, sample.source)[0]
+            with local(sample) as here:
+                yield read_source(self.model, here.source)[0]
 
 
 def split(dataset: Dataset, calibration: str | Path | None) -> tuple[Dataset | None, Dataset]:

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.progress import tell
 from lite_messages import tr
 
+from .cluster_resources import give
+
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -28,6 +32,10 @@ Progress = Callable[[int, int], None]
 SHARDS = 4
 #: How often a scheduler that is gone is looked for, and how long between.
 ATTEMPTS, PAUSE_S = 5, 2.0
+#: How long a cluster may be without a worker.
+WAIT_S = 60.0
+#: How often workers are looked for, and whether somebody cancels, while nothing is finished.
+POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -72,6 +80,7 @@ class Cluster:
                 n_workers=self.workers, threads_per_worker=1, processes=True, host="127.0.0.1",
                 protocol="tls://", security=Security.temporary(), silence_logs=50,
                 dashboard_address="127.0.0.1:0" if self.dashboard else None,
+                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # not its usual port
             ) as cluster,
             Client(cluster) as client,
         ):  # fmt: skip
@@ -96,27 +105,52 @@ def _connected(address: str) -> Client:
 
 def cut(items: Sequence[T], workers: int) -> list[Sequence[T]]:
     """Items in shards, in their order."""
-    size = max(math.ceil(len(items) / max(workers * SHARDS, 1)), 1)
+    return _parts(items, max(math.ceil(len(items) / max(workers * SHARDS, 1)), 1))
+
+
+def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+@dataclass
+class Work:
+    """What is done with shards: `function(shared, models, shard)`.
+
+    shared     plain data, sent with every call of `run_shards`
+    models     digest → bytes, sent once to each worker as long as the Client lives
+    size       items of a shard; None: by the number of workers
+    resource   a Dask resource that a worker needs one of for each shard
+    """
+
+    function: Callable[[Any, Mapping[str, bytes], Any], Any]
+    shared: Any
+    models: Mapping[str, bytes]
+    size: int | None = None
+    resource: str = ""
 
 
 def run_shards(
     cluster: Cluster,
-    work: Callable[..., T],
-    shared: Any,
+    work: Work,
     items: Sequence[Any],
     progress: Progress,
-) -> list[T]:
-    """`work(shared, shard)` for each shard of the items; `shared` is sent once to each worker. The
-    results are in the order of the shards. Raises LiteError, and what `work` raises."""
-    done: dict[int, T] = {}
+    arrived: Callable[[int, Any], Any] = lambda number, result: result,
+) -> list[Any]:
+    """The results of the shards, in their order. `arrived(number of the shard, result)` is called
+    when one is there and returns what is kept of it. `progress` counts items, and may end the work
+    by what it raises. Raises LiteError, and what the function raises."""
+    done: dict[int, Any] = {}
     shards: list[Sequence[Any]] = []
     for attempt in range(ATTEMPTS):
         try:
             with cluster.open() as client:
+                _await_workers(client)
+                if "dashboard" in client.scheduler_info()["services"]:
+                    tell(tr("dashboard at {url}", url=client.dashboard_link), 0, len(items))
                 if not shards:
-                    shards = cut(items, max(len(client.scheduler_info()["workers"]), 1))
-                _finish(client, work, shared, shards, done, progress)
+                    count = len(client.nthreads())
+                    shards = _parts(items, work.size) if work.size else cut(items, count)
+                _finish(client, work, shards, done, progress, arrived)
             return [done[i] for i in range(len(shards))]
         except _lost() as error:
             if attempt == ATTEMPTS - 1 or cluster.client is not None:
@@ -130,7 +164,23 @@ def run_shards(
                     fix=tr("run the command again when its scheduler and workers are back"),
                 ) from None
             time.sleep(PAUSE_S)
+        except LiteError:
+            if not done or attempt == ATTEMPTS - 1:  # a scheduler that was there may come back
+                raise
+            time.sleep(PAUSE_S)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _await_workers(client: Client) -> None:
+    """Raises LiteError when there is no worker for WAIT_S."""
+    try:
+        client.wait_for_workers(1, timeout=WAIT_S)
+    except TimeoutError:
+        raise LiteError(
+            tr("the cluster has no workers"),
+            where=str(client),
+            fix=tr("start one with `dask worker ADDRESS`"),
+        ) from None
 
 
 def _lost() -> tuple[type[BaseException], ...]:
@@ -145,26 +195,56 @@ def _lost() -> tuple[type[BaseException], ...]:
     return (CancelledError, CommClosedError, KilledWorker, TimeoutError)
 
 
+#: Client → digest → the model's bytes on its workers.
+_sent: WeakKeyDictionary[Client, dict[str, Future[Any]]] = WeakKeyDictionary()
+
+
+def _models(client: Client, models: Mapping[str, bytes]) -> dict[str, Future[Any]]:
+    """The models on every worker: each is sent once, whatever it is used for. Their keys are made
+    of their content, so that another worker asks its neighbors for one that it lacks."""
+    known = _sent.setdefault(client, {})
+    for digest, data in models.items():
+        if digest not in known or known[digest].status != "finished":
+            made = client.scatter({f"lite-model-{digest}": data}, broadcast=True)
+            known[digest] = next(iter(made.values()))
+    return {digest: known[digest] for digest in models}
+
+
 def _finish(
     client: Client,
-    work: Callable[..., T],
-    shared: Any,
+    work: Work,
     shards: Sequence[Sequence[Any]],
-    done: dict[int, T],
+    done: dict[int, Any],
     progress: Progress,
+    arrived: Callable[[int, Any], Any],
 ) -> None:
     """Adds the results of the shards that are not done."""
-    from distributed import as_completed
+    from distributed import wait
 
-    sent = client.scatter(shared, broadcast=True)
+    models = _models(client, work.models)
+    shared = client.scatter([work.shared], broadcast=True, hash=False)[0]
+    if work.resource:
+        give(client, work.resource)
+    needs = {work.resource: 1} if work.resource else None
     waiting = {
-        client.submit(work, sent, list(shard), pure=False, retries=2): number
+        client.submit(work.function, shared, models, list(shard), pure=False, retries=2,
+                      resources=needs): number
         for number, shard in enumerate(shards)
         if number not in done
-    }
+    }  # fmt: skip
+    total = sum(map(len, shards))
+    pending = set(waiting)
     try:
-        for future in as_completed(list(waiting)):
-            done[waiting[future]] = future.result()
-            progress(sum(len(shards[i]) for i in done), sum(map(len, shards)))
+        while pending:
+            try:
+                ended, pending = wait(list(pending), POLL_S, return_when="FIRST_COMPLETED")
+            except TimeoutError:
+                ended = set()
+                _await_workers(client)
+                if work.resource:
+                    give(client, work.resource)  # a worker that took another's place
+            for future in ended:
+                done[waiting[future]] = arrived(waiting[future], future.result())
+            progress(sum(len(shards[i]) for i in done), total)
     finally:
         client.cancel(list(waiting))

@@ -24,6 +24,7 @@ from lite_engine.quantize import (
     sensitivity,
 )
 from lite_engine.quantize import quantize as calibrate
+from lite_engine.quantize.calibrate import Calibrator
 from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
 from lite_messages import tr, trn
@@ -128,14 +129,16 @@ def quantize(
     keep: Sequence[str],
     limit: int | None,
     work: Work,
+    calibrator: Calibrator | None = None,
 ) -> tuple[Quantization, Model]:
     """The int8 version of a float Model that keeps some layers in float. `work` is told how far it
-    is. Raises CalibrationError."""
+    is; a `calibrator` makes the statistics elsewhere. Raises CalibrationError."""
     options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
     graph = float_graph(parent)
     made = calibrate(
         graph, calibration(graph, images), options, run=FastRun(before=work.heed),
         progress=work.progress, calibrated=lambda _: work.progress(0, 0),
+        calibrator=calibrator,
     )  # fmt: skip
     return Quantization(made, method, list(keep)), model_from(made.finished().graph, parent)
 

@@ -129,10 +129,14 @@ class Session(OldNames):
         method: str = "mse",
         keep_float: Sequence[str] = (),
         limit: int | None = None,
+        **cluster: Any,
     ) -> Quantization:
         """The int8 version (mixed when layers are kept in float) from at most `limit` calibration
-        samples: a folder, an .npz, arrays or feeds. Raises CalibrationError."""
-        return int8_version.quantize(self, images, method, keep_float, limit)
+        samples: a folder, an .npz, arrays or feeds. `cluster` (workers, scheduler or client) is as
+        in `evaluate`. Raises CalibrationError."""
+        from .cluster import Cluster
+
+        return int8_version.quantize(self, images, method, keep_float, limit, Cluster(**cluster))
 
     def explore(self, backend: str = "auto") -> Quantization:
         """Which layers lose accuracy in int8, and versions that keep the worst in float, measured

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,20 +19,48 @@ from ..files import writing
 from ..ir import Graph
 from ._run import Run, reference_run
 from .observers import Range, range_of
-from .samples import read_samples
+from .samples import Feed, HoldOut, read_samples
 from .statistics import Statistics
 
+#: Before the kinds of arrays of an unfinished block.
+_OPEN = "open-"
 #: progress(done, total); total is 0 when the number of samples is not known
 Progress = Callable[[int, int], None]
 
 
+#: Consecutive samples whose statistics are made on their own and then merged: floating-point sums
+#: depend on their order, so that only equal parts give equal bits on any number of workers.
+BLOCK = 32
+
+
 @dataclass
 class Calibration:
-    """Statistics by value name. `samples` is how many samples they come from."""
+    """Statistics by value name. `samples` is how many samples they come from, with those of `open`,
+    the block that a cancelled calibration left unfinished. `mark` is the checksum of the first
+    sample, `differ` tells whether another one had a different checksum."""
 
     statistics: dict[str, Statistics] = field(default_factory=dict)
     samples: int = 0
     cancelled: bool = False
+    open: Calibration | None = None
+    mark: tuple[int, ...] = ()
+    differ: bool = False
+
+    def merge(self, block: Calibration) -> None:
+        """Adds the block that comes next; its samples count already if it is the open one."""
+        for name, statistics in block.statistics.items():
+            self.statistics.setdefault(name, Statistics()).merge(statistics)
+        if block is not self.open:
+            self.samples += block.samples
+        self.open = None
+        if block.mark:
+            self.see(block.mark)
+        self.differ = self.differ or block.differ
+
+    def see(self, mark: tuple[int, ...]) -> None:
+        """A sample with this checksum passes by."""
+        self.mark = self.mark or mark
+        self.differ = self.differ or mark != self.mark
 
     def ranges(self, method: str = "kl") -> Ranges:
         values = {name: range_of(s, method) for name, s in self.statistics.items()}
@@ -42,8 +70,9 @@ class Calibration:
     def save(self, path: str | Path) -> None:
         """One `.npz`, from which `load` resumes. Raises LiteError."""
         arrays: dict[str, np.ndarray] = {"samples": np.array(self.samples)}
-        for name, statistics in self.statistics.items():
-            arrays.update({f"{k}/{name}": v for k, v in statistics.arrays().items()})
+        for part, prefix in ((self, ""), (self.open, _OPEN)):
+            for name, statistics in (part.statistics if part else {}).items():
+                arrays.update({f"{prefix}{k}/{name}": v for k, v in statistics.arrays().items()})
         with writing(path) as file:
             np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
@@ -53,15 +82,23 @@ class Calibration:
         try:
             data = read_arrays(path)
             parts: dict[str, dict[str, np.ndarray]] = {}
+            unfinished: dict[str, dict[str, np.ndarray]] = {}
             for key, array in data.items():
                 kind, _, name = key.partition("/")
                 if name:
-                    parts.setdefault(name, {})[kind] = array
-            found = {name: Statistics.from_arrays(p) for name, p in parts.items()}
+                    to = unfinished if kind.startswith(_OPEN) else parts
+                    to.setdefault(name, {})[kind.removeprefix(_OPEN)] = array
+            found, opened = (
+                {name: Statistics.from_arrays(p) for name, p in made.items()}
+                for made in (parts, unfinished)
+            )
             count = data["samples"]
             if count.shape != () or count.dtype.kind != "i" or count < 0:
                 raise ValueError(tr("the number of samples is missing"))
-            return Calibration(found, int(count))
+            inner = max((x.samples for x in opened.values()), default=0)
+            return Calibration(
+                found, int(count), open=Calibration(opened, inner) if opened else None
+            )
         except UsageError as error:
             raise CalibrationError(
                 tr("not a saved calibration: {what}", what=error.what), where=path
@@ -102,6 +139,10 @@ class Ranges:
         return Ranges(values, seen, data.get("method", ""), int(data.get("samples", 0)))
 
 
+#: (float graph, samples of which some are held out, limit, progress) → statistics of the others
+Calibrator = Callable[[Graph, HoldOut, int | None, Progress | None], Calibration]
+
+
 def activations(graph: Graph) -> list[str]:
     """Names of the floating-point values that are computed or fed."""
     return [
@@ -133,51 +174,74 @@ def calibrate(
     out = resume or Calibration()
     out.cancelled = False
     total = min(len(samples), limit) if limit else len(samples)
-    done, first, differ = 0, None, False
+    done = 0
     with ThreadPoolExecutor(settings.threads()) as pool:
         for index, feed in enumerate(samples):
             if limit is not None and index >= limit:
                 break
-            mark = [zlib.crc32(np.ascontiguousarray(x).view(np.uint8).data) for x in feed.values()]
-            first = first or mark
-            differ = differ or mark != first
+            out.see(mark_of(feed))
             done = index + 1
             if done <= out.samples:
                 continue
             if cancel is not None and cancel():
                 out.cancelled = True
                 return out
-            _observe(graph, run(graph, feed, names), names, out, done, pool)
+            block = out.open = out.open or Calibration()
+            _observe(graph, run(graph, feed, names), names, block, index, pool)
+            out.samples = done
+            if block.samples == BLOCK:
+                out.merge(block)
             if progress is not None:
                 progress(done, total)
-    _check(graph, out, done, differ)
+    if out.open is not None:
+        out.merge(out.open)
+    check(graph, out, done)
     return out
+
+
+def calibrate_block(
+    graph: Graph, samples: Iterable[Feed], start: int, run: Run, names: Sequence[str]
+) -> Calibration:
+    """At most BLOCK consecutive samples, which `start` others come before: what `merge` adds.
+    Raises CalibrationError for NaN and infinity."""
+    block = Calibration()
+    with ThreadPoolExecutor(1) as pool:
+        for index, feed in enumerate(samples, start):
+            block.see(mark_of(feed))
+            _observe(graph, run(graph, feed, names), names, block, index, pool)
+    return block
+
+
+def mark_of(feed: Feed) -> tuple[int, ...]:
+    """A checksum of each array of a sample."""
+    return tuple(zlib.crc32(np.ascontiguousarray(x).view(np.uint8).data) for x in feed.values())
 
 
 def _observe(
     graph: Graph,
     found: dict[str, np.ndarray],
     names: Sequence[str],
-    out: Calibration,
+    block: Calibration,
     index: int,
     pool: ThreadPoolExecutor,
 ) -> None:
     """Adds one sample's values; each tensor's statistics are a task of their own."""
     present = [n for n in names if n in found]
     for name in present:
-        out.statistics.setdefault(name, Statistics())
-    usable = pool.map(lambda name: out.statistics[name].update(found[name]), present)
+        if name not in block.statistics:
+            block.statistics[name] = Statistics(start=index)
+    usable = pool.map(lambda name: block.statistics[name].update(found[name]), present)
     for name, good in zip(present, usable):
         if not good:
             raise CalibrationError(
                 tr(
                     "NaN or infinity in {where} with calibration sample {index}",
                     where=_where(graph, name),
-                    index=index,
+                    index=index + 1,
                 ),
                 fix=tr("check the sample and the preprocessing"),
             )
-    out.samples = index
+    block.samples += 1
 
 
 def _where(graph: Graph, name: str) -> str:
@@ -194,13 +258,14 @@ def _where(graph: Graph, name: str) -> str:
     )
 
 
-def _check(graph: Graph, out: Calibration, count: int, differ: bool) -> None:
+def check(graph: Graph, out: Calibration, count: int) -> None:
+    """Raises CalibrationError for a whole calibration that says nothing."""
     if count < 2:
         raise CalibrationError(
             trn("{n} calibration sample", "{n} calibration samples", count),
             fix=tr("use at least 2; 20 to 500 are usual"),
         )
-    if not differ:
+    if not out.differ:
         raise CalibrationError(
             tr("all {count} calibration samples are the same", count=count),
             fix=tr("use different samples"),

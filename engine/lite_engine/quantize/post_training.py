@@ -22,7 +22,7 @@ from ..ir import Graph
 from ._run import Latency, Run, reference_run
 from .analyze import choose, mac_cost, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
-from .calibrate import Calibration, Progress, Ranges, calibrate
+from .calibrate import Calibration, Calibrator, Progress, Ranges, calibrate
 from .curve import Curve
 from .equalize import EQUALIZED, equalize
 from .guard import Verdict, judge
@@ -108,12 +108,14 @@ def quantize(
     cancel: Callable[[], bool] | None = None,
     resume: Calibration | None = None,
     calibrated: Callable[[Calibration], None] | None = None,
+    calibrator: Calibrator | None = None,
     curve: Curve | None = None,
     latency: Latency | None = None,
     force: bool = False,
 ) -> Quantized:
     """An optimised float graph and samples → a quantised graph, compared with its parent.
 
+    A `calibrator` makes the statistics elsewhere, of all samples that are not held out.
     `calibrated` is called with the calibration, whole or cancelled, before anything is made of it.
     With a `curve` all its points are evaluated that it does not hold yet; `latency` measures what
     `options.measure` names. Raises CalibrationError
@@ -134,10 +136,11 @@ def quantize(
     if options.equalize:
         equalize(parent)
     samples = HoldOut(read_samples(source, parent))
-    calibration = calibrate(
-        parent, Samples(samples, parent), run=run, progress=progress, cancel=cancel, resume=resume,
-        limit=options.limit,
-    )  # fmt: skip
+    if calibrator is not None:
+        calibration = calibrator(parent, samples, options.limit, progress)
+    else:
+        calibration = calibrate(parent, Samples(samples, parent), run=run, progress=progress,
+                                cancel=cancel, resume=resume, limit=options.limit)  # fmt: skip
     if calibrated is not None:
         calibrated(calibration)
     out = Quantized(parent, calibration, options, latency=latency)

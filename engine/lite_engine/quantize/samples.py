@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,20 @@ class HoldOut:
     def __len__(self) -> int:
         n = len(self.samples)
         return n - min(HELD_MAX, n // HELD_EVERY)
+
+    def unread(self, items: Sequence[Any], read: Callable[[Any], Feed]) -> list[Any]:
+        """The `items` that calibrate, for whoever reads them elsewhere; those that are held out are
+        read here."""
+        self.held, self.spare = [], []
+        passed = []
+        for index, item in enumerate(items):
+            if index % HELD_EVERY == HELD_EVERY - 1 and len(self.held) < HELD_MAX:
+                self.held.append(read(item))
+                continue
+            if len(self.spare) < 2:
+                self.spare.append(read(item))
+            passed.append(item)
+        return passed
 
     def __iter__(self) -> Iterator[Feed]:
         self.held, self.spare = [], []

@@ -7,6 +7,7 @@ method may be chosen after the samples have run.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -27,10 +28,12 @@ _CHANNELS = ("channel_low", "channel_high", "channel_sum")
 
 class Statistics:
     """Running statistics of one tensor. `counts[i]` covers [−edge + i·w, −edge + (i+1)·w),
-    w = 2·edge / BINS."""
+    w = 2·edge / BINS. `start` is how many samples came before the first one here; it spreads the
+    elements that enter the histogram."""
 
-    def __init__(self) -> None:
-        self.samples = 0
+    def __init__(self, start: int = 0) -> None:
+        self.start, self.samples = start, 0
+        self.first = (0.0, 0.0)  # extremes of the first sample, from which the moving ones start
         self.low, self.high = math.inf, -math.inf
         self.moving = (0.0, 0.0)
         self.mean_low, self.mean_high = 0.0, 0.0
@@ -53,6 +56,8 @@ class Statistics:
             return False
         self.samples += 1
         n = self.samples
+        if n == 1:
+            self.first = low, high
         self.low, self.high = min(self.low, low), max(self.high, high)
         self.mean_low += (low - self.mean_low) / n
         self.mean_high += (high - self.mean_high) / n
@@ -90,11 +95,58 @@ class Statistics:
             self.counts[BINS // 2] += min(flat.size, SAMPLED_ELEMS)
             return
         step = max(1, flat.size // SAMPLED_ELEMS) | 1  # odd: does not lock onto rows or channels
-        picked = flat[self.samples % step :: step] if flat.size > SAMPLED_ELEMS else flat
+        offset = (self.start + self.samples) % step
+        picked = flat[offset::step] if flat.size > SAMPLED_ELEMS else flat
         index = ((picked + np.float32(self.edge)) * np.float32(BINS / (2 * self.edge))).astype(
             np.int32
         )
         self.counts += np.bincount(np.clip(index, 0, BINS - 1), minlength=BINS)
+
+    def merge(self, later: Statistics) -> None:
+        """Adds the statistics of the samples that come after these.
+
+        Whoever made the parts, the result is the same to the last bit, as long as the parts are the
+        same: counts and extremes are exact, sums are added in this order. Into empty statistics it
+        is a copy.
+        """
+        if not later.samples:
+            return
+        if not self.samples:
+            self.__dict__.update(copy.deepcopy(later.__dict__))
+            return
+        count, n = later.samples, self.samples + later.samples
+        self.low, self.high = min(self.low, later.low), max(self.high, later.high)
+        self.mean_low += (later.mean_low - self.mean_low) * count / n
+        self.mean_high += (later.mean_high - self.mean_high) * count / n
+        kept = (1 - MOMENTUM) ** count
+        low, high = (
+            after + kept * (before - first)
+            for before, after, first in zip(self.moving, later.moving, later.first)
+        )
+        self.moving, self.samples = (low, high), n
+        self._merge_channels(later)
+        self._merge_histogram(later)
+
+    def _merge_channels(self, later: Statistics) -> None:
+        if later.channel_low is None or later.channel_high is None or later.channel_sum is None:
+            return
+        if self.channel_low is None or self.channel_low.shape != later.channel_low.shape:
+            for key in (*_CHANNELS, "per_channel"):
+                setattr(self, key, copy.copy(getattr(later, key)))
+            return
+        assert self.channel_high is not None and self.channel_sum is not None
+        self.channel_low = np.minimum(self.channel_low, later.channel_low)
+        self.channel_high = np.maximum(self.channel_high, later.channel_high)
+        self.channel_sum = self.channel_sum + later.channel_sum
+        self.per_channel += later.per_channel
+
+    def _merge_histogram(self, later: Statistics) -> None:
+        if later.edge > self.edge:
+            self._widen(later.edge)
+        if 0 < later.edge < self.edge:
+            later = copy.deepcopy(later)
+            later._widen(self.edge)
+        self.counts = self.counts + later.counts  # without an edge all are zeros, in one bin
 
     def _widen(self, reach: float) -> None:
         """Doubles the edge until it reaches; pairs of bins become one."""
@@ -156,7 +208,7 @@ class Statistics:
     # ---- keeping (calibration may be interrupted and resumed)
     def arrays(self) -> dict[str, np.ndarray]:
         numbers = [self.samples, self.low, self.high, *self.moving, self.mean_low, self.mean_high,
-                   self.edge, self.per_channel]  # fmt: skip
+                   self.edge, self.per_channel, self.start, *self.first]  # fmt: skip
         out = {"numbers": np.array(numbers, np.float64), "counts": self.counts}
         for key in _CHANNELS:
             array = getattr(self, key)
@@ -169,16 +221,17 @@ class Statistics:
         """Raises KeyError or ValueError for arrays that `arrays` did not make."""
         out = Statistics()
         numbers, counts = arrays["numbers"], arrays["counts"]
-        if numbers.shape != (9,) or numbers.dtype.kind != "f" or np.isnan(numbers).any():
-            raise ValueError(tr("a tensor does not have 9 numbers"))
+        if numbers.shape != (12,) or numbers.dtype.kind != "f" or np.isnan(numbers).any():
+            raise ValueError(tr("a tensor does not have 12 numbers"))
         if counts.shape != (BINS,) or counts.dtype.kind != "i" or (counts < 0).any():
             raise ValueError(tr("a histogram is not {bins} counts", bins=BINS))
-        samples, out.low, out.high, first, second, out.mean_low, out.mean_high, edge, per = (
-            numbers.tolist()
+        samples, out.low, out.high, low, high, out.mean_low, out.mean_high, edge, per, start = (
+            numbers[:10].tolist()
         )
-        if not all(0 <= v < 1 << 53 for v in (samples, edge, per)):
+        if not all(0 <= v < 1 << 53 for v in (samples, edge, per, start)):
             raise ValueError(tr("the numbers of a tensor are out of range"))
-        out.samples, out.per_channel, out.moving = int(samples), int(per), (first, second)
+        out.samples, out.per_channel, out.moving = int(samples), int(per), (low, high)
+        out.start, out.first = int(start), (float(numbers[10]), float(numbers[11]))
         out.edge, out.counts = edge, counts.astype(np.int64)
         channels = [arrays[key] for key in _CHANNELS if key in arrays]
         if channels:

@@ -165,6 +165,7 @@ def sides_of(args: argparse.Namespace) -> list[Side]:
     from lite_engine.runtime import Predictor
 
     from ..evaluate import Side
+    from ..evaluate.shards import resource_of
 
     versions = _words(args.versions, "--versions")
     backends = _words(args.backend, "--backend")
@@ -174,7 +175,13 @@ def sides_of(args: argparse.Namespace) -> list[Side]:
                 tr("{name!r} is not a backend", name=name),
                 fix=tr("choose from {backends}", backends=", ".join(BACKENDS)),
             )
-    device, sides = find_device(args.device), []
+    board = cluster_of(args).used and bool(resource_of([args.device]))
+    if board and "auto" in backends:
+        raise UsageError(
+            tr("the backend of {device} is not known here", device=args.device),
+            fix=tr("pass --backend, like --backend arm"),
+        )
+    device, sides = None if board else find_device(args.device), []
     for version in versions:
         model = _version(args, version)
         for backend in backends:
@@ -183,7 +190,7 @@ def sides_of(args: argparse.Namespace) -> list[Side]:
                 precision=PRECISIONS.get(version),
             )  # fmt: skip
             name = "@".join([version] * (len(versions) > 1) + [made.backend] * (len(backends) > 1))
-            sides.append(Side(name or made.backend, made, version))
+            sides.append(Side(name or made.backend, made, version, args.device))
     return sides
 
 

@@ -32,7 +32,7 @@ from ._base import (
 from ._quantize_options import command_of, options_of, repeated
 from ._quantized import QuantizeResult, exit_code, show_quantized
 from ._weights_only import constant_bytes, weights_only
-from .evaluate import add_dataset, dataset_of
+from .evaluate import add_cluster, add_dataset, cluster_of, dataset_of
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
@@ -55,6 +55,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("typical inputs: a folder of images, or arrays"),
     )
     add_dataset(parser, required=False)
+    add_cluster(parser)
     parser.add_argument(
         "--max-drop",
         type=drop,
@@ -203,11 +204,18 @@ def _targets(text: str) -> list[str]:
 
 
 def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
+    from lite_engine.errors import UsageError
     from lite_engine.quantize import Calibration, Curve, quantize
 
     from ..budget import require
+    from ..quantize_shards import calibrator
     from ..quantizing import FastRun, LatencyOn, calibration, float_graph, model_from
 
+    cluster = cluster_of(args)
+    if cluster.used and args.resume:
+        raise UsageError(
+            tr("--resume keeps a calibration in this process"), fix=tr("leave out --workers")
+        )
     options = repeated(args.repeat) if args.repeat else options_of(args)
     state = Path(args.resume) if args.resume else None
     run, graph = FastRun(), float_graph(model)
@@ -235,8 +243,8 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
             graph, calibration(graph, source), options, run=run,
             force=args.force or args.max_drop is not None,
             cancel=cancel, resume=Calibration.load(state) if state and state.exists() else None,
-            calibrated=keep, curve=Curve(args.trade_off) if args.trade_off else None,
-            latency=latency,
+            calibrated=keep, calibrator=calibrator(cluster) if cluster.used else None,
+            curve=Curve(args.trade_off) if args.trade_off else None, latency=latency,
         )  # fmt: skip
     if args.analyze:
         _analyze(made, run, args.analyze)

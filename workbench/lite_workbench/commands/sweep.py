@@ -19,7 +19,7 @@ from ._base import (
     set_preprocess,
 )
 from ._table import table
-from .evaluate import add_dataset, dataset_of
+from .evaluate import add_cluster, add_dataset, cluster_of, dataset_of
 
 if TYPE_CHECKING:
     from ..sweep import Sweep
@@ -37,6 +37,10 @@ def numbers_of(text: str) -> list[int]:
         return counts_of(text)
     except UsageError as error:
         raise argparse.ArgumentTypeError(error.what) from None
+
+
+def words_of(text: str) -> list[str]:
+    return list(dict.fromkeys(w.strip() for w in text.split(",") if w.strip())) or ["local"]
 
 
 def names_of(known: Sequence[str], what: str) -> type[list[str]]:
@@ -86,6 +90,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--resume", metavar="FILE.json",
         help=tr("save finished combinations to this file, and continue from it"),
     )  # fmt: skip
+    parser.add_argument(
+        "--devices", default=["local"], type=words_of, metavar="D,…",
+        help=tr("devices to measure on, as --device of the other verbs (default: local)"),
+    )  # fmt: skip
+    add_cluster(parser)
     add_dataset(parser, required=False)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
 
@@ -101,6 +110,7 @@ def _call(args: argparse.Namespace) -> Sweep:
         batches=args.batch, streams=args.streams, rounds=args.rounds, max_ms=args.max_ms,
         data=dataset_of(args).first(args.limit) if args.data else None,
         labels=read_labels(args.labels) if args.labels else None, resume=args.resume,
+        devices=args.devices, cluster=cluster_of(args),
     )  # fmt: skip
 
 

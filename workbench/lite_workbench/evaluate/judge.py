@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from lite_engine.adapter import Adapter
-from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
+from lite_engine.errors import CalibrationError, ShapeError, UsageError
 
 from ..answers import Answer, answer_of
 from ..inputs import read_source
+from .reading import UnreadableSource
+from .remote import local
 from .tasks._base import UnreadableLabel
 
 if TYPE_CHECKING:
@@ -36,10 +38,6 @@ class Read(NamedTuple):
     finite: bool
 
 
-class UnreadableSource(LiteError):
-    """The input of a sample cannot be read; the sample is left out."""
-
-
 @dataclass
 class Judge:
     """What is done with each sample: plain data, so that a worker elsewhere can have it."""
@@ -51,21 +49,17 @@ class Judge:
 
     def outcomes(self, sides: Sequence[Side], sample: Sample) -> list[Outcome] | Unreadable:
         """One outcome for each side. Raises LiteError when a side cannot run."""
-        found = []
-        for side in sides:
-            try:
-                read = self.read(side, sample.source)
-            except UnreadableSource as error:
-                return Unreadable(sample.name, str(error))
-            try:
-                found.append(
-                    self.task.outcome(sample, read.answer, read.picture)
-                    if read.finite or read.answer.kind != "values"
-                    else self.task.no_answer(sample)
-                )
-            except UnreadableLabel as error:
-                return Unreadable(sample.name, str(error))
-        return found
+        try:
+            with local(sample) as here:
+                return [self._outcome(side, here) for side in sides]
+        except (UnreadableSource, UnreadableLabel) as error:
+            return Unreadable(sample.name, str(error))
+
+    def _outcome(self, side: Side, sample: Sample) -> Outcome:
+        read = self.read(side, sample.source)
+        if read.finite or read.answer.kind != "values":
+            return self.task.outcome(sample, read.answer, read.picture)
+        return self.task.no_answer(sample)
 
     def read(self, side: Side, source: Any) -> Read:
         """What a side answers to a source, as the task reads it. Raises LiteError."""

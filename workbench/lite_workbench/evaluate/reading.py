@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
-from lite_engine.errors import UsageError, reason_of
+from lite_engine.errors import LiteError, UsageError, reason_of
 from lite_engine.preprocess import is_image
 from lite_messages import tr
 
@@ -14,6 +14,10 @@ from lite_messages import tr
 MAX_BYTES = 256 << 20
 #: What a sample's input may be.
 SUFFIXES = (".npy", ".npz", ".wav")
+
+
+class UnreadableSource(LiteError):
+    """The input of a sample cannot be read; the sample is left out."""
 
 
 def read_text(path: Path) -> str:

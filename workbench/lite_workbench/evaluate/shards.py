@@ -4,81 +4,118 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.devices import BUILT_IN, find_device
 from lite_engine.errors import UsageError
 from lite_engine.model_file import open_model
 from lite_engine.runtime import Predictor
 from lite_messages import tr
 
-from ..cluster import Cluster, Progress, run_shards
+from ..cluster import Cluster, Progress, Work, run_shards
+from ..cluster_resources import BOARD
 from .side import Side
 
 if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
     from .dataset import Dataset, Sample
     from .judge import Judge, Unreadable
     from .tasks._base import Outcome
 
+#: Devices that any worker has.
+_EVERYWHERE = {entry.name for entry in BUILT_IN}
+#: Sides that a worker keeps: their weights stay in its memory.
+MOST_SIDES = 8
+
 
 @dataclass(frozen=True)
 class Packed:
-    """A side as bytes: the `.lite` file of its model, and how its Predictor was made."""
+    """A side without its model, whose `.lite` file has this SHA-256, and how its Predictor was
+    made; `device` is a name or address that the worker knows, too."""
 
     name: str
     version: str
-    model: bytes
+    digest: str
     metadata: dict[str, Any]
     options: dict[str, Any]
+    device: str = "local"
 
     @property
     def key(self) -> str:
-        digest = hashlib.sha256(self.model)
-        digest.update(repr((self.name, sorted(self.options.items()))).encode())
-        return digest.hexdigest()
+        return repr((self.name, self.digest, sorted(self.options.items()), self.device))
 
 
 #: Sides of this worker, by what they were made of.
 _sides: dict[str, Side] = {}
 
 
-def packed(side: Side) -> Packed:
+def file_of(model: Model) -> tuple[str, bytes]:
+    """(SHA-256, bytes) of the `.lite` file of a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = model.save(Path(folder) / "side.lite").read_bytes()
+    return hashlib.sha256(data).hexdigest(), data
+
+
+@contextmanager
+def opened(data: bytes, metadata: Mapping[str, Any]) -> Iterator[Model]:
+    """The model of a file's bytes; its weights can be read while the block lasts."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "side.lite"
+        path.write_bytes(data)
+        model = open_model(path)
+        model.metadata.update(metadata)
+        yield model
+
+
+def packed(side: Side) -> tuple[Packed, bytes]:
     """Raises UsageError for a side that only this process has."""
     used = side.predictor
-    if used.device is not None or used.faults:
+    if used.faults:
         raise UsageError(
-            tr("{side} runs on a device of this machine, not on a cluster", side=side.name)
+            tr("{side} has planted faults and runs in this process only", side=side.name)
         )
-    with tempfile.TemporaryDirectory() as folder:
-        data = side.model.save(Path(folder) / "side.lite").read_bytes()
+    digest, data = file_of(side.model)
     overrides, tuning = used._given
     options = {"backend": used.backend, "precision": used.precision, "overrides": overrides,
                "tuning": tuning}  # fmt: skip
-    return Packed(side.name, side.version, data, dict(side.model.metadata), options)
+    meta = dict(side.model.metadata)
+    return Packed(side.name, side.version, digest, meta, options, side.device), data
 
 
-def unpacked(part: Packed) -> Side:
+def resource_of(devices: Iterable[str]) -> str:
+    """The resource that a worker needs for these devices: a board, or "" for none. Raises
+    UsageError for several boards."""
+    boards = sorted({name for name in devices if name.partition(":")[0] not in _EVERYWHERE})
+    if len(boards) > 1:
+        raise UsageError(
+            tr("the sides run on {boards}: one board at a time", boards=", ".join(boards))
+        )
+    return BOARD + boards[0] if boards else ""
+
+
+def unpacked(part: Packed, models: Mapping[str, bytes]) -> Side:
     """The worker's own, made when it is first needed: one thread, as each worker has one CPU."""
     if part.key not in _sides:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "side.lite"
-            path.write_bytes(part.model)
-            model = open_model(path)
-            model.metadata.update(part.metadata)
-            made = Predictor(model, threads=1, **part.options)
+        while len(_sides) >= MOST_SIDES:
+            _sides.pop(next(iter(_sides)))
+        with opened(models[part.digest], part.metadata) as model:
+            made = Predictor(model, threads=1, device=find_device(part.device), **part.options)
             made.graph  # noqa: B018  read while the file is there
         _sides[part.key] = Side(part.name, made, part.version)
     return _sides[part.key]
 
 
-def work(
-    shared: tuple[Judge, list[Packed]], samples: list[Sample]
+def _judged(
+    shared: tuple[Judge, list[Packed]], models: Mapping[str, bytes], samples: list[Sample]
 ) -> list[list[Outcome] | Unreadable]:
     """What a worker does with a shard."""
     judge, parts = shared
-    sides = [unpacked(part) for part in parts]
+    sides = [unpacked(part, models) for part in parts]
     return [judge.outcomes(sides, sample) for sample in samples]
 
 
@@ -91,12 +128,16 @@ def run_on_cluster(
 ) -> list[list[Outcome] | Unreadable]:
     """As `run_samples`. Paths are those that the workers see: they are made absolute here."""
     samples = [
-        replace(s, source=_absolute(s.source), label=_absolute(s.label)) for s in dataset.samples
+        replace(s, source=absolute(s.source), label=absolute(s.label)) for s in dataset.samples
     ]
-    shared = judge, [packed(side) for side in sides]
-    found = run_shards(cluster, work, shared, samples, progress)
+    pairs = [packed(side) for side in sides]
+    parts = [part for part, _ in pairs]
+    models = {part.digest: data for part, data in pairs}
+    work = Work(_judged, (judge, parts), models, resource=resource_of(p.device for p in parts))
+    found = run_shards(cluster, work, samples, progress)
     return [outcome for shard in found for outcome in shard]
 
 
-def _absolute(value: Any) -> Any:
+def absolute(value: Any) -> Any:
+    """A path that does not depend on the working folder; anything else as it is."""
     return value.resolve() if isinstance(value, Path) else value

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass
 class Side:
-    """A version of the model on a backend: what is evaluated, and what others are compared with."""
+    """A version of the model on a backend: what is evaluated, and what others are compared with.
+    `device` is the name or address by which a worker elsewhere finds the predictor's device."""
 
     name: str
     predictor: Predictor
     version: str = "float"
+    device: str = "local"
 
     @property
     def model(self) -> Model:

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..answers import Answer
 from ..cluster import Cluster
-from ..evaluate import Evaluation, Side, read_dataset
+from ..evaluate import Evaluation, Sample, Side, read_dataset
 from ..evaluate import evaluate as evaluate_sides
+from ..evaluate.remote import local
 from ..recommend import Recommendation
 from ..recommend import recommend as recommend_version
 from ..sweep import Sweep
@@ -35,10 +36,9 @@ def evaluate(
     dataset = read_dataset(data, task=task, images=images)
     with state.busy:
         named = [(name, *backend_and_version(state, name)) for name in sides]
-        used = [
-            Side(name, predictor(state, backend, version), version or state.version)
-            for name, backend, version in named
-        ]
+        board = state.board.name if state.board is not None else "local"
+        made_of = [(n, predictor(state, b, v), v or state.version) for n, b, v in named]
+        used = [Side(n, p, v, board if p.device else "local") for n, p, v in made_of]
         made = evaluate_sides(
             used, dataset, labels=labels, limit=limit, progress=state.progress,
             cluster=cluster,
@@ -112,12 +112,11 @@ def _limits(limit: int | None, images: str | Path | None) -> list[str]:
 def sample_answers(state: SessionState, made: Evaluation, sample: str) -> list[tuple[str, Answer]]:
     """(side, its answer) to one sample of an evaluation. Raises KeyError for another sample, and
     LiteError."""
-    source = made.sources[sample]
     found = []
-    with state.busy:
+    with state.busy, local(Sample(sample, made.sources[sample], None)) as here:
         for side in made.sides:
             backend, version = backend_and_version(state, side.name)
             used = Side(side.name, predictor(state, backend, version), side.version)
             assert made.judge is not None, "a session's evaluation was made by one"
-            found.append((side.name, made.judge.read(used, source).answer))
+            found.append((side.name, made.judge.read(used, here.source).answer))
     return found

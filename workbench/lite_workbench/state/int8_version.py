@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import quantizing
+from ..cluster import Cluster
 from ..inputs import as_code
 from ..names import INT8, MIXED
 from ..quantizing import Quantization
@@ -15,12 +16,25 @@ from .versions import base_model, keep
 
 
 def quantize(
-    state: SessionState, images: Any, method: str, keep_float: Sequence[str], limit: int | None
+    state: SessionState,
+    images: Any,
+    method: str,
+    keep_float: Sequence[str],
+    limit: int | None,
+    cluster: Cluster,
 ) -> Quantization:
     """See `Session.quantize`. Raises CalibrationError."""
+    from ..quantize_shards import calibrator
+
     with state.busy, undo.recorded(state):
         made, model = quantizing.quantize(
-            base_model(state), images, method, keep_float, limit, state.work
+            base_model(state),
+            images,
+            method,
+            keep_float,
+            limit,
+            state.work,
+            calibrator(cluster) if cluster.used else None,
         )
         state.quantization = made
         keep(state, MIXED if keep_float else INT8, model)

@@ -19,12 +19,14 @@ class Choice:
     threads: int
     batch: int = 1
     streams: int = 1
+    device: str = "local"
 
     def __str__(self) -> str:
         threads = trn("{n} thread", "{n} threads", self.threads)
         parts = [self.backend, self.precision, threads, tr("batch {n}", n=self.batch)]
         streams = [tr("{n} streams", n=self.streams)] if self.streams > 1 else []
-        return " · ".join([*parts, *streams])
+        device = [self.device] if self.device != "local" else []
+        return " · ".join([*parts, *streams, *device])
 
 
 @dataclass
@@ -32,7 +34,9 @@ class Cell:
     """`latency_ms` is the median time of one run of a whole batch, `ci_ms` half its 95 % interval,
     `throughput` samples per second of all streams together. `status` is "measured"; "stopped" (it
     was hopeless, `why` says beside which one) or "failed". `memory_bytes` are the weights and,
-    of each stream, the values between layers. The metric is that of the labelled data, if any."""
+    of each stream, the values between layers, `energy_mj` the energy of the CPU packages for a
+    sample where it can be read. `machine` is the worker's, on a cluster. The metric is that of the
+    labelled data, if any."""
 
     choice: Choice
     status: str = "waiting"
@@ -42,6 +46,8 @@ class Cell:
     ci_ms: float | None = None
     throughput: float | None = None
     memory_bytes: int | None = None
+    energy_mj: float | None = None
+    machine: str = ""
     metric: str = ""
     value: float | None = None
     low: float | None = None
@@ -69,11 +75,12 @@ def choices(
     threads: Sequence[int],
     batches: Sequence[int],
     streams: Sequence[int],
+    devices: Sequence[str] = ("local",),
 ) -> list[Choice]:
     """Every combination; threads mean nothing on OpenCL, so that it has the first number only."""
     made = [
-        Choice(b, p, t, n, s)
-        for b, p, t, n, s in product(backends, precisions, threads, batches, streams)
+        Choice(b, p, t, n, s, d)
+        for d, b, p, t, n, s in product(devices, backends, precisions, threads, batches, streams)
     ]
     return [c for c in made if c.backend != "opencl" or c.threads == threads[0]]
 
@@ -94,4 +101,5 @@ def _beats(a: Cell, b: Cell) -> bool:
 def _goals(cell: Cell) -> tuple[float, ...]:
     """Larger is better."""
     metric = 0.0 if cell.value is None else cell.value * (1 if cell.higher_is_better else -1)
-    return -(cell.latency_ms or 0), cell.throughput or 0, -(cell.memory_bytes or 0), metric
+    energy = -(cell.energy_mj or 0)
+    return -(cell.latency_ms or 0), cell.throughput or 0, -(cell.memory_bytes or 0), energy, metric

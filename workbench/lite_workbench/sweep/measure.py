@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from lite_engine.devices import find_device
+from lite_engine.errors import UsageError
 from lite_engine.model_file.precision import check_int8
 from lite_engine.profile.measured import median_interval
 from lite_engine.runtime import Predictor
@@ -16,6 +18,7 @@ from lite_messages import tr
 
 from .batch import check_rows, with_batch
 from .cells import Cell, Choice
+from .energy import Meter
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
@@ -29,9 +32,12 @@ class Bench:
 
     def __init__(self, cell: Cell, model: Model) -> None:
         self.cell, choice = cell, cell.choice
+        self.meter = Meter()
+        self.energy: list[float] = []
         one = predictor_of(model, choice)
         shapes = {v.name: _sized(v.shape or (), choice.batch) for v in model.graph.inputs}
         self.feeds = random_feeds(model.graph, shapes=shapes)
+        _check_device(one, choice)
         many = one if choice.batch == 1 else predictor_of(with_batch(model, choice.batch), choice)
         if many is not one:
             check_rows(one, many, self.feeds)
@@ -45,8 +51,9 @@ class Bench:
         self.times: list[float] = []
         self.rates: list[float] = []
         cell.choice = type(choice)(
-            many.backend, many.display_precision, choice.threads, choice.batch, choice.streams
-        )
+            many.backend, many.display_precision, choice.threads, choice.batch, choice.streams,
+            choice.device,
+        )  # fmt: skip
         plan = many.plan({n: x.shape for n, x in self.feeds.items()})
         weights = sum(v.const.nbytes for v in many.graph.constants() if v.const is not None)
         cell.memory_bytes = weights + choice.streams * plan.arena_bytes
@@ -54,7 +61,7 @@ class Bench:
     def burst(self) -> None:
         """Some runs on every stream at once."""
         took: list[list[float]] = [[] for _ in self.predictors]
-        began = time.perf_counter()
+        before, began = self.meter.now(), time.perf_counter()
         if len(self.predictors) == 1:
             _repeat(self.predictors[0], self.feeds, self.runs, took[0])
         else:
@@ -67,7 +74,13 @@ class Bench:
             for thread in threads:
                 thread.join()
         elapsed = time.perf_counter() - began
+        spent = self.meter.spent_mj(before, self.meter.now())
         own_times = [t for one in took for t in one]
+        if self.predictors[0].device is not None:
+            elapsed, spent = sum(own_times) / 1e3, None  # the device's own clock, not this machine
+        elif spent is not None:
+            self.energy.append(spent / (len(own_times) * self.cell.choice.batch))
+            self.cell.energy_mj = float(np.median(self.energy))
         self.times += own_times
         self.rates.append(len(own_times) * self.cell.choice.batch / elapsed)
         self.cell.runs = len(self.times)
@@ -79,18 +92,39 @@ class Bench:
 def _repeat(
     predictor: Predictor, feeds: Mapping[str, np.ndarray], runs: int, took: list[float]
 ) -> None:
+    if predictor.device is not None:
+        execution = predictor.execution({n: x.shape for n, x in feeds.items()})
+        ordered = [feeds[n] for n in predictor.input_names]
+        took += (execution.measure(ordered, runs=runs, warmup=1).total_ns / 1e6).tolist()
+        return
     for _ in range(runs):
         began = time.perf_counter()
         predictor.run(feeds)
         took.append((time.perf_counter() - began) * 1e3)
 
 
-def predictor_of(model: Model, choice: Choice) -> Predictor:
-    """Raises LiteError for int8 that the model does not have."""
+def predictor_of(model: Model, choice: Choice, *, reached: bool = True) -> Predictor:
+    """`reached` is False where only a worker elsewhere reaches the device. Raises LiteError for
+    int8 that the model does not have."""
     if choice.precision == "int8":
         check_int8(model.graph_in("int8"), {tr("this model"): "int8"})
     asked = None if choice.precision == "auto" else choice.precision
-    return Predictor(model, choice.backend, threads=choice.threads, precision=asked)
+    return Predictor(
+        model, choice.backend, threads=choice.threads, precision=asked,
+        device=find_device(choice.device) if reached else None,
+    )  # fmt: skip
+
+
+def _check_device(predictor: Predictor, choice: Choice) -> None:
+    """Raises UsageError for a device that cannot be measured in this way."""
+    if predictor.emulated:
+        raise UsageError(
+            tr("times under emulation are not meaningful"),
+            fix=tr("count instructions instead"),
+            command=f"lite profile MODEL --device {choice.device}",
+        )
+    if predictor.device is not None and choice.streams > 1:
+        raise UsageError(tr("a device runs one stream at a time"), fix=tr("pass --streams 1"))
 
 
 def _sized(shape: tuple[object, ...], batch: int) -> tuple[int, ...]:

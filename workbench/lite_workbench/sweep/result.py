@@ -28,6 +28,7 @@ class Sweep:
     environment: dict[str, Any] = field(default_factory=dict)
     max_ms: float | None = None
     rounds: int = 0
+    notes: list[str] = field(default_factory=list)
 
     @property
     def front(self) -> list[Cell]:
@@ -58,20 +59,11 @@ class Sweep:
             lines.append(
                 tr("least latency: {choice}, {ms}", choice=fastest.choice, ms=_ms(fastest))
             )
-        limit = "" if self.max_ms is None else tr(" within {ms:g} ms", ms=self.max_ms)
         if best is not None:
-            lines.append(
-                tr(
-                    "highest throughput{limit}: {choice}, {rate:.4g} samples/s, {ms}",
-                    limit=limit,
-                    choice=best.choice,
-                    rate=best.throughput or 0.0,
-                    ms=_ms(best),
-                )
-            )
+            lines.append(_highest(best, self.max_ms))
         elif self.max_ms is not None:
             lines.append(tr("no combination runs within {ms:g} ms", ms=self.max_ms))
-        return lines
+        return [*lines, *self.notes]
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -112,19 +104,38 @@ class Sweep:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and a row per cell, best throughput first; ★ marks the front."""
         metric = next((c.metric for c in self.cells if c.metric), "")
-        heads = [*HEADS, *([metric] if metric else []), ""]
+        energy = any(c.energy_mj is not None for c in self.cells)
+        elsewhere = any(c.choice.device != "local" for c in self.cells)
+        machines = len({c.machine for c in self.cells if c.machine}) > 1
+        heads = [*HEADS, *([tr("energy mJ")] if energy else []), *([metric] if metric else []),
+                 *([tr("device")] if elsewhere else []), *([tr("machine")] if machines else []),
+                 ""]  # fmt: skip
         ordered = sorted(self.cells, key=lambda c: -(c.throughput or 0))
-        return heads, [_row(c, bool(metric)) for c in ordered]
+        return heads, [_row(c, energy, bool(metric), elsewhere, machines) for c in ordered]
 
     def __repr__(self) -> str:
         return f"<Sweep of {self.model}: {len(self.cells)} cells, {len(self.front)} on the front>"
 
 
-def _row(cell: Cell, metric: bool) -> list[str]:
+def _highest(best: Cell, limit: float | None) -> str:
+    if limit is None:
+        return tr("highest throughput: {choice}, {rate:.4g} samples/s, {ms}",
+                  choice=best.choice, rate=best.throughput or 0.0, ms=_ms(best))  # fmt: skip
+    return tr(
+        "highest throughput within {limit:g} ms: {choice}, {rate:.4g} samples/s, {ms}",
+        limit=limit, choice=best.choice, rate=best.throughput or 0.0, ms=_ms(best),
+    )  # fmt: skip
+
+
+def _row(cell: Cell, energy: bool, metric: bool, elsewhere: bool, machines: bool) -> list[str]:
     c = cell.choice
     memory = "–" if cell.memory_bytes is None else f"{cell.memory_bytes / 1e6:.1f}"
     rate = "–" if cell.throughput is None else f"{cell.throughput:.4g}"
     shown = [f"{100 * cell.value:.1f} %" if cell.value is not None else "–"] if metric else []
+    shown += [c.device] if elsewhere else []
+    shown += [cell.machine] if machines else []
+    if energy:
+        shown.insert(0, "–" if cell.energy_mj is None else f"{cell.energy_mj:.3g}")
     said = "" if cell.status == "measured" else f"{cell.status}: {cell.why}"
     return ["★" if cell.front else "", c.backend, c.precision, str(c.threads), str(c.batch),
             str(c.streams), _ms(cell), rate, memory, *shown, said]  # fmt: skip

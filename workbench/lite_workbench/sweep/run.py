@@ -16,7 +16,9 @@ from ..cluster import Cluster, Progress
 from ..evaluate import Dataset, Side, evaluate
 from . import saved
 from .cells import Cell, choices, mark_front
-from .measure import Bench, predictor_of
+from .energy import Meter
+from .group import GROUP, measure_group, measure_on_cluster
+from .measure import predictor_of
 from .result import Sweep
 
 if TYPE_CHECKING:
@@ -26,12 +28,6 @@ if TYPE_CHECKING:
 
 #: Bursts of each cell.
 ROUNDS = 7
-#: A cell whose latency and throughput are both worse than another's by this factor is hopeless...
-HOPELESS = 2.0
-#: ...once it had as many bursts.
-FEWEST_ROUNDS = 2
-#: Cells that are measured in turns, and whose predictors are in memory together.
-GROUP = 8
 MOST_CELLS = 500
 
 
@@ -43,6 +39,7 @@ def sweep(
     threads: Sequence[int] = (1,),
     batches: Sequence[int] = (1,),
     streams: Sequence[int] = (1,),
+    devices: Sequence[str] = ("local",),
     data: Dataset | None = None,
     labels: Sequence[str] | None = None,
     rounds: int = ROUNDS,
@@ -53,9 +50,10 @@ def sweep(
 ) -> Sweep:
     """Measures every combination. With labelled `data` each backend and precision is evaluated,
     too. `resume` names a file that keeps what is finished. `progress` counts combinations, and
-    the samples while one of them is evaluated. On a `cluster` samples are evaluated in shards.
-    Raises UsageError."""
-    asked = choices(backends, precisions, threads, batches, streams)
+    the samples while one of them is evaluated. On a `cluster` samples are evaluated in shards,
+    and groups of combinations are measured on one worker of each machine (resource `timing`), or
+    on the one that reaches the board. Raises UsageError."""
+    asked = choices(backends, precisions, threads, batches, streams, devices)
     if not 0 < len(asked) <= MOST_CELLS:
         raise UsageError(
             tr("expected 1 to {most} combinations, found {n}", most=MOST_CELLS, n=len(asked))
@@ -65,20 +63,29 @@ def sweep(
     known = saved.load(path, key, asked) if path else {}
     cells = [known.get(choice, Cell(choice)) for choice in asked]
 
-    known_metrics: dict[tuple[str, str], Metric] = {}
+    known_metrics: dict[tuple[str, str, str], Metric] = {}
 
     def keep() -> None:
         if path:
             saved.save(path, key, [asdict(c) for c in cells])
 
-    for start in range(0, len(cells), GROUP):
-        group = [c for c in cells[start : start + GROUP] if c.status == "waiting"]
-        _accuracy(group, model, data, labels, known_metrics, progress, cluster)
-        _measure(group, [c for c in cells[:start] if c.status == "measured"], model, rounds)
-        keep()
-        progress(min(start + GROUP, len(cells)), len(cells))
+    if cluster is not None and cluster.used:
+        waiting = [c for c in cells if c.status == "waiting"]
+        _accuracy(waiting, model, data, labels, known_metrics, progress, cluster)
+        measure_on_cluster(cluster, model, waiting, rounds, progress, keep)
+    else:
+        for start in range(0, len(cells), GROUP):
+            group = [c for c in cells[start : start + GROUP] if c.status == "waiting"]
+            _accuracy(group, model, data, labels, known_metrics, progress, None)
+            before = [c for c in cells[:start] if c.status == "measured"]
+            measure_group(group, before, model, rounds)
+            keep()
+            progress(min(start + GROUP, len(cells)), len(cells))
     mark_front(cells)
-    return Sweep(model.name, cells, environment(), max_ms, rounds)
+    notes = []
+    if not any(c.energy_mj is not None for c in cells) and (why := Meter().why):
+        notes.append(tr("energy was not measured: {why}", why=why))
+    return Sweep(model.name, cells, environment(), max_ms, rounds, notes)
 
 
 def _accuracy(
@@ -86,61 +93,24 @@ def _accuracy(
     model: Model,
     data: Dataset | None,
     labels: Sequence[str] | None,
-    found: dict[tuple[str, str], Metric],
+    found: dict[tuple[str, str, str], Metric],
     progress: Progress,
     cluster: Cluster | None,
 ) -> None:
     """The metric of each backend and precision, once: it does not depend on threads, batch or
     streams. Raises UsageError when the data do not fit the model."""
     for cell in cells if data is not None else ():
-        key = cell.choice.backend, cell.choice.precision
+        key = cell.choice.backend, cell.choice.precision, cell.choice.device
         if key not in found:
             try:
-                made = predictor_of(model, cell.choice)
+                made = predictor_of(model, cell.choice, reached=cluster is None)
             except LiteError as error:
                 cell.status, cell.why = "failed", str(error)
                 continue
             assert data is not None
-            evaluated = evaluate(
-                [Side("side", made)], data, labels=labels, progress=progress, cluster=cluster
-            )
+            side = Side("side", made, device=cell.choice.device)
+            evaluated = evaluate([side], data, labels=labels, progress=progress, cluster=cluster)
             found[key] = evaluated["side"].main
         main = found[key]
         cell.metric, cell.value, cell.low, cell.high = main.name, main.value, main.low, main.high
         cell.higher_is_better = main.higher_is_better
-
-
-def _measure(cells: Sequence[Cell], before: Sequence[Cell], model: Model, rounds: int) -> None:
-    """Rounds over these cells, without those that turn out hopeless, also beside cells that were
-    measured `before`."""
-    benches = []
-    for cell in cells:
-        if cell.status != "waiting":
-            continue
-        try:
-            benches.append(Bench(cell, model))
-        except LiteError as error:
-            cell.status, cell.why = "failed", str(error)
-    for number in range(rounds):
-        active = [b for b in benches if b.cell.status == "waiting"]
-        for bench in active:
-            bench.burst()
-        if number + 1 >= FEWEST_ROUNDS:
-            for bench in active:
-                _stop_if_hopeless(bench.cell, [*before, *(b.cell for b in active)])
-    for bench in benches:
-        if bench.cell.status == "waiting":
-            bench.cell.status = "measured"
-
-
-def _stop_if_hopeless(cell: Cell, others: Sequence[Cell]) -> None:
-    for other in others:
-        if (
-            other.status != "stopped"
-            and (other.value or 0) >= (cell.value or 0)
-            and (cell.latency_ms or 0) > HOPELESS * (other.latency_ms or 0)
-            and (other.throughput or 0) > HOPELESS * (cell.throughput or 0)
-        ):
-            cell.status = "stopped"
-            cell.why = tr("{choice} is better in every respect", choice=other.choice)
-            return

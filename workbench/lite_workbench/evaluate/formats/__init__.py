@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lite_engine.errors import UsageError
 from lite_messages import tr
 
 from ..dataset import Dataset
+from ..remote import is_url, read_remote
 
 #: Modules, asked in this order whether a path is theirs.
 FORMATS = (
@@ -21,8 +23,9 @@ FORMATS = (
 def read_dataset(
     source: Any, *, task: str | None = None, images: str | Path | None = None
 ) -> Dataset:
-    """A Dataset, a path in one of FORMATS, or (images, labels). `images` is the folder of the
-    images that a list or annotation file names (default: where the file lies). Raises UsageError.
+    """A Dataset, a path or an fsspec URL in one of FORMATS, or (images, labels). `images` is the
+    folder of the images that a list or annotation file names (default: where the file lies).
+    Raises UsageError.
     """
     if isinstance(source, Dataset):
         return source
@@ -35,6 +38,10 @@ def read_dataset(
             tr("a {kind} is not a data set", kind=type(source).__name__),
             fix=tr("give a path, a Dataset or a pair (images, labels)"),
         )
+    if is_url(source):
+        url, beside = str(source), str(images) if images else None
+        made = read_remote(url, lambda path, folder: _opened(path, task, folder), beside)
+        return replace(made, name=PurePosixPath(url.rstrip("/")).stem)
     path = Path(source)
     if not path.exists():
         raise UsageError(tr("no such file or folder"), where=path)
