@@ -40,8 +40,8 @@ _WARNINGS = (
 #: oldest that is assembled for at all; newer ones run what is made for them.
 _CHIP, _OLDEST = "sm_80", "sm_70"
 _UNREAD = re.compile(r"(\d+)\.cl:(\d+):\d+: warning: unused parameter '(\w+)'")
-#: The line in which a function begins: `void name(` of a kernel, `inline type name(` of others.
-_SIGNATURE = re.compile(r"^(?:kernel )?(?:void|inline \S+) \w+\(")
+#: The line in which a function begins: `void name(` of a kernel, `static inline …` of others.
+_SIGNATURE = re.compile(r"^(?:kernel )?(?:void|static inline \S+) \w+\(")
 #: Programs that one process compiles.
 _BATCH = 32
 _TIMEOUT_S = 120

@@ -86,6 +86,19 @@ def test_every_branch_is_reached(file: str) -> None:
     assert not missed
 
 
+def test_functions_are_static() -> None:
+    """An `inline` function alone has no definition of its own, as in C99: where a compiler decides
+    against inlining it, the program does not link."""
+    functions = [
+        f"{path.name}: {line}"
+        for path in sorted(KERNELS.iterdir())
+        for line in path.read_text().splitlines()
+        if re.search(r"\binline\b", line.split("//")[0])
+    ]
+    assert len(functions) > 10
+    assert [f for f in functions if not f.split(": ")[1].startswith("static inline ")] == []
+
+
 def assembled(found: list[Text], chip: str, kernels: Path = KERNELS) -> list[str]:
     programs = {program_text(t.file, t.options, kernels): t for t in found}
     results = offline.many(((p,) for p in programs), lambda p: offline.assemble(p, chip))

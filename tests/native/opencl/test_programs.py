@@ -15,6 +15,7 @@ import pytest
 from lite_engine.backends.opencl import discover
 from lite_engine.backends.opencl.binary_cache import packed
 
+from tests.opencl import tiny
 from tests.opencl.cached_programs import in_a_process
 from tests.opencl.drivers import faulty_driver
 
@@ -59,7 +60,7 @@ def test_damaged_entries_are_told(ask, tmp_path: Path) -> None:
 def test_python_and_the_runtime_share_one_cache(ask, base_tool: Path, tmp_path: Path) -> None:
     first = programs(ask, tmp_path, 2, base_tool)
     assert (first["right"], first["compiled"], first["warning"]) == (2, 2, "")
-    assert "cannot build unary.cl: error: " in first["refused"]
+    assert "cannot build unary.cl: " in first["refused"] and "error: " in first["refused"]
     assert in_a_process(tmp_path, 3)[0] == {"right": 3, "compiled": 1}
     (verdict,) = (tmp_path / "opencl").glob("driver-*.json")
     assert json.loads(verdict.read_text())["loads"] is True
@@ -69,10 +70,13 @@ def test_python_and_the_runtime_share_one_cache(ask, base_tool: Path, tmp_path: 
 
 @pytest.mark.opencl
 def test_a_driver_that_keeps_its_kernels_is_not_asked_for_binaries(ask, tmp_path: Path) -> None:
-    for _ in range(2):
+    """PoCL does, unless it is told not to; the binaries of other drivers are found the second
+    time."""
+    keeps = "Portable Computing Language" in tiny.device().report.platform
+    for compiled in (2, 2 if keeps else 0):
         out = programs(ask, tmp_path, 2, POCL_KERNEL_CACHE="1")
-        assert (out["right"], out["compiled"], out["warning"]) == (2, 2, "")
-    assert not list(tmp_path.rglob("*.bin"))
+        assert (out["right"], out["compiled"], out["warning"]) == (2, compiled, "")
+    assert bool(list(tmp_path.rglob("*.bin"))) is not keeps
 
 
 @pytest.mark.slow

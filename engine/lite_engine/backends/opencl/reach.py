@@ -190,7 +190,7 @@ def statement(file: str, kernel: str) -> tuple[tuple[Parameter, ...], tuple[Line
     """Raises ReachError for a kernel without one."""
     *shared_parts, text = (part.read_text() for part in parts_of(file))
     found = re.search(rf"^//@ kernel {kernel}\n((?://@ .*\n)+)", text, re.M)
-    listed = re.search(rf"^(?!inline).*\bvoid {kernel}\(([^)]*)\)", text, re.M)
+    listed = re.search(rf"^(?!static inline).*\bvoid {kernel}\(([^)]*)\)", text, re.M)
     if not found or not listed:
         raise ReachError(f"{file}.cl does not state the reach of {kernel}")
     form = re.compile(r"^#define ([A-Z]+) ((?:int|float) .*)$", re.M)

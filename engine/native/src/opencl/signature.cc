@@ -13,7 +13,7 @@ const char* parameters_of(const char* text, const char* name) {
   for (const char* at = text; (at = strstr(at, "void ")) != nullptr;) {
     at += 5;
     if (strncmp(at, name, length) == 0 && at[length] == '(') {
-      // A function of the file itself is `inline void`.
+      // A function of the file itself is `static inline void`.
       const char* line = at - 5;
       const bool own = line - text >= 7 && strncmp(line - 7, "inline ", 7) == 0;
       if (!own) return at + length + 1;

@@ -46,7 +46,7 @@ kernel void binary(global const T *a, global const T *b, global T *y, int n, int
 }
 
 // n neighbours of both operands, or of one beside a single number of the other.
-inline void neighbours(global const T *a, global const T *b, global T *y, int n) {
+static inline void neighbours(global const T *a, global const T *b, global T *y, int n) {
   int i = 0;
   for (; i + V <= n; i += V) {
     const FV p = LDA(a, i * A_STEP), q = LDB(b, i * B_STEP);

@@ -10,7 +10,7 @@
 #endif
 
 // What one of `items` items sums up of a row of weights, for rows from x + at[r] on: every items-th vector.
-inline void sums_of(global const T *x, const size_t *at, global const char *w, int K, int id, int items,
+static inline void sums_of(global const T *x, const size_t *at, global const char *w, int K, int id, int items,
                     float *sums) {
   const int whole = K / V * V;
   FV many[ROWS];
@@ -31,7 +31,7 @@ inline void sums_of(global const T *x, const size_t *at, global const char *w, i
   size_t at[ROWS];     \
   UNROLL for (int r = 0; r < ROWS; ++r) at[r] = (size_t)min((first) + r, M - 1) * K
 
-inline void put(float v, global const T *residual, global T *y, size_t to, ENDING) {
+static inline void put(float v, global const T *residual, global T *y, size_t to, ENDING) {
   if (with_residual) v += LD(residual, to);
   const float done = END(v);
   ST(y, to, done);

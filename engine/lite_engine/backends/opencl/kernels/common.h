@@ -74,13 +74,13 @@
 #define FV_OF(i) (float)h.s##i
 #define HALF_OF(i) h.s##i = (half)v.s##i;
 #if V == 4
-inline float4 widened(half4 h) { return (float4)(FV_OF(0), FV_OF(1), FV_OF(2), FV_OF(3)); }
+static inline float4 widened(half4 h) { return (float4)(FV_OF(0), FV_OF(1), FV_OF(2), FV_OF(3)); }
 #else
-inline float8 widened(half8 h) {
+static inline float8 widened(half8 h) {
   return (float8)(FV_OF(0), FV_OF(1), FV_OF(2), FV_OF(3), FV_OF(4), FV_OF(5), FV_OF(6), FV_OF(7));
 }
 #endif
-inline PASTE(half, V) narrowed(FV v) {
+static inline PASTE(half, V) narrowed(FV v) {
   PASTE(half, V) h;
   HALF_OF(0) HALF_OF(1) HALF_OF(2) HALF_OF(3)
 #if V == 8
@@ -99,7 +99,7 @@ inline PASTE(half, V) narrowed(FV v) {
 #elif defined(HALF) && defined(CPU)
 // PoCL 3.1 without AVX-512 reads eight halves of vload_half8 by an instruction that faults unless
 // they lie at a multiple of 16 bytes.
-inline FV widened(global const half *p) {
+static inline FV widened(global const half *p) {
   const PASTE(ushort, V) bits = PASTE(vload, V)(0, (global const ushort *)p);
   return PASTE(vloada_half, V)(0, (const half *)&bits);
 }

@@ -35,14 +35,14 @@
 #define KEEP(t) done[t * NV] = a##t; SECOND(done[t * NV + 1] = b##t;)
 
 // Residual and activation of V channels.
-inline void put_all(FV v, global const T *residual, int old, global T *y, int to, ENDING) {
+static inline void put_all(FV v, global const T *residual, int old, global T *y, int to, ENDING) {
   if (with_residual) v += LDV(residual, old);
   const FV done = END(v);
   STV(y, to, done);
 }
 
 // The same of the `left` channels that there are.
-inline void put(FV v, global const T *residual, int old, global T *y, int to, int left, ENDING) {
+static inline void put(FV v, global const T *residual, int old, global T *y, int to, int left, ENDING) {
   if (left >= V) {
     put_all(v, residual, old, y, to, ENDING_ARGS);
     return;

@@ -68,7 +68,7 @@
 #define STP(p, i, v) vstorea_half2((v), 0, (p) + (i))
 #else  // of which the driver makes two stores
 #define STP(p, i, v) *(global uint *)((p) + (i)) = packed_of(v)
-inline uint packed_of(float2 v) {
+static inline uint packed_of(float2 v) {
   uint both;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(v.y), "f"(v.x));
   return both;
@@ -111,7 +111,7 @@ inline uint packed_of(float2 v) {
 
 #ifdef MMA_IN_C
 // Products of one step of two rows, item by item.
-inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
+static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
   float sum = 0;
   for (int q = 0; q < 4; ++q)
     for (int k = 0; k < BK / 4; ++k)

@@ -59,7 +59,7 @@ kernel void join(global const E *a, global const E *b, global E *y, int a_width,
 
 // For CPUs: an item has `per_item` rows.
 #ifdef RUNS
-inline void run(global const E *x, global E *y, int n) {
+static inline void run(global const E *x, global E *y, int n) {
   int i = 0;
   for (; i + 16 <= n; i += 16) vstore16(vload16(0, x + i), 0, y + i);
   for (; i < n; ++i) y[i] = x[i];

@@ -40,7 +40,7 @@
 #define QUOTIENT(x, s, inverse) ((void)(inverse), (x) / (s))
 #else
 #define QUOTIENT(x, s, inverse) quotient(x, s, inverse)
-inline FV quotient(FV x, float s, float inverse) {
+static inline FV quotient(FV x, float s, float inverse) {
   const FV first = x * inverse;
   const FV near = fma(fma(-first, (FV)(s), x), (FV)(inverse), first);
   return fma(fma(-near, (FV)(s), x), (FV)(inverse), near);
@@ -60,14 +60,14 @@ inline FV quotient(FV x, float s, float inverse) {
 #define DOT(w, x, s) qcom_dot8_acc(w, x, s)
 #elif defined(DOT_PTX)
 #define DOT(w, x, s) dot_of(w, x, s)
-inline int dot_of(uint w, uint x, int s) {
+static inline int dot_of(uint w, uint x, int s) {
   int sum;
   asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(sum) : "r"(w), "r"(x), "r"(s));
   return sum;
 }
 #else
 #define DOT(w, x, s) dot_of(as_char4(w), as_char4(x), s)
-inline int dot_of(char4 w, char4 x, int s) {
+static inline int dot_of(char4 w, char4 x, int s) {
   return s + (int)w.x * (int)x.x + (int)w.y * (int)x.y + (int)w.z * (int)x.z + (int)w.w * (int)x.w;
 }
 #endif
@@ -77,7 +77,7 @@ inline int dot_of(char4 w, char4 x, int s) {
 #define REQUANTIZE int y_flip, float y_zero, int adding, int r_flip, int r_zero, float r_ratio, float s_zero, float s_ratio, int nothing
 #define REQUANTIZE_ARGS y_flip, y_zero, adding, r_flip, r_zero, r_ratio, s_zero, s_ratio, nothing
 #define WITHIN(v) AT_MOST(AT_LEAST(v, 0.0f), 255.0f)
-inline UV requantized(IV acc, FV scale, UV r, REQUANTIZE) {
+static inline UV requantized(IV acc, FV scale, UV r, REQUANTIZE) {
   FV v = TO_FLOAT(acc) * scale;
   if (adding == 2) {
     const FV whole = rint(v) + s_zero;

@@ -1,7 +1,7 @@
 // y = clamp(rint((a - a_zero)·a_scale OP (b - b_zero)·b_scale) / y_scale) + y_zero). With BY_PRODUCT
 // `inverse` is a factor in place of 1 / y_scale; with FIXED y = clamp(((a·a_zero + b·b_zero + bias) >> shift) + y_zero).
 //@ options V=1,4,8,16 ALIGNED OP(p,q) BY_PRODUCT FIXED
-inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
+static inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_scale, float b_scale, float y_scale,
                    float inverse, float y_zero, int bias, int shift, int nothing) {
 #ifdef FIXED
   const IV sum = TO_INT(FLIP(a, flip)) * a_zero + TO_INT(FLIP(b, flip)) * b_zero + bias;

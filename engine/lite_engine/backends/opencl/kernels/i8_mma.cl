@@ -74,7 +74,7 @@
 #undef UNROLL
 #define UNROLL
 // Products of one step of two rows, item by item.
-inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
+static inline int product_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
   int sum = 0;
   for (int q = 0; q < 4; ++q)
     for (int k = 0; k < 16; ++k)

@@ -3,7 +3,7 @@
 // highest is `lowest` plus the number of thresholds that e[d] / S reaches, rounded as a double. It reaches
 // number k where e·2^shifts[k] >= S·factors[k] + above[k], in whole numbers of 128 bits.
 //@ options ITEMS=1..1024
-inline int reaches(ulong e, ulong sum, ulong factor, int shift, int above) {
+static inline int reaches(ulong e, ulong sum, ulong factor, int shift, int above) {
   const ulong low = sum * factor + (ulong)above;
   const ulong high = mul_hi(sum, factor) + (ulong)(low < (ulong)above);
   const ulong e_low = shift < 64 ? e << shift : 0;
