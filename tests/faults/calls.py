@@ -39,6 +39,7 @@ CALLS = {
     "compare": Call("compare digits.onnx --backends reference,x86 --no-isolated --json out/c.json"),
     "diff": Call("diff digits.onnx digits.onnx --json out/d.json"),
     "info": Call("info digits.onnx --json out/i.json"),
+    "get": Call("get --json out/g.json"),
     "edit": Call("edit digits.onnx -o out/d.onnx --batch 2 --json out/d.json"),
     "edit_lite": Call("edit digits.onnx -o out/d.lite --batch 2"),
     "export_x86": Call("export digits.onnx -o out/e --target x86 --no-report"),

@@ -76,6 +76,7 @@ LINES = [
     "edit {M} -o {OUT}/e.onnx --batch 2 --append Softmax:1",
     "export {M} -o {OUT}/exported --target {HERE} --no-report",
     "runs",
+    "get",
 ]
 
 
@@ -106,7 +107,7 @@ def test_tuned_layers_fit(document):
 
 
 #: Verbs that miss an option before they miss the file.
-USAGE = ("quantize", "evaluate", "recommend", "edit", "export", "devices", "runs")
+USAGE = ("quantize", "evaluate", "recommend", "edit", "export", "devices", "runs", "get")
 
 
 @pytest.mark.parametrize("verb", schemas.VERSIONS)

@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
             "compare": 3, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
-            "edit": 1, "diff": 1, "pipeline": 1, "runs": 2}  # fmt: skip
+            "edit": 1, "diff": 1, "pipeline": 1, "runs": 2, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},
@@ -314,6 +314,12 @@ def _edit() -> list[Schema]:
     return [schema_of(Edited)]
 
 
+def _get() -> list[Schema]:
+    from .starters import Starters
+
+    return [schema_of(Starters)]
+
+
 def _devices() -> list[Schema]:
     from lite_engine.devices import DeviceCheck, Entry
 
@@ -341,4 +347,5 @@ _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
     "recommend": _recommend,
     "pipeline": lambda: [schema_of(PipelineDocument)], "edit": _edit, "diff": _diff,
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
+    "get": _get,
 }  # fmt: skip

@@ -66,7 +66,7 @@ def plugin_program(model: Contents, name: str, table: WeightTable) -> bytes:
 
 def _step(plan: Plan, name: str, blob: np.ndarray, subgraph: Subgraph, outer: list[int]) -> Step:
     """The step of a sub-graph in the whole plan."""
-    index, title = len(plan.tensors), f"{name} blob {len(plan.steps)}"
+    index, title = len(plan.tensors), f"{name}/blob/{len(plan.steps)}"
     tensor = PlanTensor(index, title, DType.U8, blob.shape, (0,), "weight", data=blob)
     plan.tensors.append(tensor)
     first = subgraph.plan.steps[0]

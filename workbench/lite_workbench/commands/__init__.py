@@ -13,6 +13,7 @@ from ._base import Command, LiteParser, add_json
 VERBS = {
     "doctor": tr("check this machine: what works, what is missing, and how to fix it"),
     "info": tr("show a model's operators, sizes, costs and support per target"),
+    "get": tr("list well-known public models, and fetch one from the Hugging Face hub"),
     "convert": tr("convert a model of any format to one .lite file for all targets"),
     "opt": tr("convert with Paddle-Lite's flags"),
     "quantize": tr("quantize a model and check it against the float model"),
