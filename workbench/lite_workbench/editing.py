@@ -1,10 +1,39 @@
-"""What `lite edit` did."""
+"""Changes of a graph, in the order that `lite edit` and `Session.edit` make them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.edit.sizes import Refusal
+from lite_engine.errors import UsageError
+from lite_messages import tr, trn
+
+if TYPE_CHECKING:
+    from lite_engine.edit import Resized
+    from lite_engine.ir import Graph
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What to change, as docs/edit.md describes it. `replace` lists (inputs, outputs, model file),
+    `append` operators like "ArgMax:1", `nms` the names of boxes and scores."""
+
+    inputs: Sequence[str] = ()
+    outputs: Sequence[str] = ()
+    layers: Sequence[str] = ()
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    batch: int | None = None
+    drop: Sequence[str] = ()
+    replace: Sequence[tuple[Sequence[str], Sequence[str], str | Path]] = ()
+    normalize: str = ""
+    append: Sequence[str] = ()
+    nms: Sequence[str] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    fold: bool = False
+    optimized: bool = False
 
 
 @dataclass
@@ -18,3 +47,118 @@ class Edited:
     outputs: dict[str, str]
     done: list[str] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+
+
+def check_ending(out: Path) -> None:
+    """Raises UsageError for a file that is neither .onnx nor .lite."""
+    if out.suffix not in (".onnx", ".lite"):
+        raise UsageError(
+            tr("{out} is neither .onnx nor .lite", out=out), fix=tr("choose another file name")
+        )
+
+
+def write_edited(graph: Graph, out: Path, edits: Edits, *, opset: int | None = None) -> Edited:
+    """Changes a graph and writes it, unless layers refused. Raises UsageError, LiteError."""
+    check_ending(out)
+    steps = _Steps(graph)
+    _apply(steps, edits)
+    if not steps.refused:
+        if out.suffix == ".onnx":
+            from lite_engine import write_onnx
+
+            write_onnx(steps.graph, out, opset=opset)
+        else:
+            from lite_engine.model_file import optimize
+
+            optimize(steps.graph).save(out)
+    made = steps.graph
+    return Edited(
+        str(out), 0 if steps.refused else out.stat().st_size,
+        {"before": len(graph.nodes), "after": len(made.nodes)},
+        {v.name: str(v.type) for v in made.inputs}, {v.name: str(v.type) for v in made.outputs},
+        steps.done, steps.refused,
+    )  # fmt: skip
+
+
+class _Steps:
+    """The graph after each step, and a sentence about each."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.done: list[str] = []
+        self.refused: list[Refusal] = []
+
+    def then(self, change: Callable[[Graph], Graph], said: str) -> None:
+        self.graph = change(self.graph)
+        self.done.append(said)
+
+    def resized(self, made: Resized, said: str) -> None:
+        self.graph, self.refused = made.graph, [*self.refused, *made.refused]
+        layers = trn("{n} layer adapted", "{n} layers adapted", len(made.adapted))
+        self.done.append(f"{said} ({layers})" if made.adapted else said)
+
+
+def _apply(steps: _Steps, edits: Edits) -> None:
+    """The changes in the order of the command's help."""
+    from lite_engine import edit
+    from lite_engine.importers import load
+    from lite_engine.preprocess import Preprocess
+
+    ins, outs, layers = edits.inputs, edits.outputs, edits.layers
+    if ins or outs:
+        what = ", ".join([*(ins or ["…"]), "→", *(outs or ["…"])])
+        steps.then(lambda g: edit.extract(g, ins, outs), tr("extracted {what}", what=what))
+    if layers:
+        said = trn("extracted {n} layer", "extracted {n} layers", len(layers))
+        steps.then(lambda g: edit.extract_layers(g, layers), said)
+    if edits.shapes:
+        what = ", ".join(f"{n}:{'x'.join(map(str, dims))}" for n, dims in edits.shapes.items())
+        shapes = {name: tuple(dims) for name, dims in edits.shapes.items()}
+        steps.resized(edit.resize(steps.graph, shapes), tr("shapes {what}", what=what))
+    if edits.batch:
+        steps.resized(edit.rebatch(steps.graph, edits.batch), tr("batch {n}", n=edits.batch))
+    if steps.refused:
+        return
+    if edits.drop:
+        names = list(edits.drop)
+        steps.then(lambda g: edit.drop(g, names), tr("dropped {names}", names=", ".join(names)))
+    for at, to, file in edits.replace:
+        steps.then(
+            lambda g, at=at, to=to, file=file: edit.replace(g, at, to, load(file)),  # type: ignore[misc]
+            tr("replaced {at} → {to} by {file}", at=",".join(at), to=",".join(to), file=file),
+        )
+    if edits.normalize:
+        how = Preprocess.parse(edits.normalize, steps.graph.metadata.get("preprocess"))
+        graph, why = edit.normalize(steps.graph, how)
+        said = tr("normalization in the first convolution")
+        if why:
+            said = tr("normalization as layers ({why})", why="; ".join(why))
+        steps.then(lambda _: graph, said)
+    for text in edits.append:
+        op, _, axis = text.partition(":")
+        attrs: dict[str, Any] = {"axis": _integer(axis)} if axis else {}
+        steps.then(
+            lambda g, op=op, attrs=attrs: edit.append(g, op, attrs=attrs),  # type: ignore[misc]
+            tr("appended {op}", op=text),
+        )
+    if edits.nms:
+        if len(edits.nms) != 2:
+            raise UsageError(tr("--nms takes two names, like boxes,scores"))
+        boxes, scores = edits.nms
+        said = tr("appended {op}", op="NonMaxSuppression")
+        steps.then(lambda g: edit.append_nms(g, boxes, scores), said)
+    if edits.rename:
+        pairs = dict(edits.rename)
+        said = ", ".join(f"{old} → {new}" for old, new in pairs.items())
+        steps.then(lambda g: edit.rename(g, pairs), tr("renamed {names}", names=said))
+    if edits.fold:
+        steps.then(edit.fold, tr("folded constants"))
+    if edits.optimized:
+        steps.then(edit.optimized, tr("ran every pass"))
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(tr("axis {text!r} is not a whole number", text=text)) from None

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lite_engine.runtime.support import ModelInfo
 
     from .evaluate import Evaluation
+    from .model_diff import ModelDiff
     from .quantizing import Quantization
     from .recommend import Recommendation
     from .session import Session
@@ -139,6 +140,12 @@ def _recommendation(value: Recommendation) -> Any:
     return _tables(recommendation_tables(value))
 
 
+def _diff(value: ModelDiff) -> Any:
+    from lite_widgets import GraphView
+
+    return _stack(GraphView(title=tr("What changed"), **_views().diff_data(value)))
+
+
 def _tables(tables: list[dict[str, Any]]) -> Any:
     from lite_widgets import DataTable
 
@@ -169,9 +176,10 @@ _SHOWN = (
     ("lite_workbench.evaluate.evaluation", "Evaluation"),
     ("lite_workbench.sweep.result", "Sweep"),
     ("lite_workbench.recommend", "Recommendation"),
+    ("lite_workbench.model_diff", "ModelDiff"),
 )
 _VIEWS: dict[str, Callable[[Any], Any]] = {
     "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
     "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
-    "Sweep": _sweep, "Recommendation": _recommendation,
+    "Sweep": _sweep, "Recommendation": _recommendation, "ModelDiff": _diff,
 }  # fmt: skip

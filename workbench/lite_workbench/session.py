@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from lite_engine.profile.advice import Advice
     from lite_engine.runtime import Predictor
 
+    from .editing import Edited
     from .evaluate import Evaluation
+    from .model_diff import ModelDiff
     from .quantizing import Quantization
     from .recipes import RecipeAnswer
     from .recommend import Recommendation
@@ -332,6 +334,18 @@ class Session(OldNames):
         from .state.selection import extract
 
         return extract(self, Path(path), layers)
+
+    def edit(self, path: str | Path, *, opset: int | None = None, **changes: Any) -> Edited:
+        """`lite edit` of the file; `changes` are fields of `editing.Edits`. Raises LiteError."""
+        from .state.selection import edit
+
+        return edit(self, Path(path), opset, changes)
+
+    def diff(self, baseline: str | Path, *, optimized: bool = False) -> ModelDiff:
+        """What changed from another model file to this one: `lite diff`. Raises LiteError."""
+        from .state.selection import diff
+
+        return diff(self, Path(baseline), optimized)
 
     # ---- undo, files
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
 
+    from .model_diff import ModelDiff
     from .state._state import Pair, SessionState
 
 
@@ -40,6 +41,17 @@ def graph_data(graph: Graph) -> dict[str, Any]:
     inputs = [{"name": v.name, "shape": _dims(v.shape)} for v in graph.inputs]
     outputs = [{"name": v.name, "shape": _dims(v.shape), "from": _origin(v)} for v in graph.outputs]
     return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows}
+
+
+def diff_data(made: ModelDiff) -> dict[str, Any]:
+    """Traits of GraphView: the baseline is drawn as the source graph, matched layers linked."""
+    from lite_engine.compare.node_match import matched_nodes
+
+    before = {b.name: a.name for a, b in matched_nodes(made.baseline, made.candidate)}
+    graph, source = graph_data(made.candidate), graph_data(made.baseline)
+    for node in graph["nodes"]:
+        node["sources"] = [before[node["name"]]] if node["name"] in before else []
+    return {"graph": graph, "source_graph": source, "changes": made.changes.to_dict()}
 
 
 def _origin(value: Value) -> str:

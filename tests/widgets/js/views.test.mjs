@@ -182,3 +182,29 @@ test("sweep chart: the front in order of latency, axes that hold every cell and 
   assert.deepEqual(front(cells).map((c) => c.latency_ms), [2, 8]);
   assert.deepEqual([frame(cells, 0), frame(cells, 30)], [{ x: 10, y: 1000 }, { x: 30, y: 1000 }]);
 });
+
+test("graph: a diff colours what was added and changed, and in the baseline what was deleted", async () => {
+  const { graphStyle } = await at("graph_view/graph_style");
+  const { DIFF, tint } = await at("_shared/colour");
+  const change = (kind, before, after, differences = []) => ({ kind, op: "Conv", before, after, differences });
+  const widened = { kind: "type", name: "y", before: "f32[1,8]", after: "f32[1,16]" };
+  const changes = { changes: [change("added", "", "new"), change("deleted", "old", ""), change("changed", "a", "b", [widened])] };
+  const style = (side) => graphStyle({ profile: null, comparison: null, changes, side, paint });
+  const [after, before] = [style("after"), style("before")];
+  const node = (name) => ({ name, op: "Conv" });
+  assert.deepEqual([after.solid(node("new")), after.solid(node("b")), before.solid(node("old"))], [DIFF.added, DIFF.changed, DIFF.deleted]);
+  assert.equal(after.fill(node("new")), tint(DIFF.added, false));
+  assert.equal(after.solid(node("a")), after.solid(node("same")), "a name of the baseline says nothing of the candidate");
+  assert.equal(before.solid(node("a")), DIFF.changed);
+  assert.equal(after.tip("b"), "b\nchanged\ntype y: f32[1,8] → f32[1,16]");
+  assert.equal(after.text(node("new")), "added");
+  assert.equal(after.note({ nodes: ["new", "b", "same"].map(node) }), "2 changes");
+});
+
+test("a backend of another package has its name, and one colour that is no other backend's", async () => {
+  const { backend, backendName, BACKENDS } = await at("_shared/colour");
+  assert.equal(backendName("openvino"), "openvino");
+  assert.equal(backend("openvino", true), backend("openvino", true));
+  const own = Object.values(BACKENDS).flatMap((b) => [b.light, b.dark]);
+  for (const name of ["openvino", "litert", "acme"]) assert.ok(!own.includes(backend(name, false)));
+});

@@ -95,17 +95,24 @@ export function contrast(a, b) {
 export const inkOn = (hex) =>
   contrast(hex, "#000000") >= contrast(hex, "#ffffff") ? "#000000" : "#ffffff";
 
+/** What a diff says of a layer. */
+export const DIFF = { added: "#009e73", deleted: "#d55e00", changed: "#e69f00" };
+
+const spare = (name) => {
+  let hash = 0;
+  for (const c of String(name)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
+  return SPARE[hash % SPARE.length];
+};
+
+/** A backend of another package has a colour by its name. */
 export const backend = (name, dark) =>
-  (BACKENDS[name] || BACKENDS.reference)[dark ? "dark" : "light"];
+  BACKENDS[name] ? BACKENDS[name][dark ? "dark" : "light"] : spare(name);
 export const backendName = (name) => (BACKENDS[name] ? BACKENDS[name].name : name || "other");
 
 export const precision = (name, dark) => (PRECISIONS[name] || ["#999999", "#999999"])[dark ? 1 : 0];
 
 export function type(name, dark) {
-  if (TYPES[name]) return TYPES[name][dark ? 1 : 0];
-  let hash = 0;
-  for (const c of String(name)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
-  return SPARE[hash % SPARE.length];
+  return TYPES[name] ? TYPES[name][dark ? 1 : 0] : spare(name);
 }
 
 /** Categories fill nodes at half strength, so that labels stay readable. */

@@ -4,7 +4,7 @@ import { marks } from "../_shared/line.js";
 import * as colour from "../_shared/colour.js";
 import { error, fixed, ms, shape, THIN } from "../_shared/format.js";
 import { lastPart } from "../_shared/scale.js";
-import { tr } from "../_shared/words.js";
+import { tr, trn } from "../_shared/words.js";
 
 /** Right-hand text of a node that nothing was measured of: its operator, or its shape. */
 function about(node) {
@@ -13,11 +13,38 @@ function about(node) {
   return named ? (dims && dims.length ? shape(dims.slice(1)) : "") : node.op;
 }
 
+const KINDS = { added: tr("added"), deleted: tr("deleted"), changed: tr("changed") };
+
+/** The style of a diff's graph; `side` "before" colours the baseline, "after" the candidate. */
+function diffStyle(shared, changes, side, quiet, dark) {
+  const of = new Map(changes.changes.filter((c) => c[side]).map((c) => [c[side], c]));
+  const solid = (n) => (of.has(n.name) ? colour.DIFF[of.get(n.name).kind] : quiet);
+  const told = (name, mark) => {
+    const c = of.get(name);
+    if (!c) return name;
+    const lines = c.differences.map((d) => `${d.kind} ${d.name}: ${d.before || "–"} → ${d.after || "–"}`);
+    return [name, KINDS[c.kind], ...lines].join(mark);
+  };
+  return {
+    ...shared,
+    solid,
+    fill: (n) => (of.has(n.name) ? colour.tint(solid(n), dark) : quiet),
+    text: (n) => (of.has(n.name) ? KINDS[of.get(n.name).kind] : ""),
+    note: (block) => {
+      const n = block.nodes.filter((node) => of.has(node.name)).length;
+      return n ? trn("{n} change", "{n} changes", n) : "";
+    },
+    tip: (name) => told(name, "\n"),
+    say: (name) => told(name, ", "),
+  };
+}
+
 /**
  * {fill, solid, text, border, first, hatch, note, share, copies, tip, say} of nodes, by name.
  * With a comparison hue is the error and the border the share of time; else hue is `by`.
  */
-export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline, hidden, paint }) {
+export function graphStyle(given) {
+  const { profile, comparison, tolerance, byOp, by, baseline, hidden, paint } = given;
   const { dark } = paint;
   const quiet = colour.scale("within", 0.5, dark);
   const rows = new Map((profile ? profile.layers : []).map((r) => [r.name, r]));
@@ -85,6 +112,7 @@ export function graphStyle({ profile, comparison, tolerance, byOp, by, baseline,
       note: (block) => tr("max {value}", { value: error(worst(block)) }),
     };
   }
+  if (given.changes) return diffStyle(shared, given.changes, given.side || "after", quiet, dark);
   if (!profile) {
     return { ...shared, fill: () => quiet, solid: () => quiet, text: about, note: () => "" };
   }

@@ -12,7 +12,7 @@ import { Pane } from "./pane.js";
 import { tr, trn } from "../_shared/words.js";
 
 const STYLED_BY = [
-  ["profile", "comparison", "tolerance", "op_tolerances"],
+  ["profile", "comparison", "changes", "tolerance", "op_tolerances"],
   ["colour_by", "baseline", "hidden_types"],
 ].flat();
 
@@ -21,6 +21,7 @@ const styleOf = (c) =>
     graphStyle({
       profile: c.get("profile"),
       comparison: c.get("comparison"),
+      changes: c.get("changes"),
       tolerance: c.get("tolerance"),
       byOp: c.get("op_tolerances"),
       by: c.get("colour_by"),
@@ -38,6 +39,14 @@ function legend(c) {
         c.paint.carried,
         tr("propagated"),
       )}${key(square("#d55e00"), tr("fails on its own"))}</span
+    >`;
+  const { added, deleted, changed } = colour.DIFF;
+  if (c.get("changes"))
+    return html`<span class="lg"
+      >${key(square(added), tr("added"))}${key(square(changed), tr("changed"))}${key(
+        square(deleted),
+        tr("deleted"),
+      )}</span
     >`;
   return nothing;
 }
@@ -75,7 +84,8 @@ function build(c) {
   const made = new Map();
   for (const n of graph.nodes)
     for (const s of n.sources || []) made.set(s, [...(made.get(s) || []), n.name]);
-  const plain = graphStyle({ profile: null, comparison: null, paint: c.paint });
+  const changes = c.get("changes");
+  const plain = graphStyle({ profile: null, comparison: null, changes, side: "before", paint: c.paint });
   const lit = () => {
     const names = related(c);
     const cls = (name) => (names.has(name) ? "sel" : "") + (made.has(name) ? "" : " gone");
@@ -168,8 +178,10 @@ export default widget({
     c.local.style = styleOf(c);
     const file = c.get("source_graph"),
       layers = c.get("graph").nodes.length;
-    const read = file ? trn("{n} node as read", "{n} nodes as read", file.nodes.length) : "",
-      made = file ? trn("{n} layer after optimization", "{n} layers after optimization", layers) : "";
+    const diff = c.get("changes");
+    const read = diff?.baseline || (file ? trn("{n} node as read", "{n} nodes as read", file.nodes.length) : "");
+    const made = diff?.candidate
+      || (file ? trn("{n} layer after optimization", "{n} layers after optimization", layers) : "");
     return html`<div
       class="card gcard${c.get("comparison") ? " errors" : ""}"
       style="height:${c.get("height")}px"
@@ -179,7 +191,7 @@ export default widget({
         ${controls(c)}
       </div>
       <div class="gr${file ? " both" : ""}">
-        ${file ? paneBox(c, "source", tr("Graph of the original file"), read) : nothing}
+        ${file ? paneBox(c, "source", diff ? tr("Graph before") : tr("Graph of the original file"), read) : nothing}
         ${paneBox(c, "main", tr("Model graph"), made)}
         <div class="ov"></div>
       </div>
@@ -189,7 +201,7 @@ export default widget({
   watch: [...STYLED_BY, "graph", "source_graph", "height", "title", "open_blocks", "selected"],
   after(c) {
     const { local } = c,
-      data = ["graph", "source_graph", "profile", "comparison"].map((n) => c.get(n));
+      data = ["graph", "source_graph", "profile", "comparison", "changes"].map((n) => c.get(n));
     if (c.changed("data", data)) {
       if (local.pane && !c.get("open_blocks")) local.open = null;
       build(c);
@@ -255,6 +267,7 @@ export default widget({
     else if (t.dataset.src) {
       const [name] = c.local.made.get(t.dataset.src) || [];
       if (name) c.select(afterClick(c.selected, name, event.shiftKey || event.ctrlKey));
+      else if (c.get("changes")) c.say(tr("{layer} was deleted", { layer: t.dataset.src }));
       else c.say(tr("{layer} was removed by the optimization", { layer: t.dataset.src }));
     } else {
       const all = c.local.pane.allPaths();

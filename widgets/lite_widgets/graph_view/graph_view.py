@@ -31,6 +31,8 @@ class GraphView(LiteWidget):
     baseline       data.Profile to compare with, for colour_by="change".
     comparison     data.Comparison or None: if given, colours are errors; the border is the share
                    of time when `profile` is given too.
+    changes        a model's diff (GraphDiff.to_dict) or None: colours are what was added, changed
+                   and, in `source_graph`, deleted.
     tolerance      follows linked widgets while it is dragged; op_tolerances {op: tolerance}.
     colour_by      "time", "type", "backend", "precision", "gflops", "change".
     open_blocks    paths of open blocks; None lets the view choose (the two costliest; in a
@@ -43,6 +45,7 @@ class GraphView(LiteWidget):
     profile = Plain(rows="layers", need=("layers",))
     baseline = Plain(rows="layers", need=("layers",))
     comparison = Plain(rows="layers", need=("layers", "baseline", "candidate"))
+    changes = Plain(need=("changes",))
     tolerance = t.Float(1e-2)
     op_tolerances = t.Dict()
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
-from ..editing import Edited
+from ..editing import Edited, Edits, check_ending, write_edited
 from ..words import number
 from ._base import PREPROCESS_HELP, Command, add_shape, at_least
-
-if TYPE_CHECKING:
-    from lite_engine.edit import Refusal, Resized
-    from lite_engine.ir import Graph
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -103,114 +97,30 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> Edited:
     from lite_engine.importers import load
-    from lite_engine.model_file import is_lite, optimize, read_model
+    from lite_engine.model_file import is_lite, read_model
 
     source, out = Path(args.model), Path(args.output)
-    if out.suffix not in (".onnx", ".lite"):
-        raise UsageError(
-            tr("{out} is neither .onnx nor .lite", out=out), fix=tr("choose another file with -o")
-        )
     if out.exists() and source.exists() and out.samefile(source):
         raise UsageError(
             tr("{out} is the model to edit", out=out), fix=tr("choose another file with -o")
         )
-    graph = read_model(source).graph if is_lite(source) else load(source, params=args.params)
-    before, steps = len(graph.nodes), _Steps(graph)
-    _apply(steps, args)
-    if not steps.refused:
-        if out.suffix == ".onnx":
-            from lite_engine import write_onnx
-
-            write_onnx(steps.graph, out, opset=args.opset)
-        else:
-            optimize(steps.graph).save(out)
-    made = steps.graph
-    return Edited(
-        str(out), 0 if steps.refused else out.stat().st_size,
-        {"before": before, "after": len(made.nodes)},
-        {v.name: str(v.type) for v in made.inputs}, {v.name: str(v.type) for v in made.outputs},
-        steps.done, steps.refused,
+    check_ending(out)
+    edits = Edits(
+        inputs=_names(args.inputs), outputs=_names(args.outputs), layers=_names(args.layers),
+        shapes=dict(args.shape), batch=args.batch, drop=args.drop,
+        replace=[_places(text) for text in args.replace], normalize=args.normalize or "",
+        append=args.append, nms=_names(args.nms or ""),
+        rename=dict(_pair(text, "--rename OLD=NEW") for text in args.rename),
+        fold=args.fold, optimized=args.optimized,
     )  # fmt: skip
+    graph = read_model(source).graph if is_lite(source) else load(source, params=args.params)
+    return write_edited(graph, out, edits, opset=args.opset)
 
 
-class _Steps:
-    """The graph after each step, and a sentence about each."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.done: list[str] = []
-        self.refused: list[Refusal] = []
-
-    def then(self, change: Callable[[Graph], Graph], said: str) -> None:
-        self.graph = change(self.graph)
-        self.done.append(said)
-
-    def resized(self, made: Resized, said: str) -> None:
-        self.graph, self.refused = made.graph, [*self.refused, *made.refused]
-        layers = trn("{n} layer adapted", "{n} layers adapted", len(made.adapted))
-        self.done.append(f"{said} ({layers})" if made.adapted else said)
-
-
-def _apply(steps: _Steps, args: argparse.Namespace) -> None:
-    """The changes in the order of the options' help."""
-    from lite_engine import edit
-    from lite_engine.importers import load
-    from lite_engine.preprocess import Preprocess
-
-    ins, outs, layers = (_names(text) for text in (args.inputs, args.outputs, args.layers))
-    if ins or outs:
-        what = ", ".join([*(ins or ["…"]), "→", *(outs or ["…"])])
-        steps.then(lambda g: edit.extract(g, ins, outs), tr("extracted {what}", what=what))
-    if layers:
-        said = trn("extracted {n} layer", "extracted {n} layers", len(layers))
-        steps.then(lambda g: edit.extract_layers(g, layers), said)
-    if args.shape:
-        what = ", ".join(f"{n}:{'x'.join(map(str, dims))}" for n, dims in args.shape)
-        steps.resized(edit.resize(steps.graph, dict(args.shape)), tr("shapes {what}", what=what))
-    if args.batch:
-        steps.resized(edit.rebatch(steps.graph, args.batch), tr("batch {n}", n=args.batch))
-    if steps.refused:
-        return
-    if args.drop:
-        steps.then(
-            lambda g: edit.drop(g, args.drop), tr("dropped {names}", names=", ".join(args.drop))
-        )
-    for text in args.replace:
-        places, file = _pair(text, "--replace INS:OUTS=FILE")
-        at, _, to = places.partition(":")
-        steps.then(
-            lambda g, at=at, to=to, file=file: edit.replace(g, _names(at), _names(to), load(file)),  # type: ignore[misc]
-            tr("replaced {at} → {to} by {file}", at=at, to=to, file=file),
-        )
-    if args.normalize:
-        how = Preprocess.parse(args.normalize, steps.graph.metadata.get("preprocess"))
-        graph, why = edit.normalize(steps.graph, how)
-        said = tr("normalization in the first convolution")
-        if why:
-            said = tr("normalization as layers ({why})", why="; ".join(why))
-        steps.then(lambda _: graph, said)
-    for text in args.append:
-        op, _, axis = text.partition(":")
-        attrs: dict[str, Any] = {"axis": _integer(axis)} if axis else {}
-        steps.then(
-            lambda g, op=op, attrs=attrs: edit.append(g, op, attrs=attrs),  # type: ignore[misc]
-            tr("appended {op}", op=text),
-        )
-    if args.nms:
-        names = _names(args.nms)
-        if len(names) != 2:
-            raise UsageError(tr("--nms takes two names, like boxes,scores"))
-        steps.then(
-            lambda g: edit.append_nms(g, *names), tr("appended {op}", op="NonMaxSuppression")
-        )
-    if args.rename:
-        pairs = dict(_pair(text, "--rename OLD=NEW") for text in args.rename)
-        said = ", ".join(f"{old} → {new}" for old, new in pairs.items())
-        steps.then(lambda g: edit.rename(g, pairs), tr("renamed {names}", names=said))
-    if args.fold:
-        steps.then(edit.fold, tr("folded constants"))
-    if args.optimized:
-        steps.then(edit.optimized, tr("ran every pass"))
+def _places(text: str) -> tuple[list[str], list[str], str]:
+    places, file = _pair(text, "--replace INS:OUTS=FILE")
+    at, _, to = places.partition(":")
+    return _names(at), _names(to), file
 
 
 def _names(text: str) -> list[str]:
@@ -222,13 +132,6 @@ def _pair(text: str, form: str) -> tuple[str, str]:
     if not equals or not first or not second:
         raise UsageError(tr("{text!r} is not of the form {form}", text=text, form=form))
     return first, second
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(tr("axis {text!r} is not a whole number", text=text)) from None
 
 
 def _show(made: Edited, args: argparse.Namespace) -> str:

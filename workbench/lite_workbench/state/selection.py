@@ -1,10 +1,11 @@
-"""The selected layers of a session, as a table and as a model."""
+"""The selected layers of a session, as a table and as a model; edited files, and what changed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
 from lite_messages import tr
@@ -15,6 +16,8 @@ from .versions import model_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..editing import Edited
+    from ..model_diff import ModelDiff
     from ._state import SessionState
 
 
@@ -50,4 +53,31 @@ def extract(state: SessionState, path: Path, layers: Sequence[str]) -> Path:
     made = write_onnx(extract_layers(source, found or names), with_ending(path, ".onnx"))
     more = f", {list(layers)!r}" if layers else f", {names!r}"
     state.remember(f"session.extract({str(path)!r}{more})")
+    return made
+
+
+def edit(state: SessionState, path: Path, opset: int | None, changes: Mapping[str, Any]) -> Edited:
+    """See `Session.edit`. Raises UsageError for a change that there is not."""
+    from ..editing import Edits, write_edited
+
+    known = [f.name for f in fields(Edits)]
+    wrong = next((name for name in changes if name not in known), None)
+    if wrong:
+        raise UsageError(
+            tr("there is no change {name!r}", name=wrong),
+            fix=tr("use {names}", names=", ".join(known)),
+        )
+    made = write_edited(state.graph, path, Edits(**changes), opset=opset)
+    given = "".join(f", {name}={value!r}" for name, value in changes.items())
+    state.remember(f"session.edit({str(path)!r}{given})")
+    return made
+
+
+def diff(state: SessionState, baseline: Path, optimized: bool) -> ModelDiff:
+    """See `Session.diff`."""
+    from ..model_diff import compare_graphs, read_graph
+
+    mine = model_of(state).graph if optimized else state.graph
+    made = compare_graphs(read_graph(baseline, optimized), mine, (str(baseline), str(state.path)))
+    state.remember(f"session.diff({str(baseline)!r}{', optimized=True' if optimized else ''})")
     return made

@@ -1,0 +1,49 @@
+"""Session.edit, Session.diff, and the diff as data of the graph widget."""
+
+from __future__ import annotations
+
+import lite_workbench as lw
+import pytest
+from lite_engine.errors import UsageError
+from lite_widgets import GraphView
+from lite_workbench import views
+from lite_workbench.rich import _VIEWS
+
+
+@pytest.fixture
+def session(root):
+    return lw.open(root / "notebooks/models/digits.onnx")
+
+
+def test_edit_writes_a_file_and_remembers_its_line(session, tmp_path):
+    made = session.edit(tmp_path / "label.onnx", drop=["/Softmax"], append=["ArgMax:1"])
+    assert made.refused == [] and lw.open(tmp_path / "label.onnx").info
+    assert made.layers["after"] == made.layers["before"]
+    assert session.code[-1].endswith("drop=['/Softmax'], append=['ArgMax:1'])")
+    with pytest.raises(UsageError, match="there is no change 'drops'"):
+        session.edit(tmp_path / "x.onnx", drops=["/Softmax"])
+    with pytest.raises(UsageError, match=r"neither \.onnx nor \.lite"):
+        session.edit(tmp_path / "x.tflite", batch=2)
+
+
+def test_diff_names_what_changed_and_colours_the_graph(session, tmp_path):
+    session.edit(tmp_path / "label.onnx", drop=["/Softmax"], append=["ArgMax:1"])
+    made = lw.open(tmp_path / "label.onnx").diff(session.path)
+    kinds = {c.kind: (c.before or c.after, c.op) for c in made.changes.changes}
+    assert kinds["deleted"] == ("/Softmax", "Softmax") and kinds["added"][1] == "ArgMax"
+    assert "- /Softmax (Softmax)" in repr(made)
+    data = views.diff_data(made)
+    assert {n["name"] for n in data["source_graph"]["nodes"]} >= {"/Softmax"}
+    added = next(n for n in data["graph"]["nodes"] if n["op"] == "ArgMax")
+    assert added["sources"] == []
+    linked = [n for n in data["graph"]["nodes"] if n["sources"]]
+    assert len(linked) == len(data["graph"]["nodes"]) - 1
+    box = _VIEWS["ModelDiff"](made)
+    (view,) = [w for w in box.children if isinstance(w, GraphView)]
+    assert view.changes["changes"] == data["changes"]["changes"]
+
+
+def test_the_same_model_has_no_changes(session):
+    made = session.diff(session.path, optimized=True)
+    assert made.changes.agrees
+    assert session.code[-1].endswith("optimized=True)")
