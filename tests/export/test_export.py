@@ -17,6 +17,7 @@ from lite_engine.errors import LiteError, TargetMismatchError, UsageError
 from lite_engine.export import export_model
 from lite_engine.export.trim import kernel_list, short_list
 from lite_engine.runtime import host_target
+from lite_engine.runtime.choice import usability
 from lite_workbench.cli import main
 
 from tests.small_models import classifier, image
@@ -90,10 +91,28 @@ def compiled(folder: Path, compiler: str, source: str, out: Path, *options: str)
     return out
 
 
+def chosen(*command: object, raw: Path, env: dict[str, str] | None = None) -> None:
+    """A sample takes the backend that it is told, and says what was chosen."""
+    env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != "LITE_BACKEND"}
+
+    def told(backend: str) -> subprocess.CompletedProcess[str]:
+        words = [*map(str, command), str(raw), backend]
+        return subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
+
+    cpu, opencl, wrong = map(told, ("cpu", "opencl", "npu"))
+    assert cpu.returncode == 0 and cpu.stderr == "cpu: asked for\n"
+    assert wrong.returncode == 1 and "is not one of" in wrong.stderr
+    if usability("opencl").usable:
+        assert opencl.returncode == 0 and opencl.stderr.startswith("opencl: "), opencl.stderr
+    else:
+        assert opencl.returncode == 1 and "OpenCL" in opencl.stderr
+
+
 def test_c(exported, raw, want, tmp_path):
     program = compiled(exported, tool("cc", "gcc"), "sample.c", tmp_path / "s", "-std=c99")
     env = {"LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(program, exported / "classifier.lite", raw, env=env), want)
+    chosen(program, exported / "classifier.lite", raw=raw, env=env)
     bad = subprocess.run([program, "/nowhere.lite"], env=env, capture_output=True, text=True)
     assert bad.returncode == 1 and bad.stderr.startswith("error: /nowhere.lite")
 
@@ -102,6 +121,7 @@ def test_cpp(exported, raw, want, tmp_path):
     program = compiled(exported, tool("c++", "g++"), "sample.cpp", tmp_path / "s", "-std=c++17")
     env = {"LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(program, exported / "classifier.lite", raw, env=env), want)
+    chosen(program, exported / "classifier.lite", raw=raw, env=env)
     bad = subprocess.run([program, raw], env=env, capture_output=True, text=True)
     assert bad.returncode == 1 and "not a .lite file" in bad.stderr
 
@@ -111,6 +131,7 @@ def test_python(exported, raw, want):
     check(run(sys.executable, "-I", sample, exported / "classifier.lite", raw), want)
     assert "python3 samples/sample.py classifier.lite\n" in (exported / "README.md").read_text()
     run(sys.executable, "samples/sample.py", "classifier.lite", cwd=exported)
+    chosen(sys.executable, "-I", sample, exported / "classifier.lite", raw=raw)
 
 
 def test_java(exported, raw, want, tmp_path):
@@ -126,6 +147,7 @@ def test_java(exported, raw, want, tmp_path):
     start = (java, "-Xcheck:jni", f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Sample")
     env = {**os.environ, "LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(*start, exported / "classifier.lite", raw, env=env), want)
+    chosen(*start, exported / "classifier.lite", raw=raw, env=env)
     bad = subprocess.run(
         [*map(str, start), str(raw)], env=env, capture_output=True, text=True, timeout=60
     )

@@ -21,6 +21,7 @@ from .. import settings
 from .._native import host_arch
 from ..errors import BackendUnavailableError, LiteError
 from ..model_file import Model
+from ..model_file.opencl_programs import opencl_host_kernels
 from ..model_file.writer import cpu_plans
 
 SOURCES = Path(__file__).parents[2] / "native"
@@ -47,7 +48,10 @@ def trim(model: Model, target: str) -> Trimmed:
     arch = ARCHITECTURES[target]
     _check_tools(arch)
     plans = cpu_plans(model, target).values()
-    wanted = sorted({step.kernel for plan in plans for step in plan.steps})
+    kernels = {step.kernel for plan in plans for step in plan.steps}
+    if "opencl" in model.targets:
+        kernels |= opencl_host_kernels(model)
+    wanted = sorted(kernels)
     rows = short_list(kernel_list(), wanted)
     sources = zlib.crc32(str(SOURCES).encode())  # CMake keeps one folder to one source tree
     build = settings.cache_dir() / "trimmed" / f"{arch}-{sources:08x}"

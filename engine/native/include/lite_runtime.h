@@ -25,7 +25,7 @@ extern "C" {
 #define LITE_API __attribute__((visibility("default")))
 #endif
 
-#define LITE_ABI_VERSION 3
+#define LITE_ABI_VERSION 4
 
 typedef struct lite_program lite_program;
 typedef struct lite_file lite_file;
@@ -42,6 +42,8 @@ typedef struct {
   const char* device;         /* OpenCL device: its number or part of its name, NULL: the first */
   const char* cache_dir;      /* folder for compiled OpenCL kernels, NULL: none are kept */
   int32_t timed;              /* 1: steps of an OpenCL device note their times, which costs some */
+  const char* precision;      /* of a file: "fp32", "fp16" or "bf16" is what float values must be computed
+                                 in, NULL: what the file says for the backend and the CPU can do */
 } lite_options;
 
 typedef struct {
@@ -133,7 +135,8 @@ LITE_API const void* lite_file_section(const lite_file*, const char* tag, size_t
 /* Loads the libraries of kernels that the file carries for this target, whose code runs in this process:
  * only for files whose maker you trust. Nothing else executes code of a file. 0 when all were loaded. */
 LITE_API int lite_file_trust(const lite_file*, char* error, size_t error_bytes);
-/* target NULL: what options->backend says, and LITE_BACKEND where that is 0. The file stays open as long
+/* target NULL: what options->backend says, and LITE_BACKEND (auto, opencl or lite_target's word) where
+ * that is 0. The file stays open as long
  * as the program: where a device fails during a run, the file's program for the CPU takes over. */
 LITE_API lite_program* lite_file_program(lite_file*, const char* target,
                                          const lite_options* options, char* error,

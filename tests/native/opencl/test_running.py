@@ -57,6 +57,37 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     assert run(plain, "--backend", "gpu").returncode == 2
 
 
+def test_the_precision_asked_for_is_computed_in_or_refused(tmp_path: Path) -> None:
+    model = save(tmp_path / "m.lite", ["opencl", native.target()], "fp16")
+    assert answer(model, tmp_path, "--precision", "fp16")[1].startswith("opencl: ")
+    found, choice = answer(model, tmp_path, "--precision", "fp32")
+    assert choice.startswith("cpu: precision fp32: the file's OpenCL programs are in fp16")
+    (wanted,) = Predictor(model, native.target(), precision="fp32").run(
+        random_feeds(network())
+    ).values()  # fmt: skip
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    for words, reason in (
+        (["--backend", "opencl", "--precision", "fp32"], "--precision opencl=fp32"),
+        (["--backend", "cpu", "--precision", "bf16"], "no program in it for this CPU"),
+        (["--precision", "int4"], "is not one of fp32, fp16, bf16"),
+    ):
+        refused = run(model, *words)
+        assert refused.returncode == 1 and reason in refused.stderr, words
+        assert refused.stderr.count("\n") == 1
+
+
+def test_the_variable_has_pythons_words(tmp_path: Path) -> None:
+    """Where this runtime does not execute what it names, nothing else takes its place."""
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    assert answer(model, tmp_path, LITE_BACKEND=native.target())[1] == "cpu: asked for"
+    assert answer(model, tmp_path, LITE_BACKEND="auto")[1].startswith("opencl: ")
+    other = "arm" if native.target() == "x86" else "x86"
+    for word in (other, "reference", "gpu"):
+        refused = run(model, LITE_BACKEND=word)
+        assert refused.returncode == 1 and f"LITE_BACKEND='{word}'" in refused.stderr
+    assert answer(model, tmp_path, "--backend", "cpu", LITE_BACKEND=other)[1] == "cpu: asked for"
+
+
 def test_without_a_library_the_cpu_runs(tmp_path: Path) -> None:
     model = save(tmp_path / "m.lite", ["opencl", native.target()])
     nowhere = str(tmp_path / "libnone.so")

@@ -33,7 +33,7 @@ from .native_types import (
     TensorInfo,
 )
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 _ERROR_BYTES = 1024
 _CPU = 1  # lite_options.backend
 

@@ -23,6 +23,7 @@ class Options(ctypes.Structure):
         ("device", ctypes.c_char_p),
         ("cache_dir", ctypes.c_char_p),
         ("timed", ctypes.c_int32),
+        ("precision", ctypes.c_char_p),
     )
 
 

@@ -103,7 +103,7 @@ def text_digest(file: str) -> bytes:
     return hashlib.sha256(b"\n".join(part.read_bytes() for part in parts_of(file))).digest()
 
 
-def _cpu_kernel(step: Step) -> str | None:
+def cpu_kernel(step: Step) -> str | None:
     """The kernel that runs a step of the device on the CPU: the steps of both are the same."""
     if step.node is None:  # Cast and Relayout of the plan's own
         return step.kernel
@@ -191,7 +191,7 @@ class _Writer:
             scratch: dict[int, int] = {}
             for launch in launches_of(step, self.plan, self.target):
                 self.launches.append(self._launch(launch, scratch))
-            if self.fallback and (kernel := _cpu_kernel(step)):
+            if self.fallback and (kernel := cpu_kernel(step)):
                 host = self.strings.add(kernel)
                 # Moves of bytes take any type; what computes on the CPU does so in float32.
                 floats = step.node is not None

@@ -9,11 +9,51 @@ public final class LiteRuntime implements AutoCloseable {
     System.loadLibrary("lite_jni");
   }
 
+  /** Null and 0 leave the choice to the file and the machine. */
+  public static final class Options {
+    /** 0: one per processor. */
+    public int threads = 0;
+
+    /** "auto", "cpu" or "opencl". */
+    public String backend = "auto";
+
+    /** OpenCL device: its number or part of its name. */
+    public String device = null;
+
+    /** Folder for compiled OpenCL kernels. */
+    public String cacheDir = null;
+
+    /** "fp32", "fp16" or "bf16". */
+    public String precision = null;
+  }
+
   private long handle;
 
   /** Opens a .lite file; threads 0 is one per processor. Throws RuntimeException saying why not. */
   public LiteRuntime(String path, int threads) {
-    handle = open(path, threads);
+    handle = open(path, threads, null, null, null, null);
+  }
+
+  /** Opens a .lite file. Throws RuntimeException saying why not. */
+  public LiteRuntime(String path, Options options) {
+    handle =
+        open(
+            path,
+            options.threads,
+            options.backend,
+            options.device,
+            options.cacheDir,
+            options.precision);
+  }
+
+  /** What was chosen and why: "opencl: NAME, ..." or "cpu: reason". */
+  public String choice() {
+    return choice(alive(), false);
+  }
+
+  /** Why the CPU runs what the OpenCL device was to run; null where it does not. */
+  public String warning() {
+    return choice(alive(), true);
   }
 
   public int inputs() {
@@ -65,7 +105,10 @@ public final class LiteRuntime implements AutoCloseable {
     return handle;
   }
 
-  private static native long open(String path, int threads);
+  private static native long open(
+      String path, int threads, String backend, String device, String cacheDir, String precision);
+
+  private static native String choice(long handle, boolean warning);
 
   private static native void close(long handle);
 

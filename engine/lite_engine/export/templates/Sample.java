@@ -5,10 +5,12 @@ import java.nio.file.Path;
 import java.util.Locale;
 import lite.LiteRuntime;
 
-/** Runs the model once: java Sample MODEL.lite [INPUT.raw]; see sample.c. */
+/** Runs the model once: java Sample MODEL.lite [INPUT.raw [BACKEND]]; see sample.c. */
 public final class Sample {
   public static void main(String[] args) throws IOException {
-    try (LiteRuntime model = new LiteRuntime(args[0], 0)) {
+    LiteRuntime.Options options = new LiteRuntime.Options();
+    if (args.length > 2) options.backend = args[2];
+    try (LiteRuntime model = new LiteRuntime(args[0], options)) {
       if (args.length > 1) model.input(0).put(Files.readAllBytes(Path.of(args[1])));
       model.run();
       for (int i = 0; i < model.outputs(); ++i) {
@@ -18,6 +20,7 @@ public final class Sample {
           line.append(String.format(Locale.ROOT, " %.6g", values.get(k)));
         System.out.println(line);
       }
+      System.err.println(model.choice());
     }
   }
 }

@@ -1,7 +1,9 @@
 /* Java binding: the native methods of lite.LiteRuntime. */
 #include <jni.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lite_runtime.h"
 
@@ -32,24 +34,65 @@ static int tensor_of(JNIEnv* env, Model* model, jboolean input, jint i, lite_ten
   return -1;
 }
 
-JNIEXPORT jlong JNICALL Java_lite_LiteRuntime_open(JNIEnv* env, jclass type, jstring path,
-                                                   jint threads) {
-  (void)type;
-  if (!path) return throw_text(env, "no path is given"), 0;
-  const char* text = (*env)->GetStringUTFChars(env, path, NULL);
-  if (!text) return 0;
-  char error[512] = "out of memory";
+/* The texts of open: the path and those of lite_options, NULL where none is given. */
+enum { kPath, kBackend, kDevice, kCacheDir, kPrecision, kTexts };
+
+/* -1 where the backend has no such name. */
+static int backend_of(const char* word) {
+  const char* name;
+  for (int i = 0; (name = lite_backend_name(i)) != NULL; ++i)
+    if (!word || strcmp(word, name) == 0) return i;
+  return -1;
+}
+
+static Model* open_model(const char* const* texts, int threads, char* error, size_t bytes) {
+  const int backend = backend_of(texts[kBackend]);
+  if (backend < 0) {
+    snprintf(error, bytes, "backend '%.40s' is not one of auto, cpu, opencl", texts[kBackend]);
+    return NULL;
+  }
   Model* model = calloc(1, sizeof *model);
-  if (model) model->file = lite_file_open(text, error, sizeof error);
-  if (model && model->file) {
+  if (!model) return NULL;
+  model->file = lite_file_open(texts[kPath], error, bytes);
+  if (model->file) {
     lite_options options = {0};
     options.threads = threads;
-    model->program = lite_file_program(model->file, NULL, &options, error, sizeof error);
+    options.backend = backend;
+    options.device = texts[kDevice];
+    options.cache_dir = texts[kCacheDir];
+    options.precision = texts[kPrecision];
+    model->program = lite_file_program(model->file, NULL, &options, error, bytes);
   }
-  (*env)->ReleaseStringUTFChars(env, path, text);
-  if (model && model->program) return (jlong)(intptr_t)model;
-  if (model) release(model);
-  return throw_text(env, error), 0;
+  if (model->program) return model;
+  release(model);
+  return NULL;
+}
+
+JNIEXPORT jlong JNICALL Java_lite_LiteRuntime_open(JNIEnv* env, jclass type, jstring path,
+                                                   jint threads, jstring backend, jstring device,
+                                                   jstring cache_dir, jstring precision) {
+  (void)type;
+  if (!path) return throw_text(env, "no path is given"), 0;
+  const jstring given[kTexts] = {path, backend, device, cache_dir, precision};
+  const char* texts[kTexts] = {NULL};
+  char error[512] = "out of memory";
+  int read = 0;
+  for (; read < kTexts; ++read)
+    if (given[read] && !(texts[read] = (*env)->GetStringUTFChars(env, given[read], NULL))) break;
+  Model* model = read == kTexts ? open_model(texts, threads, error, sizeof error) : NULL;
+  for (int i = 0; i < read; ++i)
+    if (texts[i]) (*env)->ReleaseStringUTFChars(env, given[i], texts[i]);
+  if (model) return (jlong)(intptr_t)model;
+  if (read == kTexts) throw_text(env, error);  /* otherwise the JVM has thrown */
+  return 0;
+}
+
+JNIEXPORT jstring JNICALL Java_lite_LiteRuntime_choice(JNIEnv* env, jclass type, jlong handle,
+                                                       jboolean warning) {
+  (void)type;
+  const lite_program* program = model_of(handle)->program;
+  const char* text = warning ? lite_program_warning(program) : lite_program_choice(program);
+  return text ? (*env)->NewStringUTF(env, text) : NULL;
 }
 
 JNIEXPORT void JNICALL Java_lite_LiteRuntime_close(JNIEnv* env, jclass type, jlong handle) {

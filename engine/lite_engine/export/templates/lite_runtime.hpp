@@ -4,6 +4,11 @@
 //   std::copy(pixels.begin(), pixels.end(), model.input(0).as<float>());
 //   model.run();
 //   const float* scores = model.output(0).as<float>();
+//
+//   lite::Options options;
+//   options.backend = "opencl";
+//   lite::Model gpu("model.lite", options);
+//   std::puts(gpu.choice().c_str());  // what was chosen, and why
 #ifndef LITE_RUNTIME_HPP
 #define LITE_RUNTIME_HPP
 
@@ -39,15 +44,31 @@ struct Tensor {
   }
 };
 
+// As lite_options: empty texts and zeros leave the choice to the file and the machine.
+struct Options {
+  int threads = 0;              // 0: one per processor
+  std::string backend = "auto"; // "auto", "cpu" or "opencl"
+  std::string device;           // OpenCL device: its number or part of its name
+  std::string cache_dir;        // folder for compiled OpenCL kernels
+  std::string precision;        // "fp32", "fp16" or "bf16"
+};
+
 // One model, for one thread at a time. Movable, not copyable.
 class Model {
  public:
-  explicit Model(const std::string& path, int threads = 0) {
+  explicit Model(const std::string& path, int threads = 0)
+      : Model(path, Options{threads, "auto", "", "", ""}) {}
+
+  Model(const std::string& path, const Options& wanted) {
     char error[512] = "";
     file_.reset(lite_file_open(path.c_str(), error, sizeof error));
     if (!file_) throw Error(error);
     lite_options options{};
-    options.threads = threads;
+    options.threads = wanted.threads;
+    options.backend = number_of(wanted.backend);
+    options.device = given(wanted.device);
+    options.cache_dir = given(wanted.cache_dir);
+    options.precision = given(wanted.precision);
     program_.reset(lite_file_program(file_.get(), nullptr, &options, error, sizeof error));
     if (!program_) throw Error(path + ": " + error);
   }
@@ -56,6 +77,14 @@ class Model {
   int outputs() const { return lite_program_num_outputs(program_.get()); }
   Tensor input(int i) { return tensor(lite_program_input(program_.get(), i)); }
   Tensor output(int i) { return tensor(lite_program_output(program_.get(), i)); }
+
+  // "opencl: NAME, …" or "cpu: reason".
+  std::string choice() const { return lite_program_choice(program_.get()); }
+  // Why the CPU runs what the device was to run; empty where it does not.
+  std::string warning() const {
+    const char* text = lite_program_warning(program_.get());
+    return text ? text : "";
+  }
 
   void run() {
     char error[512] = "";
@@ -69,6 +98,14 @@ class Model {
   struct FreeProgram {
     void operator()(lite_program* program) const { lite_program_free(program); }
   };
+
+  static const char* given(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
+
+  static int number_of(const std::string& backend) {
+    for (int i = 0; const char* name = lite_backend_name(i); ++i)
+      if (backend == name) return i;
+    throw Error("backend '" + backend + "' is not one of auto, cpu, opencl");
+  }
 
   Tensor tensor(int index) {
     lite_tensor_info info;

@@ -1,6 +1,7 @@
-/* Runs the model once: sample MODEL.lite [INPUT.raw]
+/* Runs the model once: sample MODEL.lite [INPUT.raw [BACKEND]]
  * INPUT.raw holds the first input's bytes as they lie in memory; without it the input is zero.
- * Prints the first values of every output. */
+ * BACKEND is auto, cpu or opencl. Prints the first values of every output, and what was chosen on standard
+ * error. */
 #include <stdio.h>
 #include <string.h>
 
@@ -32,11 +33,15 @@ static void print_output(lite_program* program, int i) {
 
 int main(int argc, char** argv) {
   char error[512] = "";
-  if (argc < 2) return failed("usage: sample MODEL.lite [INPUT.raw]");
+  if (argc < 2) return failed("usage: sample MODEL.lite [INPUT.raw [BACKEND]]");
+  lite_options options = {0};
+  if (argc > 3)
+    while (lite_backend_name(options.backend) && strcmp(argv[3], lite_backend_name(options.backend)))
+      ++options.backend;
   lite_file* file = lite_file_open(argv[1], error, sizeof error);
   if (!file) return failed(error);
   int code = 1;
-  lite_program* program = lite_file_program(file, NULL, NULL, error, sizeof error);
+  lite_program* program = lite_file_program(file, NULL, &options, error, sizeof error);
   if (program) {
     lite_tensor_info info;
     const int input = lite_program_input(program, 0);
@@ -47,6 +52,7 @@ int main(int argc, char** argv) {
       snprintf(error, sizeof error, "%s: %zu bytes are needed", argv[2], info.bytes);
     } else if (lite_program_run(program, error, sizeof error) == 0) {
       for (int i = 0; i < lite_program_num_outputs(program); ++i) print_output(program, i);
+      fprintf(stderr, "%s\n", lite_program_choice(program));
       code = 0;
     }
   }

@@ -1,4 +1,4 @@
-// Runs the model once: sample MODEL.lite [INPUT.raw]; see sample.c.
+// Runs the model once: sample MODEL.lite [INPUT.raw [BACKEND]]; see sample.c.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -7,8 +7,10 @@
 #include "lite_runtime.hpp"
 
 int main(int argc, char** argv) try {
-  if (argc < 2) throw lite::Error("usage: sample MODEL.lite [INPUT.raw]");
-  lite::Model model(argv[1]);
+  if (argc < 2) throw lite::Error("usage: sample MODEL.lite [INPUT.raw [BACKEND]]");
+  lite::Options options;
+  if (argc > 3) options.backend = argv[3];
+  lite::Model model(argv[1], options);
   const lite::Tensor input = model.input(0);
   std::memset(input.data, 0, input.bytes);
   if (argc > 2) {
@@ -24,6 +26,7 @@ int main(int argc, char** argv) try {
     for (size_t k = 0; k < count; ++k) std::printf(" %.6g", output.as<float>()[k]);
     std::printf("\n");
   }
+  std::fprintf(stderr, "%s\n", model.choice().c_str());
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "error: %s\n", error.what());

@@ -1,8 +1,9 @@
-"""Runs the model once with Python's ctypes alone: sample.py MODEL.lite [INPUT.raw]
+"""Runs the model once with Python's ctypes alone: sample.py MODEL.lite [INPUT.raw [BACKEND]]
 
 INPUT.raw holds the first input's bytes; without it the input is zero. Prints the first values of
-every output. The library is lib/liblite_runtime.so beside the samples' folder. With lite-workbench
-installed, `lite_engine.Predictor` does the same in one line.
+every output, and on standard error what was chosen. BACKEND is auto, cpu or opencl. The library is
+lib/liblite_runtime.so beside the samples' folder. With lite-workbench installed,
+`lite_engine.Predictor` does the same in one line.
 """
 
 import ctypes
@@ -26,12 +27,36 @@ class TensorInfo(ctypes.Structure):
     )
 
 
+class Options(ctypes.Structure):
+    """lite_options of lite_runtime.h."""
+
+    _fields_ = (
+        ("threads", ctypes.c_int32),
+        ("pin", ctypes.c_int32),
+        ("max_isa", ctypes.c_char_p),
+        ("fail_allocation", ctypes.c_int64),
+        ("memory_limit_bytes", ctypes.c_int64),
+        ("l2_bytes", ctypes.c_int64),
+        ("backend", ctypes.c_int32),
+        ("device", ctypes.c_char_p),
+        ("cache_dir", ctypes.c_char_p),
+        ("timed", ctypes.c_int32),
+        ("precision", ctypes.c_char_p),
+    )
+
+
+BACKENDS = ("auto", "cpu", "opencl")  # by the number in Options.backend
+ABI_VERSION = 4
+
+
 def declare(library):
     """The functions that are used here, with their types."""
     pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
     for name, result, arguments in (
         ("lite_file_open", pointer, (text, text, size)),
-        ("lite_file_program", pointer, (pointer, text, pointer, text, size)),
+        ("lite_abi_version", ctypes.c_int, ()),
+        ("lite_file_program", pointer, (pointer, text, ctypes.POINTER(Options), text, size)),
+        ("lite_program_choice", text, (pointer,)),
         ("lite_program_input", ctypes.c_int, (pointer, ctypes.c_int)),
         ("lite_program_output", ctypes.c_int, (pointer, ctypes.c_int)),
         ("lite_program_num_outputs", ctypes.c_int, (pointer,)),
@@ -46,14 +71,19 @@ def declare(library):
     return library
 
 
-def main(model_path, input_path=None):
+def main(model_path, input_path=None, backend="auto"):
     library_path = pathlib.Path(__file__).resolve().parents[1] / "lib" / "liblite_runtime.so"
     lite = declare(ctypes.CDLL(str(library_path)))
+    if lite.lite_abi_version() != ABI_VERSION:
+        sys.exit(f"error: {library_path} is of another version than this sample")
+    if backend not in BACKENDS:
+        sys.exit(f"error: backend {backend!r} is not one of {', '.join(BACKENDS)}")
+    options = Options(backend=BACKENDS.index(backend))
     error = ctypes.create_string_buffer(512)
     file = lite.lite_file_open(model_path.encode(), error, len(error))
     if not file:
         sys.exit(f"error: {error.value.decode()}")
-    program = lite.lite_file_program(file, None, None, error, len(error))
+    program = lite.lite_file_program(file, None, options, error, len(error))
     if not program:
         sys.exit(f"error: {error.value.decode()}")
     info = TensorInfo()
@@ -74,6 +104,7 @@ def main(model_path, input_path=None):
         raw = ctypes.string_at(lite.lite_program_data(program, tensor), 4 * count)
         values = " ".join(f"{v:.6g}" for v in struct.unpack(f"<{count}f", raw))
         print(f"{info.name.decode()}: {values}")
+    print(lite.lite_program_choice(program).decode(), file=sys.stderr)
     lite.lite_program_free(program)
     lite.lite_file_close(file)
 

@@ -3,7 +3,7 @@
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
-//            [--dump DIR] [--library LIB.so]... [--trust]
+//            [--dump DIR] [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust]
 //   lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] [--times]   a pipeline's answer, as JSON
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
@@ -68,7 +68,7 @@ int usage(const char* why) {
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
           "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
-          "       [--library LIB.so]... [--trust]\n"
+          "       [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust]\n"
           "       lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] "
           "[--times]\n"
           "       lite_run --kernels\n"
@@ -167,6 +167,7 @@ int parse(int argc, char** argv, Arguments* args) {
     else if (strcmp(arg, "--max-isa") == 0) args->options.max_isa = value;
     else if (strcmp(arg, "--device") == 0) args->options.device = value;
     else if (strcmp(arg, "--cache-dir") == 0) args->options.cache_dir = value;
+    else if (strcmp(arg, "--precision") == 0) args->options.precision = value;
     else if (strcmp(arg, "--library") == 0) {
       if (lite_plugin_load(value, error_text, sizeof error_text)) return failed("%s", error_text);
     } else if (strcmp(arg, "--backend") == 0) good = backend(value, &args->options.backend);

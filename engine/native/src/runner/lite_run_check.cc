@@ -48,6 +48,7 @@ bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& optio
                      size_t error_bytes) {
   lite_options cpu = options;
   cpu.backend = 1;
+  cpu.precision = nullptr;
   lite_program* other = lite_file_program(file, nullptr, &cpu, error, error_bytes);
   if (!other) return false;
   bool good = lite_program_num_inputs(p) == lite_program_num_inputs(other) &&

@@ -70,6 +70,12 @@ bool meets_needs(const lite_file* file, const char* target, char* error, size_t 
   return true;
 }
 
+bool is_fp32(const char* precision) { return precision && strcmp(precision, "fp32") == 0; }
+
+}  // namespace
+
+namespace lite {
+
 lite_program* cpu_program(lite_file* file, const char* target, const lite_options& options,
                           char* error, size_t error_bytes) {
   char tag[16];
@@ -89,16 +95,29 @@ lite_program* cpu_program(lite_file* file, const char* target, const lite_option
   }
   if (!meets_needs(file, target, error, error_bytes)) return nullptr;
   snprintf(tag, sizeof tag, "HALF.%s", target);
+  const char* narrow = strcmp(target, "x86") == 0 ? "bf16" : "fp16";
   CpuFeatures cpu;
   size_t half_bytes;
   const void* half = lite_file_section(file, tag, &half_bytes);
-  if (half && detect_cpu(options.max_isa, &cpu) && (cpu.fp16 || cpu.avx512bf16)) {
+  const bool able = detect_cpu(options.max_isa, &cpu) && (cpu.fp16 || cpu.avx512bf16);
+  const char* precision = half && able && !is_fp32(options.precision) ? narrow : "fp32";
+  if (options.precision && strcmp(options.precision, precision) != 0) {
+    say(error, error_bytes, "precision %.20s: %s", options.precision,
+        half && !able ? "this CPU does not compute in it"
+                      : "the file has no program in it for this CPU; convert it with --precision");
+    return nullptr;
+  }
+  if (precision == narrow) {
     program = half;
     bytes = half_bytes;
   }
   return load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
                       mapping_of(*file), nullptr, &options, error, error_bytes);
 }
+
+}  // namespace lite
+
+namespace {
 
 // How well a program suits a device: -1 not at all, else the larger the better.
 int suitability(const opencl::DevicePlan& plan, const opencl::DeviceInfo& info) {
@@ -114,6 +133,13 @@ int suitability(const opencl::DevicePlan& plan, const opencl::DeviceInfo& info) 
   if (plan.needs & opencl::kDots) points += 200;
   if (plan.needs & opencl::kFp16) points += 100;
   return points;
+}
+
+// Whether float values lie in halves on the device.
+bool has_halves(const Program& program) {
+  for (int i = 0; i < program.num_tensors; ++i)
+    if (program.tensors[i].role == Role::kDevice && program.tensors[i].dtype == DType::kF16) return true;
+  return false;
 }
 
 // The program that suits the device best among those not tried yet: its section, -1: none is left.
@@ -150,6 +176,13 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
                                      file->weight_bytes, file->num_weights, mapping_of(*file), &onto,
                                      &options, error, error_bytes);
       if (!p) continue;
+      const char* found = has_halves(p->program) ? "fp16" : "fp32";
+      if (options.precision && strcmp(options.precision, found) != 0) {
+        say(error, error_bytes, "precision %.20s: the file's OpenCL programs are in %s; convert it with "
+            "--precision opencl=%.20s", options.precision, found, options.precision);
+        lite_program_free(p);  // with the device
+        return nullptr;
+      }
       p->source = file;
       p->part = file->data + s.offset;
       p->part_bytes = s.size;
@@ -220,109 +253,25 @@ bool prefers_opencl(const lite_file* file) {
 
 bool has_opencl(const lite_file* file) { return strstr(file->targets, "opencl") != nullptr; }
 
-// What the options and LITE_BACKEND ask for.
-Backend asked(const lite_options& options, const char* target) {
-  if (target) return strcmp(target, "opencl") == 0 ? kOpenCL : kCpu;
+// What the options and LITE_BACKEND ask for; false with one line in `error` for what is not here. The
+// variable has Python's words.
+bool asked(const lite_options& options, const char* target, Backend* out, char* error,
+           size_t error_bytes) {
+  *out = static_cast<Backend>(options.backend);
+  if (target) *out = strcmp(target, "opencl") == 0 ? kOpenCL : kCpu;
   const char* word = getenv("LITE_BACKEND");
-  if (options.backend != kAuto || !word) return static_cast<Backend>(options.backend);
-  if (strcmp(word, "opencl") == 0) return kOpenCL;
-  return strcmp(word, "x86") == 0 || strcmp(word, "arm") == 0 ? kCpu : kAuto;
+  if (target || options.backend != kAuto || !word || !*word || strcmp(word, "auto") == 0) return true;
+  *out = strcmp(word, "opencl") == 0 ? kOpenCL : kCpu;
+  if (*out == kOpenCL || strcmp(word, lite_target()) == 0) return true;
+  return say(error, error_bytes, "LITE_BACKEND='%.40s': not one of auto, %s, opencl, which this runtime "
+             "executes", word, lite_target());
 }
 
-// What a program was loaded with, as far as it matters to the one that takes over.
-lite_options options_of(const lite_program* p) {
-  lite_options options{};
-  options.threads = p->threads;
-  options.pin = p->pin;
-  options.max_isa = *p->max_isa ? p->max_isa : nullptr;
-  options.memory_limit_bytes = static_cast<int64_t>(p->memory.limit_bytes);
-  return options;
-}
-
-// The bound or own memory of an input or output, also where it is tapped.
-uint8_t* port_data(const lite_program* p, int tensor) {
-  return p->bound[tensor] ? p->bound[tensor] : p->own[tensor];
+bool is_precision(const char* word) {
+  return !word || is_fp32(word) || strcmp(word, "fp16") == 0 || strcmp(word, "bf16") == 0;
 }
 
 }  // namespace
-
-namespace lite {
-
-bool leave_step(lite_program* p) {
-  opencl::Onto onto{};
-  if (!p->source || !opencl::leave_failed_step(p, &onto)) return false;
-  const lite_options options = options_of(p);
-  char unused[1];
-  lite_program* next =
-      load_program(p->part, p->part_bytes, p->source->weights, p->source->weight_bytes,
-                   p->source->num_weights, mapping_of(*p->source), &onto, &options, unused, sizeof unused);
-  if (!next) {
-    opencl::close_device(onto.device);
-    return false;
-  }
-  next->source = p->source;
-  next->part = p->part;
-  next->part_bytes = p->part_bytes;
-  next->to_cpu = p->to_cpu;
-  p->next = next;
-  return true;
-}
-
-bool fall_back(lite_program* p) {
-  if (!p->to_cpu) return false;
-  char reason[sizeof p->choice], error[sizeof p->choice];
-  snprintf(reason, sizeof reason, "%s", p->env.error);
-  const lite_options options = options_of(p);
-  lite_program* cpu = cpu_program(p->source, lite_target(), options, error, sizeof error);
-  if (!cpu) return p->env.fail("%.200s; and the CPU cannot take over: %.150s", reason, error);
-  const Program &mine = p->program, &other = cpu->program;
-  bool same = mine.num_inputs == other.num_inputs && mine.num_outputs == other.num_outputs;
-  const struct {
-    const int32_t *mine, *other;
-    int count;
-  } ports[] = {{mine.inputs, other.inputs, mine.num_inputs},
-               {mine.outputs, other.outputs, mine.num_outputs}};
-  for (const auto& port : ports)
-    for (int i = 0; same && i < port.count; ++i) {
-      const Tensor &a = mine.tensors[port.mine[i]], &b = other.tensors[port.other[i]];
-      same = strcmp(a.name, b.name) == 0 && a.dtype == b.dtype && a.rank == b.rank &&
-             memcmp(a.dims, b.dims, a.rank * sizeof *a.dims) == 0;
-    }
-  if (!same) {
-    lite_program_free(cpu);
-    return p->env.fail("%s", reason);
-  }
-  if (p->opencl) opencl::unload(p->opencl);
-  p->opencl = nullptr;
-  p->next = cpu;
-  cpu->fell_back = true;
-  snprintf(cpu->choice, sizeof cpu->choice, "cpu: %.*s", static_cast<int>(sizeof reason - 8), reason);
-  return true;
-}
-
-bool run_next(lite_program* p) {
-  lite_program* next = p->next;
-  const Program& mine = p->program;
-  // The same program with some steps on the CPU has the same tensors first; the CPU's own has others.
-  for (int i = 0; i < mine.num_tensors; ++i) {
-    if (!p->tapped[i]) continue;
-    if (!next->part)
-      return p->env.fail("'%s' is the device's, which failed; load the program with the backend cpu",
-                         mine.tensors[i].name);
-    if (lite_program_tap(next, i, 1, p->env.error, p->env.error_bytes)) return false;
-  }
-  for (int i = 0; i < mine.num_inputs; ++i)
-    next->bound[next->program.inputs[i]] = port_data(p, mine.inputs[i]);
-  for (int i = 0; i < mine.num_outputs; ++i)
-    next->bound[next->program.outputs[i]] = port_data(p, mine.outputs[i]);
-  if (lite_program_run(next, p->env.error, p->env.error_bytes)) return false;
-  for (int i = 0; i < mine.num_tensors; ++i)
-    if (p->tapped[i])
-      memcpy(p->taps[i], lite_program_data(next, i), mine.tensors[i].size * dtype_bytes(mine.tensors[i].dtype));
-  return true;
-}
-
-}  // namespace lite
 
 extern "C" {
 
@@ -335,9 +284,14 @@ lite_program* lite_file_program(lite_file* file, const char* target, const lite_
         wanted.backend);
     return nullptr;
   }
+  if (!is_precision(wanted.precision)) {
+    say(error, error_bytes, "precision '%.40s' is not one of fp32, fp16, bf16", wanted.precision);
+    return nullptr;
+  }
+  Backend backend;
+  if (!asked(wanted, target, &backend, error, error_bytes)) return nullptr;
   if (target && has_plugin_program(file, target))
     return plugin_program(file, target, wanted, error, error_bytes);
-  const Backend backend = asked(wanted, target);
   char lacks[300] = "";
   if (backend == kAuto) {
     lite_program* p = plugin_program(file, nullptr, wanted, lacks, sizeof lacks);

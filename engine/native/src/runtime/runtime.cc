@@ -150,6 +150,7 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
   if (p->threads > kMaxThreads) p->threads = kMaxThreads;
   p->env.threads = p->threads;
   p->pin = wanted.pin != 0;
+  p->fp32 = wanted.precision && strcmp(wanted.precision, "fp32") == 0;
   p->file = file;
   p->memory.fail_countdown = wanted.fail_allocation;
   // Without a limit a damaged shape could ask for more than the machine has and be granted it.

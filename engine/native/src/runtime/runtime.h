@@ -38,6 +38,7 @@ struct lite_program {
   int threads;
   bool pin;
   bool has_plugins;        // steps with kernels of other people's libraries
+  bool fp32;  // options.precision was that
   size_t packed_bytes, scratch_bytes, shared_bytes, weight_bytes;
   uint8_t* arena;
   uint8_t* scratch;  // threads blocks of scratch_bytes
