@@ -157,6 +157,7 @@ class GraphNode(TypedDict):
     output_shapes: NotRequired[list[list[int]]]
     sources: NotRequired[list[str]]
     block: NotRequired[str]
+    region: NotRequired[str]  # part of the architecture that holds the block
     label: NotRequired[str]  # shown instead of the last part of the name
 
 
@@ -167,6 +168,7 @@ class GraphData(TypedDict):
     inputs: list[dict[str, Any]]  # {"name", "shape"}
     outputs: list[dict[str, Any]]  # {"name", "shape", "from": node name}
     nodes: list[GraphNode]
+    regions: NotRequired[dict[str, str]]  # region → what it was recognized by
 
 
 class Roof(TypedDict):

@@ -322,6 +322,15 @@ class Session(OldNames):
         """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""
         layer_changes.plant_fault(self, layer, kind, backend)
 
+    def structure(self) -> pd.DataFrame:
+        """One row for each region of the network (stem, stages, neck, head): blocks, layers,
+        operators of the file, bytes of weights, what was measured, and the evidence for it."""
+        import pandas as pd
+
+        from .state.architecture import rows
+
+        return pd.DataFrame(rows(self))
+
     @property
     def selection(self) -> pd.DataFrame:
         """The selected layers as a DataFrame: the last profile's rows, else what `info` knows."""

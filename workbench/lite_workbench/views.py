@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr, trn
-from lite_widgets._rows import complete
 
-from .state import comparisons
+from .places import distinct_regions, places, set_blocks
+from .state import architecture, comparisons
 from .verdict import verdict
 from .words import milliseconds, number
 
@@ -28,19 +28,24 @@ if TYPE_CHECKING:
 
 def graph_data(graph: Graph) -> dict[str, Any]:
     """A Graph as GraphData; every operator once, constants left out."""
-    rows = []
+    rows: list[dict[str, Any]] = []
+    known = places(graph)
     for node in graph.nodes:
         reads = [_origin(v) for v in node.inputs if v is not None and v.const is None]
         shapes = [list(v.shape) for v in node.outputs if _static(v.shape)]
         rows.append(
             {"name": node.name, "op": node.op, "inputs": reads, "output_shapes": shapes,
-             "sources": list(node.sources), "block": block(node.name)}
+             "sources": list(node.sources), "block": known[node.name].block,
+             "region": known[node.name].region.name}
         )  # fmt: skip
-    _continue_blocks(rows)
+    drawn = {name: i for i, name in enumerate(known)}
+    rows.sort(key=lambda row: drawn[row["name"]])
     _label(rows)
     inputs = [{"name": v.name, "shape": _dims(v.shape)} for v in graph.inputs]
     outputs = [{"name": v.name, "shape": _dims(v.shape), "from": _origin(v)} for v in graph.outputs]
-    return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows}
+    evidence = {region.name: region.evidence for region in distinct_regions(known)}
+    return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows,
+            "regions": evidence}  # fmt: skip
 
 
 def diff_data(made: ModelDiff) -> dict[str, Any]:
@@ -66,28 +71,6 @@ def _dims(shape: Shape | None) -> list[int | str]:
     return [d if isinstance(d, int) else str(d) for d in shape or ()]
 
 
-def block(name: str) -> str:
-    """The first scope of a name, or nothing."""
-    scope, slash, _ = name.strip("/").partition("/")
-    return scope if slash else ""
-
-
-def _continue_blocks(rows: list[dict[str, Any]]) -> None:
-    """Layers without a scope continue their neighbours' block; models without scopes have none."""
-    if not rows or sum(bool(row["block"]) for row in rows) * 2 < len(rows):
-        for row in rows:
-            row.pop("block")
-        return
-    first = next(row["block"] for row in rows if row["block"])
-    last = "stem" if not rows[0]["block"] else first
-    scoped = [i for i, row in enumerate(rows) if row["block"]]
-    for i, row in enumerate(rows):
-        if row["block"]:
-            last = row["block"]
-        else:
-            row["block"] = last if i < scoped[-1] else "head"
-
-
 def _label(rows: list[dict[str, Any]]) -> None:
     """A label for what shares the last part of its name with another layer of its block: the fewest
     last parts that tell it from the others (depthwise → Conv2d_1_depthwise/depthwise)."""
@@ -105,25 +88,19 @@ def _suffixes(name: str) -> list[str]:
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)]
 
 
-def block_names(graph: Graph) -> dict[str, str]:
-    """Layer → the block that it belongs to, as the graph shows it: one name everywhere."""
-    rows = complete(graph_data(graph)["nodes"], "graph")
-    return {row["name"]: row["block"] for row in rows}
-
-
-def _set_blocks(rows: list[dict[str, Any]], graph: Graph | None, names: list[str]) -> None:
-    """Blocks of the rows called `names` in the graph; a row that is not there (a copy) belongs to
-    the layer after it, at the end to the last. Without a graph the scopes of names decide."""
-    known = block_names(graph) if graph is not None else {}
-    found = [known.get(name, "") for name in names]
-    if not any(found):
-        for row in rows:
-            row["block"] = block(row["name"]) if not row.get("overhead") else ""
-        _continue_blocks(rows)
-        return
-    following = next(name for name in reversed(found) if name)
-    for row, own in zip(reversed(rows), reversed(found), strict=True):
-        following = row["block"] = own or following
+def structure_data(session: SessionState) -> dict[str, Any]:
+    """The regions of a session's network as columns and rows of a DataTable."""
+    columns = [
+        {"id": "region", "head": tr("Region"), "kind": "wrap"},
+        {"id": "layers", "head": tr("Layers"), "kind": "number"},
+        {"id": "weights", "head": tr("Weights"), "kind": "text"},
+        {"id": "evidence", "head": tr("Evidence"), "kind": "wrap"},
+    ]
+    rows = [
+        {**row, "weights": number(row["weights_bytes"], "B")} for row in architecture.rows(session)
+    ]
+    shown = [{column["id"]: row[column["id"]] for column in columns} for row in rows]
+    return {"columns": columns, "rows": shown}
 
 
 def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]:
@@ -138,7 +115,7 @@ def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]
         seen = names[row["name"]] = names.get(row["name"], 0) + 1
         if seen > 1:
             row["name"] = f"{row['name']} ({seen})"
-    _set_blocks(data["layers"], graph, [row.name for row in profile.layers])
+    set_blocks(data["layers"], graph, [row.name for row in profile.layers])
     data["emulated"] = not profile.times_meaningful
     data["ran"] = sentence(profile.shares, profile.backend)
     return data
@@ -193,7 +170,7 @@ def support_data(info: ModelInfo) -> dict[str, Any]:
     where one does not, why and what then."""
     targets = list(dict.fromkeys(s.target for s in info.support))
     cells = {(s.op, s.target): s for s in info.support}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for op, uses in info.operators.items():
         states = {target: cells[op, target] for target in targets}
         whys = [f"{t}: {s.reason} ({s.fix})" for t, s in states.items() if not s.supported]
@@ -229,7 +206,7 @@ def comparison_data(comparison: Comparison, graph: Graph | None = None) -> dict[
     data = comparison.to_dict()
     data["notice"] = verdict(comparison)
     data["layers"] = _worst_outputs(data["layers"])
-    _set_blocks(data["layers"], graph, [row["name"] for row in data["layers"]])
+    set_blocks(data["layers"], graph, [row["name"] for row in data["layers"]])
     return data
 
 

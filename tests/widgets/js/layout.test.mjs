@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { lanes, layout, mainChain, paths, trail, tree } from "../../../widgets/lite_widgets/graph_view/layout.js";
+import { inner, lanes, layout, mainChain, paths, trail, tree } from "../../../widgets/lite_widgets/graph_view/layout.js";
 
 const node = (name, inputs, shape = [1, 16, 8, 8], block = "b") => ({ name, op: "X", inputs, output_shapes: [shape], block });
 const squeeze = [node("dw", ["in"]), node("pool", ["dw"], [1, 16, 1, 1]), node("fc", ["pool"], [1, 16, 1, 1]), node("mul", ["dw", "fc"]), node("out", ["mul", "in"])];
@@ -53,4 +53,16 @@ test("edges between far blocks are drawn, and 1000 open nodes lay out in under a
   const began = performance.now();
   assert.equal(lay(many).order.length, 1000);
   assert.ok(performance.now() - began < 1000);
+});
+
+test("blocks of one region lie in it; a region of one block gives it its name", () => {
+  const region = "stage 1: residual block ×2";
+  const nodes = [["c", "stem", "stem"], ["a", "b1", region], ["b", "b1", region], ["d", "b2", region], ["e", "end", "head"]]
+    .map(([name, block, of]) => ({ ...node(name, [], [1, 8, 4, 4], block), region: of }));
+  const blocks = tree(nodes, { [region]: "adds its input" });
+  assert.deepEqual(blocks.map((b) => b.label), ["stem", region, "end · head"]);
+  assert.deepEqual([blocks[1].evidence, blocks[1].nodes.length], ["adds its input", 3]);
+  assert.deepEqual(trail(blocks, "d"), [`region:${region}`, "b2"]);
+  assert.deepEqual(inner(blocks).map((part) => part.way.length), [1, 2, 2, 1]);
+  assert.deepEqual(new Set(paths(blocks)).size, paths(blocks).length);
 });

@@ -18,8 +18,11 @@ const elements = (node) => {
   return shape ? shape.reduce((a, d) => a * Math.max(1, d), 1) : null;
 };
 
-/** Group nodes into a tree: {path, label, nodes, children}; children are blocks or nodes. */
-export function tree(nodes) {
+/**
+ * Group nodes into a tree: {path, label, evidence, nodes, children}; children are blocks or nodes.
+ * Blocks of one region, a part of the architecture, lie in it; `regions`: region → its evidence.
+ */
+export function tree(nodes, regions = {}) {
   const top = [];
   for (const node of nodes) {
     const last = top[top.length - 1];
@@ -27,8 +30,42 @@ export function tree(nodes) {
     else top.push({ path: node.block, label: node.block, nodes: [node] });
   }
   for (const block of top) block.children = split(block.nodes, block.path);
-  return top;
+  return regioned(top, regions);
 }
+
+/** A region that is one block gives it its name and evidence. */
+function regioned(blocks, regions) {
+  const out = [],
+    seen = new Map();
+  for (const block of blocks) {
+    const { region } = block.nodes[0],
+      last = out[out.length - 1];
+    if (region && last?.region === region) last.children.push(block);
+    else out.push({ region, children: [block] });
+  }
+  return out.map(({ region, children }) => {
+    const [only] = children,
+      evidence = regions[region];
+    if (children.length === 1) {
+      const named = region && !region.startsWith(only.label) ? `${only.label} · ${region}` : region;
+      const label = named || only.label;
+      return { ...only, label, evidence };
+    }
+    const times = (seen.get(region) || 0) + 1;
+    seen.set(region, times);
+    const label = times > 1 ? `${region} (${times})` : region;
+    const all = children.flatMap((b) => b.nodes);
+    return { path: `region:${label}`, label, evidence, region, nodes: all, children };
+  });
+}
+
+/** Blocks below the regions: [{block, way: the paths to open}]. */
+export const inner = (blocks) =>
+  blocks.flatMap((b) =>
+    b.region
+      ? b.children.map((block) => ({ block, way: [b.path, block.path] }))
+      : [{ block: b, way: [b.path] }],
+  );
 
 /** Inside a long block, runs of a deeper name scope become blocks of their own. */
 function split(nodes, path) {

@@ -1,21 +1,21 @@
 // Which blocks of the graph are open, and the way to a layer.
+import { inner } from "./layout.js";
 import { lastPart } from "../_shared/scale.js";
 import { tr } from "../_shared/words.js";
 
 /** First view: the two costliest blocks; in a comparison, the block of the first divergence. */
 function defaultOpen(blocks, style) {
   const all = blocks.reduce((a, b) => a + b.nodes.length, 0);
-  if (all <= 16) return blocks.map((b) => b.path);
+  const parts = inner(blocks);
+  const ways = (some) => [...new Set(some.flatMap((part) => part.way))];
+  if (all <= 16) return ways(parts);
   if (style.marked) {
     const name = firstWrong(style) ?? style.marked.layers[0]?.name;
-    const i = blocks.findIndex((b) => b.nodes.some((n) => n.name === name));
-    return blocks.slice(Math.max(0, i - 1), i + 1).map((b) => b.path);
+    const i = parts.findIndex(({ block }) => block.nodes.some((n) => n.name === name));
+    return ways(parts.slice(Math.max(0, i - 1), i + 1));
   }
-  const cost = (b) => b.nodes.reduce((a, n) => a + style.share(n), 0);
-  return [...blocks]
-    .sort((a, b) => cost(b) - cost(a))
-    .slice(0, 2)
-    .map((b) => b.path);
+  const cost = ({ block }) => block.nodes.reduce((a, n) => a + style.share(n), 0);
+  return ways([...parts].sort((a, b) => cost(b) - cost(a)).slice(0, 2));
 }
 
 /** The layer that a comparison is about: the first that fails on its own, else the first. */

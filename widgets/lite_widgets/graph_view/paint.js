@@ -61,7 +61,8 @@ function blockBox(b, style) {
       tabindex="0"
       role="button"
       aria-expanded="${open}"
-      aria-label="${block.label}, ${right}"
+      aria-label="${block.label}, ${right}${block.evidence ? `. ${block.evidence}` : ""}"
+      data-tip=${block.evidence ? `${block.label}\n${block.evidence}` : nothing}
       ><rect x="${x}" y="${y}" width="${w}" height="${open ? 26 : h}" rx="6" fill="transparent" />
       <path class="chev" d="${chevron}" /><text class="t1 b" x="${x + 24}" y="${y + 17}"
         >${fit(lastPart(block.label), room, 6.4)}</text

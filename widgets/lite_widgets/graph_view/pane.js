@@ -13,7 +13,7 @@ export class Pane {
     this.c = c;
     this.element = element;
     this.graph = graph;
-    this.blocks = tree(graph.nodes);
+    this.blocks = tree(graph.nodes, graph.regions);
     this.style = style;
     this.share = share;
     this.zoom = 1;

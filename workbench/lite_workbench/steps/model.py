@@ -8,7 +8,7 @@ from typing import Any
 
 from lite_engine.errors import LiteError
 from lite_messages import tr
-from lite_widgets import DropZone, FactsCard, GraphView, NetronView, Tabbed, columns
+from lite_widgets import DataTable, DropZone, FactsCard, GraphView, NetronView, Tabbed, columns
 
 from .. import views
 from ..inputs import save_upload
@@ -49,7 +49,10 @@ class ModelStep(Step):
         self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))
         self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)
         self.netron = NetronView(name=self.session.path.name, height=420)
-        self.tabs = Tabbed({tr("Facts"): self.facts, tr("File in Netron"): self.netron}, height=470)
+        self.structure = DataTable(**views.structure_data(self.session), height=420)
+        tabs = {tr("Facts"): self.facts, tr("Structure"): self.structure,
+                tr("File in Netron"): self.netron}  # fmt: skip
+        self.tabs = Tabbed(tabs, height=470)
         self.tabs.bar.observe(
             lambda change: self.guard(lambda: self._tab_opened(change)), names=["current"]
         )
@@ -59,7 +62,7 @@ class ModelStep(Step):
     def _tab_opened(self, change: dict[str, Any]) -> None:
         """The file goes to netron when somebody wants to see it."""
         path = self.session.path
-        if change["new"] == tr("Facts") or self.netron.model:
+        if change["new"] != tr("File in Netron") or self.netron.model:
             return
         if path.suffix not in NETRON_SUFFIXES or path.stat().st_size > NETRON_BYTES:
             text = tr(

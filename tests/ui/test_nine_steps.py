@@ -1,0 +1,89 @@
+"""Nine steps on real models, light and dark, at four widths: nothing overflows or overlaps.
+
+With LITE_TEST_SHOTS=FOLDER a picture of each is kept there, to be looked at.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.hours, pytest.mark.models, pytest.mark.cpu]
+
+MODELS = Path(os.environ.get("LITE_TEST_MODELS", "."))
+NAMES = {
+    "ssd": "tflite/ssd_mobilenet_v1_coco_quant.tflite",
+    "ppocr": "ppocr_v3_det_ch/model.onnx",
+    "deeplab": "deeplab_dm05_person/deeplab_aiseg513_dm05_float.tflite",
+    "lprnet": "lprnet_plate_ocr/DERIVED_lprnet.onnx",
+    "ultraface": "ultraface_rfb320/version-RFB-320.onnx",
+}
+STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Profile", "Compare", "Deploy")
+#: Width of the window in CSS pixels; at 200 % zoom one of 1440 pixels is 720 wide.
+WIDTHS = {"1440": 1440, "1100": 1100, "760": 760, "zoom200": 720}
+START = """import lite_workbench as lw
+workbench = lw.Workbench({name!r})
+workbench"""
+WORK = """import numpy as np
+s = workbench.session
+shapes = {v.name: [d if isinstance(d, int) else 64 for d in v.shape] for v in s.graph.inputs}
+if any(list(v.shape) != shapes[v.name] for v in s.graph.inputs):
+    workbench.load(lw.Session(s.path, shapes=shapes)); s = workbench.session
+s.convert(targets=["x86"])
+s.run(backend="x86")
+s.profile(backend="x86", runs=2)
+s.compare("x86", "reference")"""
+#: Sentences that are cut off, what is wider than its cell, and labels that cover one another.
+FAULTS = """() => {
+  const seen = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== 'hidden';
+  const all = (q) => [...document.querySelectorAll('.lite-workbench ' + q)].filter(seen);
+  const cut = all('.verdict, .verdict *, .lite-header h2, .lite-notice .bd, .nm, .btn')
+    .filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth)
+    .map((e) => `cut off: ${e.textContent.trim().slice(0, 60)}`);
+  const frame = document.querySelector('.lite-workbench');
+  const wide = frame.scrollWidth > frame.clientWidth + 1 ? ['wider than its cell'] : [];
+  const over = all('svg.chart').flatMap((chart) => {
+    const boxes = [...chart.querySelectorAll('text')].filter((t) => t.textContent.trim())
+      .map((t) => [t.textContent.trim(), t.getBoundingClientRect()]);
+    return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([, q]) =>
+      Math.min(p.right, q.right) - Math.max(p.left, q.left) > 2
+      && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4)
+      .map(([b]) => `overlap: ${a.slice(0, 30)} | ${b.slice(0, 30)}`));
+  });
+  return [...wide, ...cut, ...over];
+}"""
+TABS = """() => [...document.querySelectorAll('.lite-workbench [data-tab]')]
+  .filter((e) => e.getClientRects().length).map((e) => e.dataset.tab)"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_step_at_every_width(lab: Any, server: Any, name: str) -> None:
+    source = MODELS / NAMES[name]
+    shutil.copy(source, server("/").root / f"{name}{source.suffix}")
+    lab_page = lab([START.format(name=f"{name}{source.suffix}")])
+    assert lab_page.run_all()
+    assert lab_page.run_code(WORK) == ""
+    page = lab_page.page
+    faults: dict[str, str] = {}  # fault → where it was seen first
+    for theme in ("light", "dark"):
+        lab_page.theme(dark=theme == "dark")
+        for label, width in WIDTHS.items():
+            page.set_viewport_size({"width": width, "height": 1000})
+            for step in STEPS:
+                lab_page.step(step)
+                page.locator(f".lite-step-{step} .lite-header h2").wait_for()
+                page.wait_for_timeout(400)  # widgets fit their charts to the new width
+                lab_page.shot(f"{name}-{step}-{theme}-{label}")
+                for tab in page.evaluate(TABS) or [""]:
+                    if "Netron" in tab:
+                        continue
+                    if tab:
+                        page.locator(f"[data-tab='{tab}'] >> visible=true").click()
+                        page.wait_for_timeout(100)
+                    for fault in page.evaluate(FAULTS):
+                        faults.setdefault(f"{step} {tab}: {fault}", f"{theme} {label}")
+    assert not faults, "\n".join(f"{where} {fault}" for fault, where in faults.items())
