@@ -116,7 +116,7 @@ def test_numbers_of_layers_add_up_in_their_region(tmp_path: Path) -> None:
     table = made.structure()
     assert table["layers"].sum() == len(made.model.graph.nodes)
     whole = sum(row.median_ms for row in profile.layers if not row.overhead)
-    assert table["ms x86"].sum() == pytest.approx(whole)
+    assert table["ms_x86"].sum() == pytest.approx(whole)
     weights = {id(v): v.const.nbytes for v in made.model.graph.constants() if v.readers}
     assert table["weights_bytes"].sum() == sum(weights.values())
-    assert table["error x86/reference"].max() < 1e-4
+    assert table["error_x86_reference"].max() < 1e-4

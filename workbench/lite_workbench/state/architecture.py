@@ -12,8 +12,8 @@ from ._state import SessionState
 
 def rows(state: SessionState) -> list[dict[str, Any]]:
     """Per region of the chosen version (before convert: of the file) "region", "blocks", "layers",
-    "operators" (of the file), "weights_bytes", "ms BACKEND" of each last profile (copies belong to
-    no region), "error A/B" (the largest isolated relative L2 error) of each comparison, and
+    "operators" (of the file), "weights_bytes", "ms_BACKEND" of each last profile (copies belong to
+    no region), "error_A_B" (the largest isolated relative L2 error) of each comparison, and
     "evidence". None where nothing was measured."""
     model = state.versions.get(state.version)
     out = []
@@ -40,9 +40,9 @@ def _measured(state: SessionState, names: set[str]) -> dict[str, Any]:
     for backend, profile in state.profiles.items():
         if profile.times_meaningful:
             times = [r.median_ms for r in profile.layers if r.name in names and not r.overhead]
-            found[f"ms {backend}"] = sum(times) if times else None
+            found[f"ms_{backend}"] = sum(times) if times else None
     for (a, b), comparison in state.comparisons.items():
         errors = [row.isolated["rel_l2"] for row in comparison.layers
                   if row.name in names and row.isolated]  # fmt: skip
-        found[f"error {a}/{b}"] = max(errors) if errors else None
+        found[f"error_{a}_{b}"] = max(errors) if errors else None
     return found
