@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,7 +43,8 @@ MODULES = (
 )
 
 
-def collected() -> list[Case]:
+@lru_cache(1)
+def collected() -> tuple[Case, ...]:
     """Every case that those modules hand to `check`, once."""
     found: list[Case] = []
 
@@ -54,7 +56,7 @@ def collected() -> list[Case]:
 
     for module in MODULES:
         _call_tests(module, record, ignore)
-    return found
+    return tuple(found)
 
 
 def check_outputs(cases: Sequence[Case], plan: Plan, folder: Path) -> None:
@@ -71,7 +73,8 @@ def check_outputs(cases: Sequence[Case], plan: Plan, folder: Path) -> None:
     assert not wrong, f"{len(wrong)} wrong; first: {wrong[0]}"
 
 
-def plans(*, all_constant: bool = False) -> list[Plan]:
+@lru_cache(2)
+def plans(*, all_constant: bool = False) -> tuple[Plan, ...]:
     """Every call of a kernel that the kernel tests make, once, as a program of one step; with
     `all_constant` the inputs are among the weights. Every registered kernel is there."""
     found = [case.plan(all_constant=all_constant) for case in collected()]
@@ -97,7 +100,7 @@ def plans(*, all_constant: bool = False) -> list[Plan]:
     for kernel in all_kernels("cpu"):
         if kernel.name not in tested:
             found += _of_samples(kernel, all_constant)
-    return found
+    return tuple(found)
 
 
 def _of_samples(kernel: KernelRef, all_constant: bool) -> Iterator[Plan]:
@@ -175,7 +178,7 @@ def _unpacked(value: Any) -> Any:
     return value.values if len(value.values) > 1 else value.values[0]
 
 
-def merged(plans: list[Plan]) -> Plan:
+def merged(plans: Sequence[Plan]) -> Plan:
     """One plan with the steps of all of them, one after the other in one arena."""
     whole = Plan("cpu")
     for plan in plans:
