@@ -8,6 +8,7 @@ import lite_engine.backends.opencl as opencl
 import numpy as np
 import pytest
 from lite_engine import Predictor
+from lite_engine.backends.opencl import programs
 from lite_engine.backends.opencl.cases.graphs import conv, residual
 from lite_engine.backends.opencl.cases.integers import integers
 from lite_engine.backends.opencl.image_convolutions import suits
@@ -19,6 +20,7 @@ from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
 from lite_engine.runtime.inputs import random_feeds
 
+from tests.opencl import tiny
 from tests.opencl.test_native import native_program
 from tests.opencl.tiny import check, device
 
@@ -89,6 +91,25 @@ def test_integers_through_images_without_python(graph: Graph) -> None:
     (wanted,) = Execution(make_plan(graph, "reference"), threads=1).run(feeds)
     (found,) = program.run([plan.tensors[plan.inputs[0]].to_physical(feeds[0])])
     assert found.tobytes() == plan.tensors[plan.outputs[0]].to_physical(wanted).tobytes()
+
+
+QCOM = """static inline int qcom_dot8_acc(uint w, uint x, int s) {
+  const char4 a = as_char4(w);
+  const uchar4 b = as_uchar4(x);
+  return s + (int)a.x * (int)b.x + (int)a.y * (int)b.y + (int)a.z * (int)b.z + (int)a.w * (int)b.w;
+}
+"""
+
+
+@pytest.mark.parametrize("images", [False, True])
+def test_qualcomms_dot_product_of_signed_and_unsigned_bytes(images: bool, monkeypatch) -> None:
+    """Its extension is not here: a function with its signs stands for it."""
+    text, own = programs.program_text, device(tiles=True, images=images)
+    monkeypatch.setattr(programs, "program_text", lambda *given: QCOM + text(*given))
+    profile = dataclasses.replace(own.profile, dot="qcom")
+    monkeypatch.setattr(tiny, "device", lambda *_: dataclasses.replace(own, profile=profile))
+    for graph in INTEGERS[:5]:
+        check(graph, tolerance=0)
 
 
 def test_too_wide_for_an_image_takes_buffers() -> None:
