@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from lite_engine import Predictor, extensions, settings
+from lite_engine import Predictor, extensions, settings, write_onnx
 from lite_engine.backends import get_plugin, register_backend, unregister_backend
 from lite_engine.backends.plugins.probe import usability_of
 from lite_engine.backends.reference import run_graph
@@ -17,6 +17,8 @@ from lite_engine.doctor import examine
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.profile import profile
 from lite_engine.runtime import host_target
+from lite_engine.runtime.support import model_info
+from lite_workbench.cli import main
 
 from tests.plugins.toy import Toy
 from tests.small_models import Builder
@@ -166,6 +168,20 @@ def test_doctor_knows_plugins_by_name(register):
     found = examine()
     assert found.backends["toy"] is True
     assert next(c for c in found.checks if c.name == "toy").summary.startswith("a toy")
+
+
+def test_info_asks_a_plugin_what_it_takes(register, tmp_path, capsys):
+    register(Toy(lambda node: "no pools here" if node.op == "MaxPool" else ""))
+    write_onnx(_network(), tmp_path / "m.onnx")
+    assert main(["info", str(tmp_path / "m.onnx"), "--plugins", "toy"]) == 0
+    said = capsys.readouterr().out
+    assert "toy" in said and "no pools here" in said
+    info = model_info(_network(), "m", ("x86", "toy"))
+    rows = {s.op: s for s in info.support if s.target == "toy"}
+    assert rows["Conv"].supported and rows["Conv"].backend == "toy"
+    assert (rows["MaxPool"].supported, rows["MaxPool"].runs_on) == (False, "CPU")
+    with pytest.raises(BackendUnavailableError, match="pip install lite-backend-nowhere"):
+        model_info(_network(), "m", ("x86", "nowhere"))
 
 
 def test_a_backend_that_is_not_installed_is_named():

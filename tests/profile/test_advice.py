@@ -93,6 +93,19 @@ def test_a_fallback_between_device_layers() -> None:
     assert (command.backend, command.tune) == ("opencl", "normal")
 
 
+def test_layers_that_another_packages_backend_leaves_to_the_cpu() -> None:
+    rows = [
+        layer(0, 1.0, backend="acme"),
+        layer(1, 0.1, name="soft", op="Softmax", why="acme has no Softmax"),
+        layer(2, 1.0, backend="acme"),
+    ]
+    found = advise(of_layers(rows, backend="acme"), Plan("cpu"))
+    fallback = next(a for a in found if a.rule == "fallback")
+    assert fallback.layers == ["soft"] and "acme has no Softmax" in fallback.evidence
+    (command,) = parsed(fallback.command)
+    assert command.plugins == "acme"
+
+
 def test_channels_that_do_not_fill_a_vector() -> None:
     """A tile of 16 is two vectors of 8: 17 channels take three of them, 24 all of three."""
     row = layer(0, 1.0, output_shapes=[[1, 17, 8, 8]])

@@ -16,7 +16,7 @@ from lite_messages import tr, trn
 from ..ir import Journal
 from ..ops import op_names
 from ..plan import Plan
-from ..runtime.choice import host_target
+from ..runtime.choice import host_target, is_plugin
 from .advice_case import Advice, Case
 from .measured import FEWEST_RUNS
 from .record import LayerTime, Profile
@@ -99,14 +99,14 @@ def _below_its_roof(case: Case) -> Iterator[Advice]:
 
 
 def _fallback_between_device_layers(case: Case) -> Iterator[Advice]:
-    """Layers that leave the OpenCL device and come back: two copies and a wait."""
-    rows = case.profile.layers
-    if not case.on_device:
+    """Layers that leave the OpenCL device, or another package's backend, and come back."""
+    rows, device = case.profile.layers, case.profile.backend
+    if not (case.on_device or is_plugin(device)):
         return
     at = 0
     while at < len(rows):
         end = at
-        while end < len(rows) and rows[end].backend != "opencl":
+        while end < len(rows) and rows[end].backend != device:
             end += 1
         if at < end:
             away = [r for r in rows[at:end] if not r.overhead]
@@ -129,9 +129,13 @@ def _fallback_between_device_layers(case: Case) -> Iterator[Advice]:
                         why=away[0].why,
                         gain=gain,
                     ),
-                    tr("measure which of the layers around it should also run on the CPU"),
+                    tr("measure which of the layers around it should also run on the CPU")
+                    if case.on_device
+                    else tr("see which operators {backend} takes", backend=device),
                     gain,
-                    case.profile_with("--tune normal"),
+                    case.profile_with("--tune normal")
+                    if case.on_device
+                    else case.verb("info", f"--plugins {device}"),
                     f"session.override({_neighbour(rows, end)!r}, {host_target()!r})",
                 )
         at = end + 1

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from lite_messages import tr, trn
 
+from ..backends import get_plugin
 from ..display import Displayed
-from ..errors import LiteError, UsageError
+from ..errors import BackendUnavailableError, LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..model_file.precision import ON_CPU
 from ..ops import find_op, share_of_zeros, specialise
@@ -119,8 +120,13 @@ def model_info(
     """Examines a graph with inferred types. Never raises for an unsupported operator: it says so.
 
     Layers and operators are the file's; whether they run is judged by what the passes make of them.
+    `targets` may name backends of other packages, which are asked; BackendUnavailableError for one
+    that cannot be used here.
     Open input sizes are assumed (`assumed`), and a hint says so.
     """
+    for target in targets:
+        if target not in TARGET_BACKEND and not (state := get_plugin(target).usability()).usable:
+            raise state.error(BackendUnavailableError)
     fixed, assumed, misfit = _with_sizes(graph)
     costs = {n.name: n for n in fixed.nodes} if fixed is not None else {}
     layers = [_layer(i, n, costs.get(n.name, n)) for i, n in enumerate(graph.nodes)]
@@ -288,7 +294,7 @@ def _sources(node: Node) -> tuple[str, ...]:
 
 def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
     """One row: `nodes` are what the `count` uses became."""
-    own = TARGET_BACKEND[target]
+    own = TARGET_BACKEND.get(target, target)
     if not nodes:
         folded = tr("folded into others before it runs")
         return Support(name, count, target, True, folded, backend=own)
@@ -320,6 +326,8 @@ def _why_not(node: Node, target: str) -> str | None:
         return tr("its branches are chosen at run time")
     if not _static(types):
         return tr("it reads a dynamic size, or a size that depends on data")
+    if target not in TARGET_BACKEND:
+        return get_plugin(target).refusal(node) or None
     try:
         usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
     except LiteError as error:
@@ -339,6 +347,8 @@ def _instead(node: Node, target: str) -> tuple[str, str]:
     op = find_op(node.op)
     if op is None:
         return "", tr("export with another opset, or replace it before export")
+    if target not in TARGET_BACKEND and _why_not(node, "x86") is None:
+        return "cpu", tr("runs on the CPU")
     if target == "opencl" and _why_not(node, "x86") is None:
         return "cpu", tr("runs on the CPU, with copies to and from the device")
     if op._reference is not None or op.has_subgraphs:

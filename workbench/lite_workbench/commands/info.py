@@ -24,6 +24,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--optimized", action="store_true", help=tr("show the optimized model, as it will run")
     )
+    parser.add_argument(
+        "--plugins", default="", metavar="NAMES",
+        help=tr("also show which operators these backends of installed packages take, like a,b"),
+    )  # fmt: skip
 
 
 def _call(args: argparse.Namespace) -> ModelInfo:
@@ -34,16 +38,17 @@ def _call(args: argparse.Namespace) -> ModelInfo:
     from lite_engine.runtime.support import model_info
 
     path, shapes = Path(args.model), dict(args.shape)
+    targets = ("x86", "arm", "opencl", *(name for name in args.plugins.split(",") if name))
     if is_lite(path):
         model = with_shapes(read_model(path), shapes)
-        info = model_info(model.graph, path.name)
+        info = model_info(model.graph, path.name, targets)
         info.targets = model.describe()
         info.metadata |= {k: model.metadata[k] for k in TRAVELLING if k in model.metadata}
         return info
     graph = load(path, params=args.params, shapes=shapes)
     if args.optimized:
         graph = optimize(graph).graph
-    return model_info(graph, path.name)
+    return model_info(graph, path.name, targets)
 
 
 def _show(info: ModelInfo, args: argparse.Namespace) -> str:
