@@ -259,5 +259,7 @@ def roof_of(profile: Profile) -> dict[str, Any] | None:
     if not isinstance(roof, dict) or not roof.get("gflops") or not roof.get("gbytes_per_s"):
         return None
     return {"gflops": roof["gflops"], "gbytes_per_s": roof["gbytes_per_s"],
-            "what": roof.get("what", trn("{n} thread", "{n} threads", profile.threads)),
+            "what": ", ".join(filter(None, [
+                roof.get("what", trn("{n} thread", "{n} threads", profile.threads)),
+                roof.get("date")])),
             "integer_gops": roof.get("integer_gops", 0.0)}  # fmt: skip

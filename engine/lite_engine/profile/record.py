@@ -22,7 +22,7 @@ class LayerTime:
                        than FEWEST_RUNS runs
     share              of the sum of all layers
     gflops, gbytes_per_s   from the operator's own cost
-    roofline_fraction  of the attainable performance, 1 at best; None without a measured roofline
+    roofline_fraction  of the attainable performance; above 1 the roofline is wrong
     bound_by           "compute" or "memory"
     instructions       executed in one run; under emulation only
     span_ms            start and end in the run whose time is nearest to the median

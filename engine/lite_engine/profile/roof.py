@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import asdict, dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ class Roof:
     cache_bytes: int = 8 * CACHE_ELEMS
     measured: int = 1
     integer_gops: float = 0.0
+    date: str = ""  # of the newest measurement, as in 2026-11-24
 
     def better(self, other: Roof) -> Roof:
         """The higher of two measurements: what disturbs one can only lower it."""
@@ -58,14 +60,15 @@ class Roof:
             cache_gbytes_per_s=max(self.cache_gbytes_per_s, other.cache_gbytes_per_s),
             measured=self.measured + other.measured,
             integer_gops=max(self.integer_gops, other.integer_gops),
+            date=max(self.date, other.date),
         )
 
     def fraction(self, flops: int, nbytes: int, ms: float, integer: bool = False) -> float | None:
-        """The share of the attainable performance that a layer reaches, 1 at best; None when it
-        does nothing. Its compute and its memory traffic set the shortest possible time.
-        """
+        """The share of the attainable performance that a layer reaches; None when it does nothing.
+        Its compute and its memory traffic set the shortest possible time. Above 1 the roof is
+        wrong: the machine was busy when it was measured."""
         least_ms = max(self._times(flops, nbytes, integer))
-        return min(1.0, least_ms / ms) if least_ms and ms > 0 else None
+        return least_ms / ms if least_ms and ms > 0 else None
 
     def bound_by(self, flops: int, nbytes: int, integer: bool = False) -> str:
         """ "compute" or "memory": what limits a layer."""
@@ -80,6 +83,12 @@ class Roof:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def forget_roofs() -> None:
+    """The next profiles measure the roofs of this machine anew."""
+    with contextlib.suppress(OSError):
+        (settings.cache_dir() / "roofs.json").unlink()
 
 
 def measured_roof(predictor: Predictor) -> Roof | None:
@@ -117,7 +126,8 @@ def _measure(like: Predictor) -> Roof:
     what = f"{like.backend} {like.precision}"
     if like.backend != "opencl":
         what = trn("{n} thread, {what}", "{n} threads, {what}", like.threads, what=what)
-    return Roof(arithmetic, memory, max(cache, memory), what, integer_gops=integers)
+    today = date.today().isoformat()
+    return Roof(arithmetic, memory, max(cache, memory), what, integer_gops=integers, date=today)
 
 
 def _rate(like: Predictor, graph: Graph, what: str, runs: int = RUNS) -> float:

@@ -13,7 +13,7 @@ import {
 } from "../_shared/encode.js";
 import { fixed, ms, tail, THIN } from "../_shared/format.js";
 import { empty, keyed } from "../_shared/parts.js";
-import { tr } from "../_shared/words.js";
+import { tr, trn } from "../_shared/words.js";
 
 const LEFT = 48,
   RIGHT = 16,
@@ -197,7 +197,20 @@ const chart = (c, width) =>
         hidden: c.get("hidden_types"),
       });
 
-const ofRoofline = (part) => tr("{share} of the roofline", { share: `${Math.round(100 * part)}${THIN}%` });
+/** Above the line a layer says that the line is wrong. */
+const ABOVE = 1.1;
+const ofRoofline = (part) =>
+  part > ABOVE ? tr("above the measured peak") : tr("{share} of the roofline", { share: `${Math.round(100 * part)}${THIN}%` });
+
+function tooLow(c) {
+  const n = points(c.get("profile"), c.get("roof")).filter((p) => p.part > ABOVE).length;
+  if (!n) return nothing;
+  return html`<p class="mu">${trn(
+    "The roofline is too low: {n} layer is above it. The machine was busy when it was measured; lite profile --remeasure-roofs measures it again.",
+    "The roofline is too low: {n} layers are above it. The machine was busy when it was measured; lite profile --remeasure-roofs measures it again.",
+    n,
+  )}</p>`;
+}
 
 const usable = (c) => c.get("roof") && !c.get("profile").emulated;
 
@@ -221,7 +234,8 @@ export default widget({
                 ${keyed(tr("Roofline. Arrow keys move from the slowest layer to the fastest."), "drag")}
               >
                 ${c.fitted((width) => chart(c, width))}
-              </div>`
+              </div>
+              ${tooLow(c)}`
           : empty({
               title: c.get("profile").emulated
                 ? tr("No roofline under emulation")

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from lite_engine.profile.advice import Advice
 
 
+#: A layer at more than this share of its roofline says that the roofline is wrong.
+ABOVE = 1.1
+
+
 @dataclass
 class Profiled:
     """A profile, what could be better, the number under which the history keeps it, and how layers
@@ -96,6 +100,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=tr("write a file with the times, to drop on the model in Netron"),
     )
+    parser.add_argument(
+        "--remeasure-roofs",
+        action="store_true",
+        help=tr("measure the roofline peaks of this machine anew, in this and the next profiles"),
+    )
     parser.add_argument("--tag", default="", help=tr("a name for this run in `lite runs`"))
     parser.add_argument(
         "--history", action=argparse.BooleanOptionalAction, default=True,
@@ -109,12 +118,15 @@ def _call(args: argparse.Namespace) -> Profiled:
     from lite_engine.history._history import check_tag
     from lite_engine.profile import profile
     from lite_engine.profile.advice import advise, shape_options
+    from lite_engine.profile.roof import forget_roofs
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.inputs import random_feeds, read_feeds
     from lite_engine.runtime.placement import place
     from lite_engine.runtime.tune import tune
 
     check_tag(args.tag)
+    if args.remeasure_roofs:
+        forget_roofs()
     model = load_model(args)
     feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
     predictor = Predictor(
@@ -278,9 +290,10 @@ def _summary(result: Profiled) -> list[str]:
                 "{memory:.1f} GB/s from memory, {cache:.1f} GB/s from cache ({what})",
                 memory=peaks["gbytes_per_s"],
                 cache=peaks["cache_gbytes_per_s"],
-                what=peaks["what"],
+                what=", ".join(filter(None, [peaks["what"], peaks.get("date")])),
             )
         )
+        lines += _above(result.profile)
     if told := _clock_and_heat(result.environment):
         lines.append(told)
     sizes = ", ".join(f"{k} {number(v, 'B')}" for k, v in result.memory.items())
@@ -294,6 +307,25 @@ def _summary(result: Profiled) -> list[str]:
     if memory:
         lines.append(tr("arena: {peak}", peak=memory["text"]))
     return lines
+
+
+def _above(result: Profile) -> list[str]:
+    """One line where layers are faster than the roofline allows: then it is the roofline."""
+    above = [x for x in result.layers if (x.roofline_fraction or 0) > ABOVE]
+    if not above:
+        return []
+    best = max(above, key=lambda x: x.roofline_fraction or 0)
+    return [
+        trn(
+            "the roofline is too low: {n} layer is above it ({name}: {share:.0f} %); the machine "
+            "was busy when it was measured. Measure it again: lite profile --remeasure-roofs",
+            "the roofline is too low: {n} layers are above it ({name}: {share:.0f} %); the machine "
+            "was busy when it was measured. Measure it again: lite profile --remeasure-roofs",
+            len(above),
+            name=best.name,
+            share=100 * (best.roofline_fraction or 0),
+        )
+    ]
 
 
 def _clock_and_heat(told: dict[str, Any]) -> str:
