@@ -21,6 +21,7 @@ from .answers import Answer, Run
 from .changes import Change
 from .inputs import is_prepared
 from .state import (
+    architecture,
     comparisons,
     exports,
     feeds,
@@ -30,6 +31,7 @@ from .state import (
     measuring,
     predictors,
     project,
+    selection,
     undo,
     versions,
 )
@@ -325,36 +327,24 @@ class Session(OldNames):
     def structure(self) -> pd.DataFrame:
         """One row for each region of the network (stem, stages, neck, head): blocks, layers,
         operators of the file, bytes of weights, what was measured, and the evidence for it."""
-        import pandas as pd
-
-        from .state.architecture import rows
-
-        return pd.DataFrame(rows(self))
+        return architecture.table(self)
 
     @property
     def selection(self) -> pd.DataFrame:
         """The selected layers as a DataFrame: the last profile's rows, else what `info` knows."""
-        from .state.selection import selected_rows
-
-        return selected_rows(self)
+        return selection.selected_rows(self)
 
     def extract(self, path: str | Path, layers: Sequence[str] = ()) -> Path:
         """Writes these layers of the file (default: the selected ones) as ONNX. Raises LiteError"""
-        from .state.selection import extract
-
-        return extract(self, Path(path), layers)
+        return selection.extract(self, Path(path), layers)
 
     def edit(self, path: str | Path, *, opset: int | None = None, **changes: Any) -> Edited:
         """`lite edit` of the file; `changes` are fields of `editing.Edits`. Raises LiteError."""
-        from .state.selection import edit
-
-        return edit(self, Path(path), opset, changes)
+        return selection.edit(self, Path(path), opset, changes)
 
     def diff(self, baseline: str | Path, *, optimized: bool = False) -> ModelDiff:
         """What changed from another model file to this one: `lite diff`. Raises LiteError."""
-        from .state.selection import diff
-
-        return diff(self, Path(baseline), optimized)
+        return selection.diff(self, Path(baseline), optimized)
 
     # ---- undo, files
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.ir import Node
 
 from ..structure import find_regions
 from ._state import SessionState
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def table(state: SessionState) -> pd.DataFrame:
+    """`rows` as a DataFrame."""
+    import pandas as pd
+
+    return pd.DataFrame(rows(state))
 
 
 def rows(state: SessionState) -> list[dict[str, Any]]:
