@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from lite_engine.ir import DType
 
-from .writer import LAST, TYPES, Call, options, static, writes
+from .call import LAST, TYPES, Call, options, static, writes
 
 _UNARY: dict[str, tuple[str, str]] = {
     "Relu": ("RELU", ""), "Sigmoid": ("LOGISTIC", ""), "Tanh": ("TANH", ""), "Exp": ("EXP", "Exp"),

@@ -8,7 +8,7 @@ import numpy as np
 from lite_engine.ir import DType
 from lite_engine.ops import get_op
 
-from .writer import LAST, Call, options, static, writes
+from .call import LAST, Call, options, static, writes
 
 SAME, VALID = 0, 1
 
