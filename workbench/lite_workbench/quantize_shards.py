@@ -76,7 +76,7 @@ def _items(source: Any) -> Sequence[Any]:
         return source.samples
     if not isinstance(source, Sequence | np.ndarray):
         raise CalibrationError(
-            tr("samples of a generator cannot be shared out"),
+            tr("samples from a generator cannot be sent to workers"),
             fix=tr("give a folder, an .npz file or a list"),
         )
     return [x.resolve() if isinstance(x, Path) else x for x in source]

@@ -80,7 +80,7 @@ class RecommendPanel:
             ],
             values={"max_drop": "0.5"},
             note=tr("fp32, fp16, bf16 and int8 versions are measured on every backend that works "
-                    "here; a fifth of the data set calibrates, the rest judges."),
+                    "here; a fifth of the data set calibrates, the rest measures the loss."),
         )  # fmt: skip
         self.said, self.table = Notice(), DataTable()
         for widget in (self.said, self.table):
