@@ -129,10 +129,10 @@ def test_function_bomb_is_bounded() -> None:
     node = helper.make_node("F0", ["x"], ["y"], domain="local")
     graph = helper.make_graph([node], "g", [two_floats("x")], [two_floats("y")])
     model = helper.make_model(graph, opset_imports=opsets, functions=functions)
-    start = time.monotonic()
+    start = time.process_time()  # this process's own time: neighbours do not count
     with pytest.raises(ModelFormatError, match="nodes"):
         importer.read_bytes(model.SerializeToString())
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def nested(depth: int) -> bytes:

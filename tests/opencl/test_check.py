@@ -194,10 +194,21 @@ def test_our_own_error_is_not_the_drivers(shared: Device) -> None:
     assert not shared.verdicts.failures
 
 
+def wrong(found: dict[str, KernelVerdict]) -> list[str]:
+    return [f"{n}: {k.detail}" for n, k in found.items() if k.verdict in ("wrong", "failed")]
+
+
 @pytest.mark.slow
+def test_some_kernels_of_this_device(own: Device) -> None:
+    """Every fifth, in their large cases too; other tests have the small cases of all."""
+    some = sorted({k.name for k in all_kernels("opencl")} - {"conv2d"})[::5]
+    found = rows(own, *some)
+    assert set(some) <= {k.kernel for k in found.values()}
+    assert not wrong(found)
+
+
+@pytest.mark.hours
 def test_every_kernel_of_this_device(own: Device) -> None:
     found = rows(own)
-    bad = ("wrong", "failed")
-    wrong = [f"{name}: {k.detail}" for name, k in found.items() if k.verdict in bad]
     assert {k.name for k in all_kernels("opencl")} <= {k.kernel for k in found.values()}
-    assert not wrong
+    assert not wrong(found)

@@ -68,11 +68,20 @@ def test_every_tile(forced, tile: Tile) -> None:
     check(graph, tiles=True, tolerance=0)
 
 
-# One group of outputs and several, one step and more, split depth, units of 1, 8 and 16 bytes.
-@pytest.mark.parametrize("weights", [I8, U8])
+# One group of outputs and several, one step and more, split depth, units of 1, 8 and 16 bytes. Each
+# with weights of one sign; `hours` has both.
+ON_MATRIX_UNITS = (
+    (64, 1, 1, 5), (40, 1, 2, 6), (16, 3, 1, 6), (8, 3, 2, 5), (3, 7, 1, 5), (6, 5, 2, 6),
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "channels, kernel, parts, tile",
-    [(64, 1, 1, 5), (40, 1, 2, 6), (16, 3, 1, 6), (8, 3, 2, 5), (3, 7, 1, 5), (6, 5, 2, 6)],
+    "weights, channels, kernel, parts, tile",
+    [
+        pytest.param(weights, *case, marks=[] if (i + j) % 2 else [pytest.mark.hours])
+        for i, case in enumerate(ON_MATRIX_UNITS)
+        for j, weights in enumerate((I8, U8))
+    ],
 )
 def test_matrix_units_without_them(
     forced, monkeypatch, weights: DType, channels: int, kernel: int, parts: int, tile: int
