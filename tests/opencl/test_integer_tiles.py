@@ -6,7 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from lite_engine.backends.opencl import integer_depthwise, integer_elementwise
 from lite_engine.backends.opencl import integer_gpu_convolutions as gpu
+from lite_engine.backends.opencl.cases.graphs import typed
 from lite_engine.backends.opencl.cases.integers import conv, integers
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.variants import DIRECT, Tile, Variant, matrix_tiles
@@ -48,10 +50,35 @@ def test_small_tile(forced, parts: int) -> None:
         check(graph, tiles=True, tolerance=0)
 
 
-@pytest.mark.parametrize("kernel", ["i8_gemm", "i8_conv2d_depthwise", "i8_softmax"])
+@pytest.mark.parametrize("kernel", ["i8_gemm", "i8_conv2d_depthwise", "i8_softmax", "i8_pool"])
 def test_other_layers_of_gpus(kernel: str) -> None:
     for graph in integers()[kernel]:
         check(graph, tiles=True, tolerance=0)
+
+
+def test_larger_items(monkeypatch) -> None:
+    """What a work-item makes where a layer has enough for all units."""
+    monkeypatch.setattr(integer_depthwise, "DEPTHWISE_ITEMS", 0)
+    monkeypatch.setattr(integer_elementwise, "DEPTHWISE_ITEMS", 0)
+    window = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    for graph in (
+        conv((2, 8, 7, 9), 8, 3, 8), conv((1, 8, 9, 7), 8, 3, 8, strides=[2, 2], dtype=I8),
+        typed("MaxPool", I8, (2, 32, 7, 5), **window),
+    ):  # fmt: skip
+        check(graph, tiles=True, tolerance=0)
+
+
+@pytest.mark.parametrize("dtype, low, high, zero", [
+    ("u1", 0, 255, 128), ("u1", 20, 200, 90), ("i1", -128, 127, 0), ("i1", -60, 60, 5),
+    ("u1", 0, 255, 3), ("i1", -128, 127, 1),
+])  # fmt: skip
+def test_weights_less_their_zero_points(dtype: str, low: int, high: int, zero: int) -> None:
+    """As bytes where those hold them."""
+    weight = np.linspace(low, high, 36).astype(dtype).reshape(4, 1, 9)
+    exact = weight.astype(int) - zero
+    found = integer_depthwise.centred(weight, np.full(4, zero))
+    assert (found is None) == (exact.min() < -128 or exact.max() > 127)
+    assert found is None or (found.dtype is I8 and np.array_equal(found.value, exact))
 
 
 def test_way_that_needs_nothing_special(forced) -> None:

@@ -189,6 +189,8 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "pool(PB PR)": ("COUNT_PAD", ""),
     "pool(ratios)": ("AVERAGE", "AWAY"),
     "pool(x_zero y_zero)": ("AVERAGE", ""),
+    "pool_group(ratios)": ("AVERAGE", "AWAY"),
+    "pool_group(x_zero y_zero)": ("AVERAGE", ""),
     "matmul_nbits(zeros)": ("ZEROS", ""),
     "tile(w_zero)": ("W_ZERO", ""),
     "conv(w_zero)": ("W_ZERO", ""),

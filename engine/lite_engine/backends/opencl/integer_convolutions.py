@@ -12,6 +12,7 @@ from . import integer_gpu_convolutions as gpu
 from . import integer_image_convolutions as image
 from .cpu_convolutions import block_of
 from .gpu_convolutions import with_images
+from .integer_depthwise import by_rows
 from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_of
 from .launch import Launch, Scratch
 from .movement import strided_copy
@@ -138,6 +139,8 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
         ways = ("image", "buffer") if profile.prefers_images else ("buffer", "image")
         if target.pick(f"i8_depthwise_{problem}", ways) == "image":
             return image.convolved(problem, profile, depthwise=True)
+    if profile.local_tiles and (launches := by_rows(problem, profile)):
+        return launches
     _, height, width, channels, out_h, out_w, _ = problem.sizes
     kh, kw, sh, sw, top, left, dh, dw = problem.window
     lie, images = problem.places, problem.images

@@ -19,6 +19,7 @@ from .integers import Quantization, flip_of, number
 from .launch import Launch
 from .movement import taps
 from .options import CPU_RUN, code_of, join, storage_option, vector, vectors
+from .problem import DEPTHWISE_ITEMS
 from .profile import DeviceProfile
 from .reductions import blocks
 from .registry import Target, builds
@@ -31,6 +32,8 @@ _C_TYPES = {
 _SERIES_ITEMS = 64
 #: Bytes of a work-item of a GPU.
 _RUN = 16
+#: Rows and columns of a window whose loops are unrolled.
+_UNROLLED = 3
 #: A threshold that no e / S reaches: S is at least 2^30.
 _NEVER = (1 << 63, 0, 0)
 
@@ -184,7 +187,11 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
             *window.dilations,
         ]  # fmt: skip
     v, text = _several(target.profile, xd[3])
+    enough = y.size >= _RUN * DEPTHWISE_ITEMS * target.profile.compute_units
+    if target.profile.local_tiles and xd[3] % _RUN == 0 and enough:
+        v, text = _RUN, f"#define V {_RUN}\n#define ALIGNED"
     options, ratios, zeros = [text], np.zeros(1, np.float32), [0, 0.0]
+    options += [f"#define MOST {most}"] if 2 <= (most := max(geometry[:2])) <= _UNROLLED else []
     if "Average" in step.op:
         of_x, of_y = (Quantization.read(plan, step, t, i) for t, i in ((x, 1), (y, 3)))
         counts = np.arange(geometry[0] * geometry[1] + 1, dtype=np.float32)
@@ -195,6 +202,10 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
         if step.attrs.get("rounding") == LITERT:
             zeros = [of_x.flip, float(of_y.flip)]
             options.append("#define AWAY")
+    if "Global" in step.op and target.profile.local_tiles:
+        args = [x, Constant.of(ratios), y, xd[2], xd[3], flip_of(x), *zeros]
+        grid, text = (-(-xd[3] // (16 * v)) * 256, xd[0]), join(*options, "#define GROUPS")
+        return [Launch("i8_pool", "pool_group", args, grid, text, (256, 1))]
     args = [x, Constant.of(ratios), y, y.size, *xd[1:], yd[1], yd[2], *geometry, flip_of(x), *zeros]
     return [Launch("i8_pool", "pool", args, (y.size // v,), join(*options))]
 

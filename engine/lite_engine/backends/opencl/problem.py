@@ -18,7 +18,7 @@ POINTWISE = [1, 1, 1, 1, 0, 0, 1, 1]
 _DEPTHWISE_PIXELS = 4
 #: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
 _DEPTHWISE_BLOCK = (2, 8)
-_DEPTHWISE_ITEMS = 512
+DEPTHWISE_ITEMS = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ def depthwise_block(
     m, _, _, channels, out_h, out_w, _ = sizes
     tall, wide = _DEPTHWISE_BLOCK
     blocks = channels // v * (m // (out_h * out_w)) * -(-out_h // tall) * -(-out_w // wide)
-    enough = blocks >= _DEPTHWISE_ITEMS * profile.compute_units
+    enough = blocks >= DEPTHWISE_ITEMS * profile.compute_units
     if profile.local_tiles and enough and window[2:4] == window[6:] == [1, 1]:
         return tall, wide
     return 1, min(_DEPTHWISE_PIXELS, out_w)

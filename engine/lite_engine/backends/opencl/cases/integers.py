@@ -129,7 +129,8 @@ def integers() -> dict[str, list[Graph]]:
             for c, s, t in ((3, 1, _U8), (4, 2, _I8), (16, 1, _U8), (18, 1, _I8))
         ]
         + [conv((2, 8, 9, 7), 8, 5, 8, dilations=[1, 2], pads=[2, 4, 2, 4], weights=_U8)]
-        + [conv((1, 16, 6, 6), 16, 3, 16, added=1)],
+        + [conv((2, 8, 9, 7), 8, 5, 8, strides=[s, s], dtype=_I8) for s in (1, 2)]
+        + [conv((1, 8, 6, 9), 8, 3, 8, weights=_U8), conv((1, 16, 6, 6), 16, 3, 16, added=1)],
         "i8_conv2d_grouped": [conv((1, 6, 5, 5), 9, 3, 3), conv((1, 4, 5, 5), 8, 3, 4, dtype=_I8)]
         + [conv((1, 6, 5, 5), 6, 3, 3, added=2)],
         "i8_deconv2d": [_deconv(3, 2, 2), _deconv(4, 3, 1), _deconv(4, 3, 2, group=2)],
@@ -150,6 +151,7 @@ def integers() -> dict[str, list[Graph]]:
         "i8_pool": [
             typed("MaxPool", _U8, _IMAGE, **window), typed("MaxPool", _I8, (1, 16, 5, 7), **window),
             typed("GlobalMaxPool", _I8, _IMAGE), _one("QLinearGlobalAveragePool", _U8, _IMAGE),
+            _one("QLinearGlobalAveragePool", _I8, (2, 72, 5, 7)),
             _one("QLinearAveragePool", _I8, _IMAGE, **window),
             _one("QLinearAveragePool", _U8, (1, 16, 5, 7), count_include_pad=1, **window),
             _one("QLinearAveragePool", _I8, (1, 16, 5, 7), rounding=LITERT, **window),

@@ -7,6 +7,7 @@
 #define TO_INT(v) ((int)(v))
 #define TO_FLOAT(v) ((float)(v))
 #define TO_BYTE(v) ((uchar)(v))
+#define BITS(v) as_int(v)
 #define LDB(p, i) (p)[i]
 #define STB(p, i, v) (p)[i] = (v)
 #define LDIV(p, i) (p)[i]
@@ -17,6 +18,7 @@
 #define TO_INT(v) PASTE(convert_int, V)(v)
 #define TO_FLOAT(v) PASTE(convert_float, V)(v)
 #define TO_BYTE(v) PASTE(convert_uchar, V)(PASTE(convert_int, V)(v))
+#define BITS(v) PASTE(as_int, V)(v)
 #ifdef ALIGNED
 #define LDB(p, i) (*(global const UV *)((p) + (i)))
 #define STB(p, i, v) *(global UV *)((p) + (i)) = (v)
@@ -75,18 +77,28 @@ static inline int dot_of(char4 w, char4 x, int s) {
 // y = clamp(rint(acc·scale + (r - r_zero)·r_ratio) + y_zero), acc·scale itself becoming a byte of scale s and
 // zero point s_zero before (adding 2).
 #define REQUANTIZE int y_flip, float y_zero, int adding, int r_flip, int r_zero, float r_ratio, float s_zero, float s_ratio, int nothing
+// The same of a layer without a residual, for kernels that ask once: a branch for each number costs more than the rest.
+#define PLAIN_ARGS y_flip, y_zero, 0, 0, 0, 0.0f, 0.0f, 0.0f, nothing
 #define REQUANTIZE_ARGS y_flip, y_zero, adding, r_flip, r_zero, r_ratio, s_zero, s_ratio, nothing
-#define WITHIN(v) AT_MOST(AT_LEAST(v, 0.0f), 255.0f)
+// Next to 1.5·2^23 floats are whole numbers, and the last bits are those of the number: a sum rounds as rint does, at
+// a fraction of what conversions cost on GPUs. NaN becomes `low`.
+#define WHOLE 12582912.0f
+#ifdef CPU
+#define BETWEEN(v, low, high) AT_MOST((v) > (low) ? (v) : (FV)(low), (FV)(high))
+#else
+#define BETWEEN(v, low, high) fmin(fmax(v, (FV)(low)), (FV)(high))
+#endif
+// clamp(rint(v) + zero), from 0 to 255, flipped by `flip`, 128 or 0: in a byte to add 128 is to flip the highest bit.
+static inline UV nearest_byte(FV v, float zero, int flip) {
+  const FV whole = BETWEEN(v, -zero, 255.0f - zero) + WHOLE;
+  return TO_BYTE(BITS(whole) + ((int)zero + flip));
+}
 static inline UV requantized(IV acc, FV scale, UV r, REQUANTIZE) {
   FV v = TO_FLOAT(acc) * scale;
-  if (adding == 2) {
-    const FV whole = rint(v) + s_zero;
-    v = (WITHIN(whole) - s_zero) * s_ratio;
-  }
+  if (adding == 2) v = (BETWEEN(v, -s_zero, 255.0f - s_zero) + WHOLE - WHOLE) * s_ratio;
   if (adding) {
     const FV more = TO_FLOAT(TO_INT(FLIP(r, r_flip)) - r_zero) * r_ratio;
     v = ROUNDED(v) + ROUNDED(more);
   }
-  const FV done = rint(v) + y_zero;
-  return FLIP(TO_BYTE(WITHIN(done)), y_flip);
+  return nearest_byte(v, y_zero, y_flip);
 }

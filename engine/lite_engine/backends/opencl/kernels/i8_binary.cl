@@ -6,6 +6,7 @@ static inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_
 #ifdef FIXED
   const IV sum = TO_INT(FLIP(a, flip)) * a_zero + TO_INT(FLIP(b, flip)) * b_zero + bias;
   const FV whole = TO_FLOAT(sum >> shift) + y_zero;
+  return FLIP(TO_BYTE(AT_MOST(AT_LEAST(whole, 0.0f), 255.0f)), flip);
 #else
   const FV p = TO_FLOAT(TO_INT(FLIP(a, flip)) - a_zero) * a_scale;
   const FV q = TO_FLOAT(TO_INT(FLIP(b, flip)) - b_zero) * b_scale;
@@ -16,9 +17,8 @@ static inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, float a_
 #else
   const FV ratio = QUOTIENT(near, y_scale, inverse);
 #endif
-  const FV whole = rint(ratio) + y_zero;
+  return nearest_byte(ratio, y_zero, flip);
 #endif
-  return FLIP(TO_BYTE(WITHIN(whole)), flip);
 }
 
 // Rows of `width` bytes; rows of a and b lie AP and BP elements apart, 0 for one row that all share.

@@ -67,6 +67,26 @@
   UNROLL for (int i = 0; i < HEIGHT; ++i) \
     UNROLL for (int j = 0; j < 4; ++j)
 
+// A lane has pairs of neighbouring results: their places in the tile, and what becomes of them.
+#define PAIR_ROW (wm + i * 16 + lane / 4 + h * 8)
+#define PAIR_COLUMN (wn + j * 8 + lane % 4 * 2)
+#define EACH_PAIR EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h)
+#ifdef W_ZERO
+#define ZEROS_OF(m, n) (first == 0 ? vload2(0, w_zero + min(n, O - 2)) * totals[min(m, M - 1)] : (int2)(0))
+#define ZEROS ZEROS_OF(m0 + PAIR_ROW, n0 + PAIR_COLUMN)
+#else
+#define ZEROS 0
+#endif
+#define PAIR ((int2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]) - ZEROS)
+#define KEEP(OLD, ...)                                                               \
+  EACH_PAIR {                                                                        \
+    local uchar2 *at = (local uchar2 *)(tile + PAIR_ROW * ROW + PAIR_COLUMN);        \
+    const int2 s = PAIR;                                                             \
+    const uchar2 old = OLD;                                                          \
+    *at = (uchar2)(requantized(s.x, factor[j].x, old.x, __VA_ARGS__),                \
+                   requantized(s.y, factor[j].y, old.y, __VA_ARGS__));               \
+  }
+
 #ifdef MMA_IN_C  // the same without PTX: for tests
 #define FETCH(to, from) *(to) = *(global const U *)(from)
 #define COMMIT
@@ -175,15 +195,43 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
   const int b_at = (lane / 16 * 8 + lane % 8) * 4, b_quarter = lane / 8 % 2 ^ TURN(lane);
 #endif
   int acc[HEIGHT][4][4];
+#ifdef SPLIT
   EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
+#else
+  // Asked for here, they come while the first steps are fetched.
+  float2 factor[4];
+  UNROLL for (int j = 0; j < 4; ++j) {
+    const int n = min(n0 + wn + j * 8 + lane % 4 * 2, O - 2);
+    const int2 start = *(global const int2 *)(bias + n);
+    factor[j] = *(global const float2 *)(scale + n);
+    UNROLL for (int i = 0; i < HEIGHT; ++i)
+      acc[i][j][0] = acc[i][j][2] = start.x, acc[i][j][1] = acc[i][j][3] = start.y;
+  }
+#endif
 
-  // `step` is fetched, the one STAGES - 1 before it computed.
+  // `step` is fetched, the one STAGES - 1 before it computed first: units work while addresses are made.
   const int steps = (last - first) / DEPTH;
   for (int step = 0; step < steps + STAGES - 1; ++step) {
     const int done = step - (STAGES - 1);
     if (done >= 0) {
       WAIT;
       barrier(CLK_LOCAL_MEM_FENCE);
+      local uint4 *a_rows = a_tile[done % STAGES] + wm * 4, *b_rows = b_tile[done % STAGES] + wn * 4;
+#ifdef MMA_IN_C
+      EACH_BLOCK for (int e = 0; e < 4; ++e)
+        acc[i][j][e] += product_of(a_rows, i * 16 + lane / 4 + e / 2 * 8, b_rows, j * 8 + lane % 4 * 2 + e % 2);
+#else
+      uint a[2][HEIGHT][4], b[2][4][2];
+      UNROLL for (int s = 0; s < 2; ++s) {
+        UNROLL for (int i = 0; i < HEIGHT; ++i)
+          LOAD(a[s][i][0], a[s][i][1], a[s][i][2], a[s][i][3],
+               (uint)(size_t)(a_rows + a_at + i * 64) + (a_quarter ^ s * 2) * 16)
+        UNROLL for (int j = 0; j < 4; j += 2)
+          LOAD(b[s][j][0], b[s][j][1], b[s][j + 1][0], b[s][j + 1][1],
+               (uint)(size_t)(b_rows + b_at + j * 32) + (b_quarter ^ s * 2) * 16)
+      }
+      UNROLL for (int s = 0; s < 2; ++s) MMA(acc, a[s], b[s])
+#endif
     }
     if (step < steps) {
       local U *a_to = (local U *)a_tile[step % STAGES] + place;
@@ -223,26 +271,14 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
       }
     }
     COMMIT;
-    if (done < 0) continue;
-    local uint4 *a_rows = a_tile[done % STAGES] + wm * 4, *b_rows = b_tile[done % STAGES] + wn * 4;
-#ifdef MMA_IN_C
-    EACH_BLOCK for (int e = 0; e < 4; ++e)
-      acc[i][j][e] += product_of(a_rows, i * 16 + lane / 4 + e / 2 * 8, b_rows, j * 8 + lane % 4 * 2 + e % 2);
-#else
-    UNROLL for (int s = 0; s < 4; s += 2) {
-      uint a[HEIGHT][4], b[4][2];
-      UNROLL for (int i = 0; i < HEIGHT; ++i)
-        LOAD(a[i][0], a[i][1], a[i][2], a[i][3],
-             (uint)(size_t)(a_rows + a_at + i * 64) + (a_quarter ^ s) * 16)
-      UNROLL for (int j = 0; j < 4; j += 2)
-        LOAD(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1],
-             (uint)(size_t)(b_rows + b_at + j * 32) + (b_quarter ^ s) * 16)
-      MMA(acc, a, b)
-    }
-#endif
   }
 
-#ifndef SPLIT
+#ifdef SPLIT
+  EACH_PAIR {
+    const int m = m0 + PAIR_ROW, n = n0 + PAIR_COLUMN;
+    if (m < M && n < O) vstore2(PAIR, 0, partial + ((size_t)get_group_id(2) * M + m) * O + n);
+  }
+#else
   local uchar *tile = (local uchar *)a_tile;
   barrier(CLK_LOCAL_MEM_FENCE);  // everyone has read the last step
   if (adding) {
@@ -251,33 +287,10 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
           *(global const PIECE *)(residual + (size_t)(m0 + row) * O + n0 + column);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+    KEEP(*at, REQUANTIZE_ARGS)
+  } else {
+    KEEP((uchar2)(0), PLAIN_ARGS)
   }
-  int2 more[4];
-  float2 factor[4];
-  UNROLL for (int j = 0; j < 4; ++j) {
-    const int n = min(n0 + wn + j * 8 + lane % 4 * 2, O - 2);
-    more[j] = *(global const int2 *)(bias + n);
-    factor[j] = *(global const float2 *)(scale + n);
-  }
-#endif
-  EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
-    const int row = wm + i * 16 + lane / 4 + h * 8, column = wn + j * 8 + lane % 4 * 2;
-    const int m = m0 + row, n = n0 + column;
-    if (m >= M || n >= O) continue;
-    int2 s = (int2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
-#ifdef W_ZERO
-    if (first == 0) s -= vload2(0, w_zero + n) * totals[m];
-#endif
-#ifdef SPLIT
-    vstore2(s, 0, partial + ((size_t)get_group_id(2) * M + m) * O + n);
-#else
-    local uchar2 *at = (local uchar2 *)(tile + row * ROW + column);
-    const uchar2 old = adding ? *at : (uchar2)(0);
-    *at = (uchar2)(requantized(s.x + more[j].x, factor[j].x, old.x, REQUANTIZE_ARGS),
-                   requantized(s.y + more[j].y, factor[j].y, old.y, REQUANTIZE_ARGS));
-#endif
-  }
-#ifndef SPLIT
   barrier(CLK_LOCAL_MEM_FENCE);
   EACH_PIECE
     *(global PIECE *)(y + (size_t)(m0 + row) * YP + n0 + column) = *(local PIECE *)(tile + row * ROW + column);
