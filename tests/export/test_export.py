@@ -287,3 +287,20 @@ def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
     (output,) = [p.name for p in full.folder.glob("*.npy")]
     a, b = (np.load(one.folder / output) for one in (full, made))
     assert np.array_equal(a, b)
+
+
+@pytest.mark.slow
+@pytest.mark.opencl
+def test_trimmed_with_opencl(raw, want, tmp_path, monkeypatch, root):
+    """It runs on OpenCL, and has the CPU's kernels for what a device may refuse."""
+    monkeypatch.setenv("LITE_CACHE_DIR", str(root / "build" / "trim-test"))
+    model = optimize(classifier(), targets=["opencl", host_target()])
+    made = export_model(model, tmp_path / "x", host_target(), trimmed=True)
+    full = export_model(model, tmp_path / "full", host_target())
+    runner = "bin/lite_run_opencl"
+    assert made.sizes[runner] < full.sizes[runner] - 500_000, made.sizes
+    call = (made.folder / runner, made.folder / "classifier.lite", "--input", f"x={raw}")
+    for backend in ("opencl", "cpu"):
+        run(*call, "--backend", backend, "--output", tmp_path)
+        np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-4)
+    assert {"f32_softmax", "copy_relayout"} <= set(made.kernels)

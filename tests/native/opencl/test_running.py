@@ -14,6 +14,7 @@ from lite_engine.model_file._container import read_container, write_container
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.native.opencl.running import answer, network, run, save
+from tests.native.opencl.test_listing import ON_LOAD, shared_object
 from tests.small_models import Builder
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
@@ -184,6 +185,25 @@ def test_a_cache_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     nowhere = {"LITE_CACHE_DIR": str(tmp_path / "file" / "cache"), "POCL_KERNEL_CACHE": "0"}
     found, choice = answer(model, tmp_path, **nowhere)
     assert choice.startswith("opencl: ") and found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    "what, state",
+    [("abort();", "crash"), pytest.param("sleep(90);", "within 20 s", marks=pytest.mark.slow)],
+)
+def test_a_library_that_does_not_load_leaves_it_to_the_cpu(
+    what: str, state: str, tmp_path: Path
+) -> None:
+    """It is opened in another process first, for 20 s at most."""
+    model = save(tmp_path / "m.lite", ["opencl", native.target()])
+    library = shared_object(tmp_path / "bad.so", f"{ON_LOAD} {{ {what} }}")
+    variables = {"LITE_OPENCL_LIBRARY": str(library)}
+    found, choice = answer(model, tmp_path, **variables)
+    assert choice.startswith("cpu: ") and "bad.so" in choice and state in choice
+    (wanted,) = Predictor(model, native.target()).run(random_feeds(network())).values()
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    refused = run(model, "--backend", "opencl", **variables)
+    assert refused.returncode == 1 and refused.stderr.count("\n") == 1
 
 
 def test_a_further_kind_of_device_costs_its_launches_only(tmp_path: Path) -> None:
