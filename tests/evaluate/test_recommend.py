@@ -26,7 +26,8 @@ def data(digits, tmp_path_factory):
 def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys):
     out = tmp_path / "best.lite"
     words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "-o", str(out)]
-    assert main([*words, "--max-drop", "5%", "--json", "-"]) == 0
+    page = tmp_path / "evidence.html"
+    assert main([*words, "--max-drop", "5%", "--json", "-", "--report", str(page)]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["samples"] == 80 and found["metric"] == "top-1"
     kept = [c for c in found["candidates"] if not c["why"]]
@@ -34,6 +35,9 @@ def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys):
     latencies = [c["cell"]["latency_ms"] for c in kept]
     assert latencies == sorted(latencies) and all(c["drop"] <= 0.05 for c in kept)
     assert read_model(out).metadata["evidence"]["samples"] == 80
+    shown = page.read_text()
+    assert all(f'"{c["version"]}"' in shown for c in found["candidates"])
+    assert "Recommendation" in shown and " … " in shown  # the metric with its interval
     assert main([*words, "--max-drop", "5%", "--max-mb", "0.01"]) == 1
     said = capsys.readouterr().out
     assert "larger than 0.01 MB" in said and "no version is within the budgets" in said

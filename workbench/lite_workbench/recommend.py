@@ -99,7 +99,9 @@ class Recommendation:
 
 def _row(made: Candidate, chosen: bool) -> list[str]:
     cell = made.cell
-    value = "–" if cell.value is None else f"{100 * cell.value:.1f} %"
+    value = "–"
+    if cell.value is not None and cell.low is not None and cell.high is not None:
+        value = f"{100 * cell.value:.1f} % ({100 * cell.low:.1f} … {100 * cell.high:.1f})"
     latency = "–" if cell.latency_ms is None else f"{cell.latency_ms:.3g}"
     lost, size = f"{100 * made.drop:.1f}", f"{made.file_bytes / 1e6:.2f}"
     return ["→" if chosen else "", made.version, cell.choice.backend, str(cell.choice.threads),

@@ -337,7 +337,8 @@ def _runs() -> list[Schema]:
     rows = change["properties"]["changes"]
     rows["items"] = _with(rows["items"], {"delta_ns": schema_of(int)})
     listed = _object({"runs": {"type": "array", "items": run}})
-    return [listed, _object({"run": run, "profile": schema_of(Profile)}), change]
+    saved = _object({"run": run, "document": {"type": "object"}})
+    return [listed, _object({"run": run, "profile": schema_of(Profile)}), saved, change]
 
 
 _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {

@@ -31,12 +31,17 @@ _SCHEMA = """create table if not exists runs (
   id integer primary key, at real not null, tag text not null default '', path text not null,
   model text not null, backend text not null, precision text not null, threads integer not null,
   device text not null, machine text not null, median_ms real not null, profile text not null)"""
-_COLUMNS = "id, at, tag, path, model, backend, precision, threads, device, machine, median_ms"
+#: What was added after the first form of the table, with the values of older rows.
+_ADDED = {"kind": "text not null default 'profile'", "metric": "text not null default ''",
+          "value": "real not null default 0"}  # fmt: skip
+_COLUMNS = ("id, at, tag, path, model, backend, precision, threads, device, machine, median_ms, "
+            "kind, metric, value")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Run:
-    """One kept profile; `at` is seconds since 1970."""
+    """One kept profile, evaluation or sweep (`kind`); `at` is seconds since 1970. An evaluation has
+    the `value` of its main `metric` and no time; `median_ms` of a sweep is its least latency."""
 
     id: int
     at: float
@@ -49,6 +54,9 @@ class Run:
     device: str
     machine: str
     median_ms: float
+    kind: str = "profile"
+    metric: str = ""
+    value: float = 0.0
 
     @property
     def when(self) -> str:
@@ -71,24 +79,34 @@ class History:
         """Keeps a profile and returns its number, None when it could not be kept. Raises UsageError
         for a tag that is a number."""
         check_tag(tag)
-        row = (
-            time.time(), tag, path, profile.model, profile.backend, profile.precision,
-            profile.threads, profile.device, str(profile.environment.get("cpu", "")),
-            profile.total_ms["median"], profile.to_json(),
-        )  # fmt: skip
-        marks = ",".join("?" * len(row))
-        names = _COLUMNS.partition(", ")[2] + ", profile"
+        made = {
+            "path": path, "model": profile.model, "backend": profile.backend,
+            "precision": profile.precision, "threads": profile.threads, "device": profile.device,
+            "machine": str(profile.environment.get("cpu", "")),
+            "median_ms": profile.total_ms["median"],
+        }  # fmt: skip
+        return self._add({**made, "tag": tag}, profile.to_json())
+
+    def add_document(self, kind: str, document: str, **columns: Any) -> int | None:
+        """Keeps the JSON of an evaluation or a sweep with what `lite runs` lists of it (`Run`).
+        Returns its number, None when it could not be kept."""
+        blank = {"tag": "", "path": "", "threads": 1, "device": "local", "machine": "",
+                 "median_ms": 0.0}  # fmt: skip
+        return self._add({**blank, "kind": kind, **columns}, document)
+
+    def _add(self, columns: dict[str, Any], document: str) -> int | None:
+        values = {"at": time.time(), **columns, "profile": document}
+        text = f"insert into runs ({','.join(values)}) values ({','.join('?' * len(values))})"
 
         def work(db: sqlite3.Connection) -> int:
-            made = db.execute(f"insert into runs ({names}) values ({marks})", row)
-            return int(made.lastrowid or 0)
+            return int(db.execute(text, tuple(values.values())).lastrowid or 0)
 
         return self._try(work, None)
 
     def tag(self, run: int, tag: str) -> None:
         """Raises UsageError when there is no such run, or for a tag that is a number."""
         check_tag(tag)
-        self.get(run)
+        self.document(run)
 
         def work(db: sqlite3.Connection) -> None:
             db.execute("update runs set tag = ? where id = ?", (tag, run))
@@ -97,9 +115,11 @@ class History:
 
     # ---- reading
 
-    def list(self, model: str | None = None, limit: int = 50) -> list[Run]:
-        """The newest runs first."""
-        where, given = ("where model = ?", [model]) if model else ("", [])
+    def list(self, model: str | None = None, limit: int = 50, **wanted: str) -> list[Run]:
+        """The newest runs first; of this model, and of the `device`, `metric` or `kind` wanted."""
+        chosen = {**({"model": model} if model else {}), **wanted}
+        where = "where " + " and ".join(f"{name} = ?" for name in chosen) if chosen else ""
+        given = list(chosen.values())
         text = f"select {_COLUMNS} from runs {where} order by id desc limit ?"
 
         def work(db: sqlite3.Connection) -> list[Run]:
@@ -124,6 +144,18 @@ class History:
     def get(self, run: int | str) -> tuple[Run, Profile]:
         """By number, or the newest one with that tag. Raises UsageError when there is none
         or what was kept is damaged, LiteError when the store cannot be used."""
+        found, document = self._document(run, self._row(run))
+        if found.kind != "profile":
+            raise UsageError(
+                tr("run {run} is no profile", run=run), fix=tr("show it"),
+                command=f"lite runs show {found.id}",
+            )  # fmt: skip
+        try:
+            return found, Profile.from_dict(document)
+        except ModelFormatError as error:
+            raise _damaged(run, error) from None
+
+    def _row(self, run: int | str) -> Any:
         number = str(run).isdigit()
         text = f"select {_COLUMNS}, profile from runs where {'id' if number else 'tag'} = ?"
 
@@ -138,15 +170,21 @@ class History:
                 fix=tr("list the saved runs"),
                 command="lite runs list",
             )
+        return row
+
+    def document(self, run: int | str) -> tuple[Run, dict[str, Any]]:
+        """What was kept of a run of any kind, as plain data. Raises UsageError, LiteError."""
+        return self._document(run, self._row(run))
+
+    @staticmethod
+    def _document(run: int | str, row: Any) -> tuple[Run, dict[str, Any]]:
         try:
-            profile = parse(row[-1] if isinstance(row[-1], str) else "", "profile")
-            return _run(row[:-1]), Profile.from_dict(profile.value)
+            made = parse(row[-1] if isinstance(row[-1], str) else "", "run").value
+            if not isinstance(made, dict):
+                raise ModelFormatError(tr("not an object"), where="run")
+            return _run(row[:-1]), made
         except ModelFormatError as error:
-            raise UsageError(
-                tr("run {run} cannot be read any more ({error})", run=run, error=error),
-                fix=tr("keep a new one"),
-                command="lite profile MODEL",
-            ) from None
+            raise _damaged(run, error) from None
 
     # ---- the file
 
@@ -184,6 +222,11 @@ class History:
         try:
             db.execute("pragma journal_mode = wal")
             db.execute(_SCHEMA)
+            there = {row[1] for row in db.execute("pragma table_info(runs)")}
+            for name, form in _ADDED.items():
+                if name not in there:
+                    with contextlib.suppress(sqlite3.OperationalError):  # another was faster
+                        db.execute(f"alter table runs add column {name} {form}")
             with db:
                 yield db
         finally:
@@ -215,6 +258,14 @@ def _run(row: Sequence[Any]) -> Run:
     if not 0 <= run.at < _LATEST:
         raise ModelFormatError(tr("row.at: {at} is not a valid timestamp", at=run.at))
     return run
+
+
+def _damaged(run: int | str, error: Exception) -> UsageError:
+    return UsageError(
+        tr("run {run} cannot be read any more ({error})", run=run, error=error),
+        fix=tr("keep a new one"),
+        command="lite profile MODEL",
+    )
 
 
 def check_tag(tag: str) -> str:

@@ -83,6 +83,13 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_mlflow(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--mlflow", metavar="URI",
+        help=tr("also log the result to this MLflow tracking store: a folder, file:// or https://"),
+    )  # fmt: skip
+
+
 def cluster_of(args: argparse.Namespace) -> Cluster:
     from ..cluster import Cluster
 
@@ -122,6 +129,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     add_device(parser)
     add_cluster(parser)
+    add_mlflow(parser)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
     parser.add_argument(
@@ -145,6 +153,7 @@ def _call(args: argparse.Namespace) -> Evaluation:
     from lite_engine.runtime import strict_json
 
     from ..evaluate import evaluate
+    from ..saved_runs import export_mlflow, keep_evaluation
 
     labels = read_labels(args.labels) if args.labels else None
     data = dataset_of(args)
@@ -155,6 +164,9 @@ def _call(args: argparse.Namespace) -> Evaluation:
     )  # fmt: skip
     if args.predictions:
         write_file(args.predictions, strict_json.dumps(made.predictions, ensure_ascii=False) + "\n")
+    keep_evaluation(made, args.model)
+    if args.mlflow:
+        export_mlflow(made, args.mlflow)
     return made
 
 

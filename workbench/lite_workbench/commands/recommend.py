@@ -43,6 +43,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--threads", default=[1], type=numbers_of, metavar="N,…",
         help=tr("numbers of CPU threads to measure (default: 1)"),
     )  # fmt: skip
+    parser.add_argument(
+        "--report", metavar="FILE.html",
+        help=tr("write a page with the evidence: every candidate, and why it was not chosen"),
+    )  # fmt: skip
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
 
 
@@ -52,11 +56,17 @@ def _call(args: argparse.Namespace) -> Recommendation:
 
     model = load_model(args)
     set_preprocess(model, args)
-    return recommend(
+    made = recommend(
         model, dataset_of(args).first(args.limit), max_drop=args.max_drop, max_ms=args.max_ms,
         max_mb=args.max_mb, backends=args.backends, threads=args.threads, output=args.output,
         labels=read_labels(args.labels) if args.labels else None,
     )  # fmt: skip
+    if args.report:
+        from ..report.evaluated import recommended
+        from ..report.write import write_page
+
+        write_page(made.model, [recommended(made)], args.report)
+    return made
 
 
 def _show(result: Recommendation, args: argparse.Namespace) -> str:

@@ -1,4 +1,4 @@
-"""`lite runs`: profiles of the past; list, show, diff, tag."""
+"""`lite runs`: profiles, evaluations and sweeps of the past; list, show, diff, tag."""
 
 from __future__ import annotations
 
@@ -28,6 +28,17 @@ class Listed:
 
 
 @dataclass
+class Saved:
+    """An evaluation or a sweep of the past, as plain data."""
+
+    run: Run
+    document: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"run": self.run.to_dict(), "document": self.document}
+
+
+@dataclass
 class Shown:
     """One run with its profile."""
 
@@ -38,12 +49,23 @@ class Shown:
         return {"run": self.run.to_dict(), "profile": self.profile.to_dict()}
 
 
+if TYPE_CHECKING:
+    Answer = Listed | Shown | Saved | ProfileChange
+#: Kinds of saved runs.
+KINDS = ("profile", "evaluation", "sweep")
+
+
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", "diff", "tag"))
     parser.add_argument(
         "names", nargs="*", metavar="RUN", help=tr("the number of a run, or its tag")
     )
     parser.add_argument("--model", metavar="NAME", help=tr("only runs of this model"))
+    parser.add_argument("--device", metavar="D", help=tr("only runs on this device"))
+    parser.add_argument(
+        "--metric", metavar="NAME", help=tr("only runs with this metric, like top-1")
+    )
+    parser.add_argument("--kind", choices=KINDS, help=tr("only runs of this kind"))
     parser.add_argument(
         "--fail-above",
         type=percent,
@@ -62,7 +84,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _call(args: argparse.Namespace) -> Listed | Shown | ProfileChange:
+def _call(args: argparse.Namespace) -> Answer:
     from lite_engine.errors import UsageError
     from lite_engine.history import History
     from lite_engine.history.changes import changes
@@ -84,19 +106,25 @@ def _call(args: argparse.Namespace) -> Listed | Shown | ProfileChange:
         raise UsageError(tr("--fail-above needs two runs: `lite runs diff 12 15 --fail-above 5`"))
     history = History()
     if args.verb == "list":
-        return Listed(history.list(args.model, args.limit))
+        wanted = {k: v for k in ("device", "metric", "kind") if (v := getattr(args, k))}
+        return Listed(history.list(args.model, args.limit, **wanted))
     if args.verb == "diff":
         (_, before), (_, after) = (history.get(name) for name in args.names)
         return changes(before, after)
+    run, document = history.document(args.names[0])
     if args.verb == "tag":
-        run, _ = history.get(args.names[0])
         history.tag(run.id, args.names[1])
-    return Shown(*history.get(args.names[0]))
+        run, document = history.document(run.id)
+    if run.kind != "profile":
+        return Saved(run, document)
+    return Shown(*history.get(run.id))
 
 
-def _show(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> str:
+def _show(result: Answer, args: argparse.Namespace) -> str:
     if isinstance(result, Listed):
         return _list(result.runs)
+    if isinstance(result, Saved):
+        return _saved(result)
     if isinstance(result, Shown):
         return _profile(result.run, result.profile)
     if args.fail_above is None:
@@ -111,8 +139,8 @@ def _show(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> s
     return f"{diff_text(result)}\n{judged}"
 
 
-def _code(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> int:
-    if args.fail_above is None or isinstance(result, Listed | Shown):
+def _code(result: Answer, args: argparse.Namespace) -> int:
+    if args.fail_above is None or isinstance(result, Listed | Shown | Saved):
         return 0
     return int(result.growth_percent > args.fail_above)
 
@@ -120,7 +148,8 @@ def _code(result: Listed | Shown | ProfileChange, args: argparse.Namespace) -> i
 def _list(runs: list[Run]) -> str:
     rows = [
         [r.id, r.when, clip(r.model, 32), r.backend, r.precision, r.threads, r.device,
-         "–" if r.device.startswith("emulated") else f"{r.median_ms:.3f}", r.tag]
+         "–" if r.device.startswith("emulated") or not r.median_ms else f"{r.median_ms:.3f}",
+         f"{r.metric} {r.value:.4g}" if r.metric else "", r.kind, r.tag]
         for r in runs
     ]  # fmt: skip
     if not rows:
@@ -134,9 +163,20 @@ def _list(runs: list[Run]) -> str:
         tr("threads"),
         tr("device"),
         "ms",
+        tr("metric"),
+        tr("kind"),
         tr("tag"),
     ]
     return table(head, rows, right=(0, 5, 7))
+
+
+def _saved(result: Saved) -> str:
+    run, said = result.run, result.document.get("said")
+    lines = [str(line) for line in said] if isinstance(said, list) else []
+    head = tr("run {id}: {kind} of {model} on {backend} ({precision}), {when}", id=run.id,
+              kind=run.kind, model=run.model, backend=run.backend, precision=run.precision,
+              when=run.when)  # fmt: skip
+    return "\n".join([head, *lines])
 
 
 def _profile(run: Run, profile: Profile) -> str:

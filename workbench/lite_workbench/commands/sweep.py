@@ -19,7 +19,7 @@ from ._base import (
     set_preprocess,
 )
 from ._table import table
-from .evaluate import add_cluster, add_dataset, cluster_of, dataset_of
+from .evaluate import add_cluster, add_dataset, add_mlflow, cluster_of, dataset_of
 
 if TYPE_CHECKING:
     from ..sweep import Sweep
@@ -95,23 +95,29 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("devices to measure on, as --device of the other verbs (default: local)"),
     )  # fmt: skip
     add_cluster(parser)
+    add_mlflow(parser)
     add_dataset(parser, required=False)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
 
 
 def _call(args: argparse.Namespace) -> Sweep:
     from ..answers import read_labels
+    from ..saved_runs import export_mlflow, keep_sweep
     from ..sweep import sweep
 
     model = load_model(args)
     set_preprocess(model, args)
-    return sweep(
+    made = sweep(
         model, backends=args.backends, precisions=args.precisions, threads=args.threads,
         batches=args.batch, streams=args.streams, rounds=args.rounds, max_ms=args.max_ms,
         data=dataset_of(args).first(args.limit) if args.data else None,
         labels=read_labels(args.labels) if args.labels else None, resume=args.resume,
         devices=args.devices, cluster=cluster_of(args),
     )  # fmt: skip
+    keep_sweep(made, args.model)
+    if args.mlflow:
+        export_mlflow(made, args.mlflow)
+    return made
 
 
 def _show(result: Sweep, args: argparse.Namespace) -> str:

@@ -35,6 +35,7 @@ from lite_widgets import (
 from .. import views
 from ..state import SessionState, comparisons
 from ..words import REWRITING, listed, milliseconds, number
+from .evaluated import evaluated
 from .page import Section, answer
 
 #: How many layers of a comparison carry their picture: the worst ones.
@@ -52,6 +53,7 @@ def sections(session: SessionState, prefix: str = "") -> list[Section]:
         *_differences(session, prefix),
         *_comparisons(session, prefix),
         *_quantization(session, prefix),
+        *evaluated(session, prefix),
     ]
 
 

@@ -25,10 +25,15 @@ def write_report(sessions: Sequence[SessionState], path: str | Path) -> Path:
             for part in made:
                 part.title = f"{session.stem}: {part.title}"
         parts += made
-    parts.append(environment_section())
-    names = ", ".join(s.path.name for s in sessions)
+    return write_page(", ".join(s.path.name for s in sessions), parts, path)
+
+
+def write_page(title: str, parts: Sequence[Section], path: str | Path) -> Path:
+    """One HTML file of these sections and the machine. Raises LiteError."""
     when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     text = page(
-        names, tr("Lite Workbench {version__} · {when}", version__=__version__, when=when), parts
+        title,
+        tr("Lite Workbench {version__} · {when}", version__=__version__, when=when),
+        [*parts, environment_section()],
     )
     return write_file(path, text)

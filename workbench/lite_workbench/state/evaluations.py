@@ -13,6 +13,7 @@ from ..evaluate import evaluate as evaluate_sides
 from ..evaluate.remote import local
 from ..recommend import Recommendation
 from ..recommend import recommend as recommend_version
+from ..saved_runs import keep_evaluation, keep_sweep
 from ..sweep import Sweep
 from ..sweep import sweep as sweep_model
 from ._state import SessionState
@@ -44,6 +45,7 @@ def evaluate(
             cluster=cluster,
         )  # fmt: skip
         state.evaluations.append(made)
+        keep_evaluation(made, state.path)
     words = [_code(data), repr(list(sides)), *_limits(limit, images)]
     state.remember(f"evaluation = session.evaluate({', '.join(words)})")
     state.notify("evaluation", made)
@@ -65,6 +67,7 @@ def sweep(
             model_of(state), **given, data=dataset, progress=state.progress, **options
         )
         state.sweeps.append(made)
+        keep_sweep(made, state.path)
     chosen = {k: list(v) for k, v in given.items() if tuple(v) not in ((1,), ("auto",))}
     words = [f"{name}={value!r}" for name, value in chosen.items()]
     words += [f"data={_code(data)}"] if data is not None else []
