@@ -92,7 +92,7 @@ def test_mlflow_reads_what_was_exported(store, digit_folders, tmp_path, monkeypa
     (artefact,) = client.list_artifacts(sides["x86"].info.run_id)
     assert artefact.path == "result.json" and artefact.file_size > 1000
     cells = [r for r in runs if "batch" in r.data.params]
-    assert 1 <= len(cells) <= 2 and all(r.data.metrics["latency ms"] > 0 for r in cells)
+    assert 1 <= len(cells) <= 2 and all(r.data.metrics["latency_ms"] > 0 for r in cells)
     capsys.readouterr()
     assert main([*words[:-4], "--mlflow", "nonsense://x"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -23,7 +23,7 @@ PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +[a-zA-Z({…]|…} [a-z]{2,}")
 NOT_PROSE = re.compile(
     r"^ *(lite|pip|sudo|make|adb|git|qemu-\S+|-{1,2}\w[\w-]*) "
     r"|^[\s{…}±,%]+(ms|GHz)\b"
-    r"|^\s*(#|import |from \w+ import|<\w|__kernel|kernel |def |class |create |select |insert )"
+    r"|^\s*(#|import |from \w+ import|<\w|__kernel|kernel |def |class |create |select |insert |alter )"
     r"|^id, at, "
     r"|^\s*(update |pragma |where |order by )"
     r"|#define|&& lite|^Dir::|\"\$\d\"|head -n|<html|"
@@ -53,6 +53,13 @@ NAMES = {
     "Portable Computing Language": "a platform's name",
     "vendor library": "a key: how a library was found",
     "vendor path": "a key: how a library was found",
+    "text not null default 'profile'": "SQL",
+    "text not null default ''": "SQL",
+    "real not null default 0": "SQL",
+    "OKS mAP": "a metric's name",
+    "OKS mAP@.5": "a metric's name",
+    "OKS mAP medium": "a metric's name",
+    "OKS mAP large": "a metric's name",
     "few rows": "a variant's key in the cache of tuning",
     "matrix units": "a variant's key in the cache of verdicts",
     "Winograd on {…}": "a variant's key in the cache of verdicts",

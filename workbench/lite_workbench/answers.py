@@ -197,13 +197,14 @@ def answer_of(
 
 def of_function(made: Any, labels: Sequence[str]) -> Answer:
     """What an adapter's function returned → an Answer: a text; class scores (1-D floats); boxes
-    (dicts with label, score and box, in parts of the image); classes of pixels (2-D integers); an
-    image (H,W,3) uint8; or an Answer. Raises UsageError."""
+    (dicts with label, score and box or keypoints, in parts of the image); classes of pixels (2-D
+    integers); an image (H,W,3) uint8; or an Answer. Raises UsageError."""
     if isinstance(made, Answer):
         return made
     if isinstance(made, str):
         return Answer("text", made, [{"label": letter, "score": 1.0} for letter in made])
-    if isinstance(made, list) and all(isinstance(b, dict) and "box" in b for b in made):
+    if isinstance(made, list) and all(isinstance(b, dict) and _has_box(b) for b in made):
+        made = [b if "box" in b else {**b, "box": _around(b["keypoints"])} for b in made]
         boxes = [{"score": 1.0, **b, "label": str(b.get("label", ""))} for b in made]
         boxes.sort(key=lambda b: -b["score"])
         return Answer("boxes", listed([b["label"] for b in boxes]), boxes)
@@ -218,6 +219,16 @@ def of_function(made: Any, labels: Sequence[str]) -> Answer:
         tr("the adapter's function returned {kind}", kind=type(made).__name__),
         fix=tr("return a text, class scores, boxes, classes of pixels or an image"),
     )
+
+
+def _has_box(item: dict[str, Any]) -> bool:
+    return "box" in item or bool(item.get("keypoints"))
+
+
+def _around(keypoints: Sequence[Sequence[float]]) -> list[float]:
+    """x0, y0, x1, y1 of keypoints."""
+    xs, ys = [float(p[0]) for p in keypoints], [float(p[1]) for p in keypoints]
+    return [min(xs), min(ys), max(xs), max(ys)]
 
 
 def _on_picture(items: list[dict[str, Any]], placed: Placement | None) -> list[dict[str, Any]]:

@@ -109,13 +109,13 @@ def _parts(made: Evaluation | Sweep) -> Iterator[Logged]:
                       "precision": side.precision}  # fmt: skip
             metrics: dict[str, float] = {}
             for m in side.metrics:
-                metrics |= {m.name: m.value, f"{m.name} low": m.low, f"{m.name} high": m.high}
+                metrics |= {m.name: m.value, f"{m.name}.low": m.low, f"{m.name}.high": m.high}
             yield f"{made.model} {side.name}", values, metrics, _plain(made.to_dict())
         return
     for cell in made.cells:
         if cell.status == "measured":
-            numbers = {"latency ms": cell.latency_ms, "samples per second": cell.throughput,
-                       "memory bytes": cell.memory_bytes, "energy mJ": cell.energy_mj,
+            numbers = {"latency_ms": cell.latency_ms, "samples_per_second": cell.throughput,
+                       "memory_bytes": cell.memory_bytes, "energy_mj": cell.energy_mj,
                        cell.metric or "metric": cell.value}  # fmt: skip
             known = {k: float(v) for k, v in numbers.items() if v is not None}
             values = {"model": made.model, **asdict(cell.choice)}

@@ -15,6 +15,7 @@ TASKS = {
         "a number of `classes`, or of the model's own classes where there are none"
     ),
     "detection": tr("a tuple of `Box`"),
+    "keypoints": tr("a tuple of `Box` with keypoints"),
     "segmentation": tr("the file of a mask: class numbers, 255 where it does not count"),
     "text": tr("the text"),
     "regions": tr("a tuple of `Box`: where text is"),
@@ -33,12 +34,14 @@ class Sample:
 
 class Box(NamedTuple):
     """An object: its class (a number of `classes`) and x, y, width, height in pixels. `ignored` is
-    a crowd, or too difficult to count: finding it is neither right nor wrong."""
+    a crowd, or too difficult to count: finding it is neither right nor wrong. `keypoints` are x, y
+    and COCO's visibility (0: not labelled) of each."""
 
     category: int
     xywh: tuple[float, float, float, float]
     area: float
     ignored: bool = False
+    keypoints: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

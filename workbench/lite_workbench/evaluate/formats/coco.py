@@ -17,7 +17,7 @@ from lite_messages import tr
 from ..dataset import Box, Dataset, Sample
 from ..reading import inside, read_text
 
-TASKS = ("detection",)
+TASKS = ("detection", "keypoints")
 
 
 def match(path: Path) -> bool:
@@ -27,12 +27,12 @@ def match(path: Path) -> bool:
 def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError."""
     try:
-        return _opened(path, parse(read_text(path), tr("COCO data set")), images)
+        return _opened(path, parse(read_text(path), tr("COCO data set")), images, task)
     except ModelFormatError as error:
         raise UsageError.of(error, where=path) from None
 
 
-def _opened(path: Path, document: Part, images: Path | None) -> Dataset:
+def _opened(path: Path, document: Part, images: Path | None, task: str | None) -> Dataset:
     categories = document["categories"].items()
     numbers = {c["id"].integer(): i for i, c in enumerate(categories)}
     boxes: dict[int, list[Box]] = defaultdict(list)
@@ -51,7 +51,10 @@ def _opened(path: Path, document: Part, images: Path | None) -> Dataset:
         for part in listed
         for name in [part["file_name"].text()]
     ]
-    return Dataset(path.stem, "detection", samples, [c["name"].text() for c in categories])
+    if task is None:  # categories of a data set of keypoints name them
+        named = any(c.get("keypoints") is not None for c in categories)
+        task = "keypoints" if named else "detection"
+    return Dataset(path.stem, task, samples, [c["name"].text() for c in categories])
 
 
 def _folder(path: Path, name: str) -> Path:
@@ -72,5 +75,14 @@ def _box(part: Part, category: int) -> Box:
     area, crowd = part.get("area"), part.get("iscrowd")
     return Box(
         category, (x, y, width, height), area.number() if area else width * height,
-        crowd is not None and crowd.truth(),
+        crowd is not None and crowd.truth(), _keypoints(part),
     )  # fmt: skip
+
+
+def _keypoints(part: Part) -> tuple[float, ...]:
+    """x, y, visibility of each. Raises ModelFormatError."""
+    given = part.get("keypoints")
+    numbers = [v.number() for v in given.items()] if given is not None else []
+    if len(numbers) % 3 or not all(map(math.isfinite, numbers)):
+        raise ModelFormatError(tr("expected keypoints [x, y, visibility, …]"), where=part.where)
+    return tuple(numbers)

@@ -16,11 +16,13 @@ SAME = 0.5
 
 
 class Found(NamedTuple):
-    """A predicted box: class number of the data set, x, y, width, height in pixels, score."""
+    """A predicted box: class number of the data set, x, y, width, height in pixels, score; and
+    x, y, 1 of each keypoint in pixels, if there are any."""
 
     category: int
     xywh: tuple[float, float, float, float]
     score: float
+    keypoints: tuple[float, ...] = ()
 
 
 def pixels(box: Sequence[float], picture: tuple[int, int]) -> tuple[float, float, float, float]:

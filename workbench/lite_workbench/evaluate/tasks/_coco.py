@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,25 @@ _PARTS = {"mAP": (None, 0), "mAP@.5": (0, 0), "mAP small": (None, 1), "mAP mediu
           "mAP large": (None, 3)}  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What is matched, how many of an image, and where its figures stand."""
+
+    iou: str
+    most: int
+    stats: Mapping[str, int]
+    parts: Mapping[str, tuple[int | None, int]]
+
+
+BOXES = Kind("bbox", 100, STATS, _PARTS)
+KEYPOINTS = Kind(
+    "keypoints", 20,
+    {"OKS mAP": 0, "OKS mAP@.5": 1, "OKS mAP medium": 3, "OKS mAP large": 4, "recall": 5},
+    {"OKS mAP": (None, 0), "OKS mAP@.5": (0, 0), "OKS mAP medium": (None, 1),
+     "OKS mAP large": (None, 2)},
+)  # fmt: skip
+
+
 @contextmanager
 def _silent() -> Iterator[None]:
     with contextlib.redirect_stdout(io.StringIO()):
@@ -40,7 +60,7 @@ def labels_document(samples: Sequence[Sample], categories: Sequence[str]) -> dic
         "categories": [{"id": n, "name": name} for n, name in enumerate(categories, 1)],
         "annotations": [
             {"id": n, "image_id": image, "category_id": box.category + 1, "bbox": list(box.xywh),
-             "area": box.area, "iscrowd": int(box.ignored)}
+             "area": box.area, "iscrowd": int(box.ignored), **_points(box.keypoints)}
             for n, (image, box) in enumerate(boxes, 1)
         ],
     }  # fmt: skip
@@ -50,14 +70,42 @@ def results(found: Sequence[Sequence[Found]]) -> list[dict[str, Any]]:
     """COCO's results: image and category ids as `labels_document` counts them."""
     return [
         {"image_id": image, "category_id": box.category + 1, "bbox": list(box.xywh),
-         "score": box.score}
+         "score": box.score, **({"keypoints": list(box.keypoints)} if box.keypoints else {})}
         for image, boxes in enumerate(found, 1)
         for box in boxes
     ]  # fmt: skip
 
 
+def _points(keypoints: Sequence[float]) -> dict[str, Any]:
+    """A label's keypoints and how many of them are labelled."""
+    if not keypoints:
+        return {}
+    return {"keypoints": list(keypoints), "num_keypoints": sum(v > 0 for v in keypoints[2::3])}
+
+
+def _extent(result: dict[str, Any]) -> dict[str, Any]:
+    """Area and box of a result, as COCO.loadRes finds them."""
+    points = result.get("keypoints")
+    if not points:
+        return {"area": result["bbox"][2] * result["bbox"][3]}
+    xs, ys = points[0::3], points[1::3]
+    box = [min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)]
+    return {"area": box[2] * box[3], "bbox": box}
+
+
+def sigmas(count: int) -> np.ndarray:
+    """How far keypoints may be off: COCO's for its 17, their mean for any other skeleton."""
+    from pycocotools.cocoeval import Params
+
+    known = np.asarray(Params("keypoints").kpt_oks_sigmas, np.float64)
+    return known if count == len(known) else np.full(count, known.mean())
+
+
 def evaluated(
-    samples: Sequence[Sample], found: Sequence[Sequence[Found]], categories: Sequence[str]
+    samples: Sequence[Sample],
+    found: Sequence[Sequence[Found]],
+    categories: Sequence[str],
+    kind: Kind = BOXES,
 ) -> Any:
     """A COCOeval that has matched, accumulated and summarized."""
     from pycocotools.coco import COCO
@@ -68,20 +116,23 @@ def evaluated(
         truth.dataset = labels_document(samples, categories)
         truth.createIndex()
         made.dataset = {**truth.dataset, "annotations": [
-            {**r, "id": n, "area": r["bbox"][2] * r["bbox"][3], "iscrowd": 0}
+            {**r, "id": n, **_extent(r), "iscrowd": 0}
             for n, r in enumerate(results(found), 1)
         ]}  # fmt: skip
         made.createIndex()
-        evaluation = COCOeval(truth, made, "bbox")
+        evaluation = COCOeval(truth, made, kind.iou)
+        if kind is KEYPOINTS:
+            counts = {len(b.keypoints) // 3 for s in samples for b in s.label if b.keypoints}
+            evaluation.params.kpt_oks_sigmas = sigmas(max(counts, default=17))
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
     return evaluation
 
 
-def figures(evaluation: Any) -> dict[str, float]:
-    """The metrics of STATS; NaN where there is no object of that size."""
-    values = {name: float(evaluation.stats[i]) for name, i in STATS.items()}
+def figures(evaluation: Any, kind: Kind = BOXES) -> dict[str, float]:
+    """The metrics of a kind; NaN where there is no object of that size."""
+    values = {name: float(evaluation.stats[i]) for name, i in kind.stats.items()}
     return {name: value if value >= 0 else float("nan") for name, value in values.items()}
 
 
@@ -94,8 +145,8 @@ class Resampling:
     """The metrics on images drawn with replacement: what was matched per image stays as it is, and
     is accumulated again, once for all metrics of a draw."""
 
-    def __init__(self, evaluation: Any) -> None:
-        self.evaluation = evaluation
+    def __init__(self, evaluation: Any, kind: Kind = BOXES) -> None:
+        self.evaluation, self.kind = evaluation, kind
         self._known: dict[bytes, dict[str, float]] = {}
 
     def of(self, name: str) -> Resampled:
@@ -113,16 +164,16 @@ class Resampling:
         before = self.evaluation._paramsEval
         blocks = range(0, len(self.evaluation.evalImgs), len(before.imgIds))
         with _silent():
-            own = COCOeval(iouType="bbox")
+            own = COCOeval(iouType=self.kind.iou)
             own.params.catIds = list(before.catIds)
             own.params.imgIds = list(range(len(chosen)))
-            own.params.maxDets = [100]
+            own.params.maxDets = [self.kind.most]
             own._paramsEval = own.params
             own.evalImgs = [self.evaluation.evalImgs[b + i] for b in blocks for i in chosen]
             own.accumulate()
         precision = own.eval["precision"][..., 0]
         made = {"recall": _mean(own.eval["recall"][:, :, 0, 0])}
-        for name, (threshold, area) in _PARTS.items():
+        for name, (threshold, area) in self.kind.parts.items():
             part = precision[:, :, :, area]
             made[name] = _mean(part if threshold is None else part[threshold])
         return made

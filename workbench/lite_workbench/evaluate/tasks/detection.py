@@ -27,6 +27,8 @@ TOLD = 0.4
 class Detection(Task):
     """A sample's label are boxes; `data` of an outcome are the `Found` boxes of known classes."""
 
+    KIND = _coco.BOXES
+
     def __init__(self, dataset: Dataset, labels: Sequence[str], classes: int | None) -> None:
         super().__init__(dataset, labels, classes)
         self.categories = list(dataset.classes)
@@ -65,8 +67,8 @@ class Detection(Task):
         if answer.kind != "boxes" or picture is None:
             raise self.refuse(answer, tr("boxes in an image"))
         boxes = [
-            Found(category, pixels(box, picture), score)
-            for label, index, box, score in answered(answer)
+            self._found(category, pixels(box, picture), item, picture)
+            for item, (label, index, box, _) in zip(answer.items, answered(answer), strict=True)
             if (category := self._category(label, index)) is not None
         ]
         told = [b for b in boxes if b.score >= TOLD]
@@ -77,17 +79,24 @@ class Detection(Task):
     def no_answer(self, sample: Sample) -> Outcome:
         return Outcome(NOT_FINITE, None, matched(sample.label, []).f1, None, [])
 
+    def _found(
+        self, category: int, xywh: tuple[float, ...], item: Mapping[str, Any], picture: Any
+    ) -> Found:
+        """One item of an answer, in pixels."""
+        x, y, width, height = xywh
+        return Found(category, (x, y, width, height), float(item["score"]))
+
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
-        found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories)
-        drawn = _coco.Resampling(found)
+        found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories, self.KIND)
+        drawn = _coco.Resampling(found, self.KIND)
         return [
             Measure(name, value, drawn.of(name), draws=_coco.DRAWS)
-            for name, value in _coco.figures(found).items()
+            for name, value in _coco.figures(found, self.KIND).items()
             if np.isfinite(value)
         ]
 
     def classes(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[ClassResult]:
-        found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories)
+        found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories, self.KIND)
         count = [
             sum(b.category == i and not b.ignored for s in samples for b in s.label)
             for i in range(len(self.categories))
