@@ -28,9 +28,9 @@ WIDTHS = {"1440": 1440, "1100": 1100, "760": 760, "zoom200": 720}
 START = """import lite_workbench as lw
 workbench = lw.Workbench({name!r})
 workbench"""
-WORK = """import numpy as np
-s = workbench.session
-shapes = {v.name: [d if isinstance(d, int) else 64 for d in v.shape] for v in s.graph.inputs}
+WORK = """s = workbench.session
+size = lambda i, d: d if isinstance(d, int) else 64 if i else 1
+shapes = {v.name: [size(i, d) for i, d in enumerate(v.shape)] for v in s.graph.inputs}
 if any(list(v.shape) != shapes[v.name] for v in s.graph.inputs):
     workbench.load(lw.Session(s.path, shapes=shapes)); s = workbench.session
 s.convert(targets=["x86"])
