@@ -116,11 +116,17 @@ def test_damaged_choices(model, tmp_path):
     path = with_layers(model, {"arm": {"pw": "reference"}}).save(tmp_path / "m.lite")
     sections = {t: [bytes(d)] for t, d in read_container(path).items()}
     meta = json.loads(sections["META"][0])
-    for bad in ({"arm": {"pw": "tpu"}}, {"arm": ["pw"]}, ["arm"], {"arm": {"pw": 1}}):
+    for bad in ({"arm": {"pw": "a" * 65}}, {"arm": ["pw"]}, ["arm"], {"arm": {"pw": 1}}):
         sections["META"] = [json.dumps({**meta, "overrides": bad}).encode()]
         write_container(path, sections)
         with pytest.raises(ModelFormatError):
             read_model(path)
+
+
+def test_a_backend_that_is_not_installed_is_read_and_the_cpu_runs_its_layers(model, tmp_path):
+    path = model.but(overrides={HERE: {"pw": "acme"}}).save(tmp_path / "m.lite")
+    step = next(s for s in Predictor(path, HERE).plan().steps if s.name == "pw")
+    assert step.backend == "cpu" and "the backend acme cannot be used here" in step.why
 
 
 def test_the_command(model, tmp_path, capsys):

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from lite_messages import tr
 
+from .. import settings
 from ..errors import UsageError
+from ..extensions import BACKENDS, found
 from .precision import ON_CPU, TARGETS, computed
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
                 table.setdefault(target, {}).pop(layer, None)
             if word in kernels:
                 tuning[target][layer] = word
-            elif word in PLACES:
+            elif word in PLACES or word in settings.backends():
                 overrides[target][layer] = word
             elif word in FLOATS:
                 overrides[target][layer] = computed(target, word)
@@ -56,7 +58,7 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
                         "kernel ({kernels})",
                         layer=layer,
                         word=word,
-                        words=", ".join((*PLACES, *FLOATS)),
+                        words=", ".join(dict.fromkeys((*PLACES, *FLOATS, *found(BACKENDS)))),
                         kernels=", ".join(kernels) or tr("there is none"),
                     )
                 )

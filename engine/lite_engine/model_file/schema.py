@@ -11,7 +11,6 @@ from lite_messages import tr
 
 from ..documents import Part
 from ..errors import ModelFormatError
-from .layers import FLOATS, PLACES
 from .precision import PRECISIONS, TARGETS
 
 Schema = Mapping[str, Any]
@@ -57,7 +56,8 @@ META = _record(
         "precisions": _map(_one_of(PRECISIONS), len(TARGETS)),
         "graphs": _map(_NAME, 4),
         "tuning": _map(_map(_NAME), 1024),
-        "overrides": _map(_map(_one_of([*PLACES, *FLOATS])), len(TARGETS)),
+        # a precision or a backend, which may be another package's that is not installed here
+        "overrides": _map(_map({"type": "string", "maxLength": 64}), len(TARGETS)),
         "notes": _map(_TEXT, len(TARGETS)),
         "padded": {"type": "boolean"},
         "metadata": _ANYTHING,
