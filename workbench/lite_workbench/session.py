@@ -19,10 +19,12 @@ from lite_messages import tr, trn
 from ._old_names import OldNames
 from .answers import Answer, Run
 from .changes import Change
+from .cluster import Cluster
 from .inputs import is_prepared
 from .state import (
     architecture,
     comparisons,
+    evaluations,
     exports,
     feeds,
     int8_version,
@@ -138,8 +140,6 @@ class Session(OldNames):
         """The int8 version (mixed when layers are kept in float) from at most `limit` calibration
         samples: a folder, an .npz, arrays or feeds. `cluster` (workers, scheduler or client) is as
         in `evaluate`. Raises CalibrationError."""
-        from .cluster import Cluster
-
         return int8_version.quantize(self, images, method, keep_float, limit, Cluster(**cluster))
 
     def explore(self, backend: str = "auto") -> Quantization:
@@ -233,11 +233,10 @@ class Session(OldNames):
         the one that others are compared with. With `workers` processes here, the Dask `scheduler`
         at an address or a `client` the samples run in shards, with the same result. Raises
         UsageError."""
-        from .cluster import Cluster
-        from .state.evaluations import evaluate
-
         cluster = Cluster(workers, scheduler, client)
-        return evaluate(self, data, sides, limit, cluster, task=task, images=images, labels=labels)
+        return evaluations.evaluate(
+            self, data, sides, limit, cluster, task=task, images=images, labels=labels
+        )
 
     def sweep(
         self,
@@ -259,12 +258,9 @@ class Session(OldNames):
         every combination; `front` of the result are those that no other one beats. `limit`,
         `images` and `cluster` (workers, scheduler or client) are as in `evaluate`. Raises
         UsageError."""
-        from .cluster import Cluster
-        from .state.evaluations import sweep
-
         given = {"backends": backends, "precisions": precisions, "threads": threads,
                  "batches": batches, "streams": streams}  # fmt: skip
-        return sweep(
+        return evaluations.sweep(
             self, given, data, limit, images, max_ms=max_ms, rounds=rounds, resume=resume,
             cluster=Cluster(**cluster),
         )  # fmt: skip
@@ -274,9 +270,7 @@ class Session(OldNames):
         half a point), and of the `options` of `recommend.recommend` `max_ms`, `max_mb`, `backends`,
         `threads`, and `output`, the file to write; `limit` and `images` are as in `evaluate`.
         Raises UsageError, LiteError."""
-        from .state.evaluations import recommend
-
-        return recommend(self, data, max_drop, **options)
+        return evaluations.recommend(self, data, max_drop, **options)
 
     def values(
         self,
