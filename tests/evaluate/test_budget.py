@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import lite_workbench as lw
@@ -107,3 +108,42 @@ def test_plates_within_five_points(models_dir, tmp_path):
              "--preprocess", "mean=127.5,std=128,bgr,size=24x94"]  # fmt: skip
     assert main([str(w) for w in words]) == 0
     assert (tmp_path / "q.lite").exists()
+
+
+def reaches_or_says_why(words: list[object], drop: float, out: Path, capsys) -> None:
+    """Within the budget by an evaluation of its own, or exit code 1 and one line with the loss."""
+    code = main([*map(str, words), "--max-drop", f"{100 * drop}%", "--json", "-"])
+    said = capsys.readouterr()
+    if code == 0:
+        budget = json.loads(said.out)["budget"]
+        assert budget["reached"] and budget["loss"] <= drop and out.exists()
+    else:
+        assert code == 1 and not out.exists() and said.err.count("\n") == 1
+        assert "int8 loses" in said.err and "the budget is" in said.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("drop", [0.5, 0.0])
+def test_the_line_recognizer_reaches_it_or_says_why(tmp_path, capsys, drop):
+    out = tmp_path / "q.lite"
+    words = ["quantize", lw.shipped("ocr.onnx"), "-o", out, "--method", "minmax", "--limit", "15",
+             "--data", lw.shipped("ocr_held_back.npz")]  # fmt: skip
+    reaches_or_says_why(words, drop, out, capsys)
+
+
+@pytest.mark.models
+@pytest.mark.slow
+def test_mobilenet_reaches_it_or_says_why(models_dir, tmp_path, capsys):
+    labels = models_dir / "labels" / "imagenet_1001_labels.txt"
+    names = labels.read_text().splitlines()
+    for name, file in (("Egyptian cat", "tabby_cat.jpg"), ("cheeseburger", "burger.jpg"),
+                       ("military uniform", "grace_hopper.bmp")):  # fmt: skip
+        assert name in names
+        (tmp_path / "data" / name).mkdir(parents=True)
+        shutil.copy(models_dir / "images" / file, tmp_path / "data" / name)
+    out = tmp_path / "q.lite"
+    words = ["quantize", models_dir / "tflite" / "mobilenet_v1_0.25_224_float.tflite", "-o", out,
+             "--data", tmp_path / "data", "--labels", labels, "--preprocess", "pm1",
+             "--calibration", models_dir / "images" / "calib_kodak_small",
+             "--method", "minmax"]  # fmt: skip
+    reaches_or_says_why(words, 0.5, out, capsys)

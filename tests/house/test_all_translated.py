@@ -23,7 +23,8 @@ PROSE = re.compile(r"[A-Za-z]{2,}[,:;]? +[a-zA-Z({…]|…} [a-z]{2,}")
 NOT_PROSE = re.compile(
     r"^ *(lite|pip|sudo|make|adb|git|qemu-\S+|-{1,2}\w[\w-]*) "
     r"|^[\s{…}±,%]+(ms|GHz)\b"
-    r"|^\s*(#|import |from \w+ import|<\w|__kernel|kernel |def |class |create |select |insert |alter )"
+    r"|^\s*(#|import |from \w+ import|<\w|__kernel|kernel |def |class )"
+    r"|^\s*(create |select |insert |alter )"
     r"|^id, at, "
     r"|^\s*(update |pragma |where |order by )"
     r"|#define|&& lite|^Dir::|\"\$\d\"|head -n|<html|"
