@@ -42,6 +42,12 @@ NOT_RUN = {
     "lite convert yolo.lite": "a published model, which the project does not ship",
     "$ lite": "a command with what it prints; the refusal: tests/export/test_export.py",
     "lite evaluate model.lite --data /shared/imagenet": "tests/evaluate/test_cluster.py has one",
+    "lite sweep model.lite --threads 1,2,4 --data photos/ --scheduler":
+        "tests/evaluate/test_shards.py has one",
+    "lite evaluate model.lite --data photos/ --mlflow https":
+        "tests/evaluate/test_saved_runs.py has a store",
+    "lite quantize model.onnx -o int8.lite --calibration photos/ --workers 8":
+        "eight processes; tests/evaluate/test_shards.py",
     "lite evaluate model.lite --data photos/ --workers 8":
         "eight processes; tests/evaluate/test_cluster.py",
 }  # fmt: skip
