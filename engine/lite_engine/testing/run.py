@@ -92,7 +92,7 @@ def _kernels(runner: tuple[str, ...]) -> frozenset[tuple[str, str]]:
 
 
 def run(cases: Sequence[Case], place: Place, *, threads: int = 1) -> list[Result]:
-    """Every case on a place, many in one program. Where that fails as a whole, one by one."""
+    """Every case on a place, many in one program. Where that fails as a whole, in halves."""
     here = [c for c in cases if place.runs(c.kernel.op, c.kernel.name)]
     if len(here) > _TOGETHER:
         parts = (here[i : i + _TOGETHER] for i in range(0, len(here), _TOGETHER))
@@ -104,7 +104,8 @@ def run(cases: Sequence[Case], place: Place, *, threads: int = 1) -> list[Result
     except LiteError as error:
         if len(here) == 1:
             return [Result(here[0], place.name, str(error))]
-        return [result for case in here for result in run([case], place, threads=threads)]
+        parts = (here[: len(here) // 2], here[len(here) // 2 :])
+        return [result for part in parts for result in run(part, place, threads=threads)]
 
 
 def _run(cases: Sequence[Case], place: Place, threads: int) -> list[Result]:
