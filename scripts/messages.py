@@ -17,6 +17,7 @@ import re
 import string
 import sys
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import BinaryIO
 
@@ -99,7 +100,7 @@ def faults(catalog: Catalog) -> list[str]:
 
 
 def _fault(message: Message) -> str:
-    done = [message.string] if isinstance(message.string, str) else list(message.string)
+    done = [message.string] if isinstance(message.string, str) else list(message.string or ())
     known = fields(message.id)
     for text in filter(None, done):
         try:
@@ -120,12 +121,31 @@ def compiled(catalog: Catalog, path: Path) -> None:
         write_mo(file, catalog)
 
 
+def _new(locale: Locale) -> Catalog:
+    """A catalogue whose header has no placeholders for a translator to fill in."""
+    team = "the contributors of Lite Workbench"
+    return Catalog(
+        locale,
+        DOMAIN,
+        header_comment=f"# Lite Workbench: its texts in {locale.english_name}.",
+        project="Lite Workbench",
+        version="1",
+        msgid_bugs_address="the issues of Lite Workbench",
+        revision_date=datetime.now(timezone.utc),
+        last_translator=team,
+        language_team=team,
+        fuzzy=False,
+    )
+
+
 def update(language: str) -> list[str]:
     """Brings a language's two files up to date; returns its faults, with which it is not compiled.
     Raises UnknownLocaleError and ValueError for a language that does not exist."""
     locale = Locale.parse(language)
-    path = LANGUAGES / str(locale) / "LC_MESSAGES" / f"{DOMAIN}.po"
-    catalog = Catalog(locale, DOMAIN)
+    # gettext looks for zh_CN, then zh, and knows nothing of the script in Babel's zh_Hans_CN.
+    folder = "_".join(filter(None, [locale.language, locale.territory]))
+    path = LANGUAGES / folder / "LC_MESSAGES" / f"{DOMAIN}.po"
+    catalog = _new(locale)
     if path.exists():
         with path.open("rb") as file:
             catalog = read_po(file, locale, DOMAIN)

@@ -9,7 +9,8 @@ functions are found by name when the texts are collected (`make messages`), so t
 literals only.
 
 The language is that of LITE_LANGUAGE (`de`, `pt_BR`, or the path of a compiled catalogue, `x.mo`),
-else the one that the system's variables name (LANGUAGE, LC_ALL, LC_MESSAGES, LANG), else English.
+else, in a notebook, the one chosen in JupyterLab, else the one that the system's variables name
+(LANGUAGE, LC_ALL, LC_MESSAGES, LANG), else English.
 It is read once, when this package is imported, so that texts at module level follow it too.
 JSON keys, names of things and log messages stay English. Neither function is called `_`, which is
 gettext's usual name, because the rules in `ops/` are.
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import gettext
 import os
+import re
 from pathlib import Path
 
 DOMAIN = "lite_workbench"
@@ -41,11 +43,31 @@ def find_catalogue(language: str) -> gettext.NullTranslations:
     return gettext.translation(DOMAIN, LANGUAGES, [language] if language else None)
 
 
-def _catalogue() -> gettext.NullTranslations:
+def jupyterlab_language() -> str | None:
+    """What JupyterLab's *Language* setting names where this process is a notebook's kernel, None
+    where it is not or the setting was never changed. JupyterLab keeps it as JSON with comments."""
+    if "JPY_SESSION_NAME" not in os.environ:
+        return None
+    config = os.environ.get("JUPYTER_CONFIG_DIR") or Path.home() / ".jupyter"
+    folder = os.environ.get("JUPYTERLAB_SETTINGS_DIR") or Path(config, "lab", "user-settings")
+    file = Path(folder, "@jupyterlab", "translation-extension", "plugin.jupyterlab-settings")
     try:
-        return find_catalogue(os.environ.get("LITE_LANGUAGE", ""))
-    except (OSError, ValueError):  # `lite doctor` and the settings say so
-        return gettext.NullTranslations()
+        text = re.sub(r"(?m)^\s*//.*$", "", file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    found = re.search(r'"locale"\s*:\s*"(\w{2,20})"', text)
+    return found[1] if found and found[1] != "default" else None
+
+
+def _catalogue() -> gettext.NullTranslations:
+    asked = os.environ.get("LITE_LANGUAGE")
+    for language in [asked] if asked else [jupyterlab_language(), ""]:
+        try:
+            if language is not None:
+                return find_catalogue(language)
+        except (OSError, ValueError):  # `lite doctor` and the settings say so
+            continue
+    return gettext.NullTranslations()
 
 
 _texts = _catalogue()

@@ -82,11 +82,12 @@ class Step:
 
 
 def pages() -> list[Path]:
-    named = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
+    named = [ROOT / name for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md")]
     return [
         *named,
         *sorted((ROOT / "docs").glob("*.md")),
         *sorted((ROOT / "docs/lessons").glob("*.md")),
+        *sorted((ROOT / "docs/zh").glob("*.md")),
     ]
 
 

@@ -59,7 +59,7 @@ def test_every_step_and_key_of_the_workbench_is_described(root):
 
 
 def test_pictures_are_there_and_small(root):
-    files = [root / "README.md", *(root / "docs").rglob("*.md")]
+    files = [root / "README.md", root / "README.zh-CN.md", *(root / "docs").rglob("*.md")]
     named = {(f.parent / p).resolve() for f in files for p in PICTURE.findall(f.read_text())}
     assert named and all(p.is_file() for p in named)
     folder = root / "docs" / "images"
@@ -79,7 +79,7 @@ def test_settings_named_in_the_docs_exist(root):
 
     headers = (root / "engine/native/include").glob("*.h")
     macros = {n for h in headers for n in re.findall(r"#define (LITE_\w+)", h.read_text())}
-    for path in [root / "README.md", *(root / "docs").glob("*.md")]:
+    for path in [root / "README.md", root / "README.zh-CN.md", *(root / "docs").glob("*.md")]:
         # Full names only: `LITE_…` stands for any of them.
         named = set(re.findall(r"\bLITE_[A-Z][A-Z_]*[A-Z]\b", path.read_text()))
         wrong = {n for n in named - {*SETTINGS, *macros} if not n.startswith(OTHERS)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gettext
 import io
 import os
 import re
@@ -14,8 +15,10 @@ import lite_messages
 import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po
 from lite_engine import errors
 from lite_workbench.commands import VERBS
+from rich.cells import cell_len
 
 from tests.accents import catalogue, english, messages, template
 
@@ -66,6 +69,76 @@ for language in ("", "de", "de_AT", "en"):
 """
     told = python(source, LANG="de_CH.UTF-8").split("\n")
     assert told == ["ñó šúçh fílé"] * 3 + ["no such file"]
+
+
+def test_a_notebook_follows_jupyterlabs_language(tmp_path):
+    """The file as JupyterLab 4 writes it; only where a kernel has a session's name."""
+    folder = tmp_path / "lab" / "user-settings" / "@jupyterlab" / "translation-extension"
+    folder.mkdir(parents=True)
+    file = folder / "plugin.jupyterlab-settings"
+    lab = {"JUPYTER_CONFIG_DIR": str(tmp_path), "JPY_SESSION_NAME": "a.ipynb", "LANG": "C"}
+    said = "import lite_messages; print(lite_messages.tr('no such file'))"
+    for setting, want in (
+        ('{\n    // Language\n    // "locale": "en"\n    "locale": "zh_CN"\n}', "没有这个文件"),
+        ('{"locale": "en"}', "no such file"),
+        ('{"locale": "default"}', "no such file"),
+        ('{"locale": "xx"}', "no such file"),
+    ):
+        file.write_text(setting)
+        assert python(said, **lab, PYTHONIOENCODING="utf-8") == want
+    file.write_text('{"locale": "zh_CN"}')
+    assert python(said, **{**lab, "LITE_LANGUAGE": "en"}) == "no such file"
+    assert python(said, JUPYTER_CONFIG_DIR=str(tmp_path), LANG="C") == "no such file"
+
+
+def shipped() -> list[str]:
+    return sorted(p.parts[-3] for p in messages().LANGUAGES.glob("*/LC_MESSAGES/*.po"))
+
+
+@pytest.mark.parametrize("language", shipped())
+def test_a_shipped_language_lacks_no_text(language):
+    """`make messages LOCALE=…` brings a catalogue up to date and marks what to translate."""
+    path = messages().LANGUAGES / language / "LC_MESSAGES" / "lite_workbench.po"
+    with path.open("rb") as file:
+        known = read_po(file, language, messages().DOMAIN)
+    missing = []
+    for message in template():
+        done = known.get(message.id) if message.id else message
+        texts = done.string if done and isinstance(done.string, tuple) else [done and done.string]
+        if message.id and (not all(texts) or done.fuzzy):
+            missing.append(message.id)
+    assert not missing, f"{len(missing)} texts to translate, like {missing[0]!r}"
+    assert messages().faults(known) == []
+    compiled = io.BytesIO()
+    write_mo(compiled, known)
+    assert gettext.GNUTranslations(io.BytesIO(compiled.getvalue()))._catalog == (
+        lite_messages.find_catalogue(str(path.with_suffix(".mo")))._catalog
+    ), "run `make messages` again"
+
+
+def test_chinese_is_among_them_and_keeps_codes_as_they_are():
+    """Commands, options, paths and fields are the same in every language."""
+    assert "zh" in shipped()
+    chinese = lite_messages.find_catalogue("zh_CN")
+    code = re.compile(r"(?<![\w-])--[a-z][\w-]+|`[^`]+`|https?://\S+|LITE_[A-Z_]+")
+    for message in template():
+        english = message.id[0] if isinstance(message.id, tuple) else message.id
+        if english and isinstance(message.id, str):
+            assert sorted(code.findall(english)) == sorted(code.findall(chinese.gettext(english)))
+
+
+def test_a_language_with_one_form_has_a_catalogue(tmp_path, monkeypatch):
+    """Chinese has no plural, and gettext knows it as zh_CN, Babel as zh_Hans_CN."""
+    monkeypatch.setattr(messages(), "LANGUAGES", tmp_path)
+    assert messages().update("zh_CN") == []
+    assert (tmp_path / "zh_CN" / "LC_MESSAGES" / "lite_workbench.mo").is_file()
+
+
+def test_tables_count_the_places_of_wide_characters():
+    from lite_workbench.commands._table import table
+
+    first, rule, *rows = table(["算子", "n"], [["Conv", 1], ["卷积层", 10]], right=[1]).split("\n")
+    assert [cell_len(x) for x in (first, rule, *rows)] == [10] * 4
 
 
 def test_a_catalogue_that_is_not_there_or_damaged_is_english_and_named(tmp_path):

@@ -30,7 +30,7 @@ GAP = re.compile(r"…|\bVERB\b|\|")
 
 def pages() -> list[Path]:
     root = Path(__file__).parents[2]
-    named = [root / name for name in ("README.md", "CONTRIBUTING.md")]
+    named = [root / name for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md")]
     return [
         *named,
         *sorted((root / "docs").glob("*.md")),

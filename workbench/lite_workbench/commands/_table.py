@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
+
 
 def table(
     headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()
 ) -> str:
-    """Columns padded to their widest cell; `right` lists right-aligned column numbers."""
+    """Columns padded to their widest cell, as a terminal shows it, where a Chinese character takes
+    two places; `right` lists right-aligned column numbers."""
     cells = [[str(c) for c in row] for row in rows]
-    widths = [max([len(h), *(len(row[i]) for row in cells)]) for i, h in enumerate(headers)]
+    widths = [
+        max([cell_len(h), *(cell_len(row[i]) for row in cells)]) for i, h in enumerate(headers)
+    ]
 
     def line(row: Sequence[str]) -> str:
         parts = [
-            c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths))
+            " " * (w - cell_len(c)) + c if i in right else set_cell_size(c, w)
+            for i, (c, w) in enumerate(zip(row, widths))
         ]
         return "  ".join(parts).rstrip()
 
@@ -24,4 +30,4 @@ def table(
 
 
 def clip(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
