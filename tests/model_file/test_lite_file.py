@@ -143,7 +143,7 @@ def test_compressed_sections(tmp_path: Path) -> None:
     bad = bytearray(good)
     bad[16 + 28] = 2
     path.write_bytes(bad)
-    with pytest.raises(VersionError, match="newer way"):
+    with pytest.raises(VersionError, match="newer form of storage"):
         read_container(path)
 
 

@@ -34,7 +34,7 @@ _LIBCLC = "nvptx64--nvidiacl.bc"
 _WARNINGS = (
     "-Wall", "-Wextra", "-Werror", "-Wmacro-redefined", "-Wconversion", "-Wdouble-promotion",
     "-Wno-shorten-64-to-32", "-Wno-sign-conversion", "-Wno-error=unused-parameter",
-    "-Wno-unused-but-set-parameter",
+    "-Wno-unused-but-set-parameter", "-Wno-unused-function",
 )  # fmt: skip
 #: The oldest chip with all instructions of matrix units and of copies into local memory, and the
 #: oldest that is assembled for at all; newer ones run what is made for them.
