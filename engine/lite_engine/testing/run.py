@@ -104,8 +104,8 @@ def run(cases: Sequence[Case], place: Place, *, threads: int = 1) -> list[Result
     except LiteError as error:
         if len(here) == 1:
             return [Result(here[0], place.name, str(error))]
-        parts = (here[: len(here) // 2], here[len(here) // 2 :])
-        return [result for part in parts for result in run(part, place, threads=threads)]
+        halves = (here[: len(here) // 2], here[len(here) // 2 :])
+        return [result for half in halves for result in run(half, place, threads=threads)]
 
 
 def _run(cases: Sequence[Case], place: Place, threads: int) -> list[Result]:
