@@ -148,7 +148,7 @@ def test_computed_product_on_matrix_units_without_them(
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("enough", [1, 1 << 20])
 def test_depthwise_in_fours(monkeypatch, channels: int, stride: int, enough: int) -> None:
-    monkeypatch.setattr(problem, "_DEPTHWISE_ITEMS", enough)
+    monkeypatch.setattr(problem, "DEPTHWISE_ITEMS", enough)
     w = weights(channels, 1, 3, 3)
     graph = single(
         "Conv", (1, channels, 7, 9), w, weights(channels), group=channels, pads=[1, 1, 1, 1],
