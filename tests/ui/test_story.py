@@ -58,7 +58,7 @@ def test_story(lab: Any, server: Any, dark: bool) -> None:
     page.page.keyboard.press("End")
     find(".lite-errors svg text", has_text="no layer above it").wait_for()
     page.page.keyboard.press("Home")
-    find(".lite-errors svg text", has_text=re.compile(r"\d+ of \d+ layers over it")).wait_for()
+    find(".lite-errors svg text", has_text=re.compile(r"\d+ of \d+ layers above it")).wait_for()
     page.page.click(".lite-errors [data-action=usual]")
     find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()
     find(f"[data-range=tolerance][aria-valuetext='{usual}']").locator("visible=true").wait_for()

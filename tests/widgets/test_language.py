@@ -67,8 +67,8 @@ CODE = re.compile(
 NAMES = set(
     """Conv Depthwise conv Elementwise Pool Copy Softmax Other Layout Activation MatMul Norm Add Op
     GlobalAveragePool Gemm Relu Clip Reshape Flatten HardSwish BatchNormalization ReduceMean
-    OpenCL opencl reference float arm wasm cpu minmax hist avg mse rms min max abs instr GFLOP FLOP
-    Lite Workbench Netron NaN Python Java""".split()
+    OpenCL opencl reference float auto arm wasm cpu minmax hist avg mse rms min max abs instr
+    GFLOP FLOP Lite Workbench Netron NaN Python Java""".split()
 )
 #: What the shipped model calls its layers and values, and how this machine's driver is called.
 DIGITS = set(

@@ -162,7 +162,7 @@ def test_a_name_with_dots_stays_whole_and_sizes_are_those_written(tmp_path: Path
         settle(session)
     assert (
         step.notice.what == "**blocked is a file, but the bundle is a folder**"
-        and "folder" in step.notice.detail
+        and step.notice.detail == "move or rename the file"
     )
 
 

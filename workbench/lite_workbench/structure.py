@@ -72,6 +72,8 @@ class _Finder:
         for node in graph.nodes:
             if not self._data(node):
                 self.constant.add(id(node))
+        if len(self.constant) == len(graph.nodes):  # nothing depends on an input
+            self.constant.clear()
         self.nodes = [node for node in graph.nodes if id(node) not in self.constant]
 
     def regions(self) -> list[Region]:
@@ -185,7 +187,7 @@ class _Finder:
             count += alive[i]
             if count <= 1 and i + 1 < len(nodes):
                 parts.append([])
-        return parts
+        return [part for part in parts if part]
 
     def _attends(self, nodes: Sequence[Node]) -> bool:
         """Whether a Softmax lies between two matrix products, or an operator is all of it."""
