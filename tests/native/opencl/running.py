@@ -47,9 +47,11 @@ def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
 
 
-def answer(model: Path, folder: Path, *more: object, **variables: str) -> tuple[np.ndarray, str]:
-    """(the output for the random input, what was chosen)."""
-    (name, x), *_ = random_feeds(network()).items()
+def given(
+    model: Path, folder: Path, feeds: dict[str, np.ndarray], *more: object, **variables: str
+) -> tuple[np.ndarray, str]:
+    """(the output for one input, standard error); the profile is in folder/profile.json."""
+    ((name, x),) = feeds.items()
     np.save(folder / "x.npy", x)
     done = run(
         model, "--input", f"{name}={folder / 'x.npy'}", "--output", folder / "out",
@@ -57,4 +59,10 @@ def answer(model: Path, folder: Path, *more: object, **variables: str) -> tuple[
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     (file,) = (folder / "out").glob("*.npy")
-    return np.load(file), json.loads((folder / "profile.json").read_text())["choice"]
+    return np.load(file), done.stderr
+
+
+def answer(model: Path, folder: Path, *more: object, **variables: str) -> tuple[np.ndarray, str]:
+    """(the output for the random input, what was chosen)."""
+    output, _ = given(model, folder, random_feeds(network()), *more, **variables)
+    return output, json.loads((folder / "profile.json").read_text())["choice"]

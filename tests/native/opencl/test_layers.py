@@ -19,7 +19,7 @@ from lite_engine.plan import Plan
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.native.opencl.mutation import Fields
-from tests.native.opencl.running import run
+from tests.native.opencl.running import given
 from tests.opencl import tiny
 from tests.small_models import Builder
 
@@ -59,21 +59,6 @@ def steps(folder: Path) -> list[dict[str, str]]:
     return list(json.loads((folder / "profile.json").read_text())["steps"])
 
 
-def given(
-    model: Path, folder: Path, fault: dict[str, str], *more: object
-) -> tuple[np.ndarray, str]:
-    """(the output for the random input, standard error)."""
-    (name, x), *_ = random_feeds(network()).items()
-    np.save(folder / "x.npy", x)
-    done = run(
-        model, "--input", f"{name}={folder / 'x.npy'}", "--output", folder / "out",
-        "--profile", folder / "profile.json", *more, **fault,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    (file,) = (folder / "out").glob("*.npy")
-    return np.load(file), done.stderr
-
-
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> None:
     """The layers of that kernel give what Python gives when told to run them on the CPU."""
@@ -84,7 +69,7 @@ def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> Non
         gone = [n for n, rows in by_layer.items() if any(one.kernel == kernel for one in rows)]
         layers = [n for n in gone if not n.startswith(("Cast ", "Relayout "))]
         variables = {"LITE_OPENCL_LIBRARY": failing_driver, "KERNEL_FAILS": kernel}
-        found, said = given(model, tmp_path, variables)
+        found, said = given(model, tmp_path, random_feeds(network()), **variables)
         assert said.count("\n") == 1 and f"'{gone[0]}'" in said, said
         assert said.startswith("warning: opencl: ") and "on the CPU: OpenCL: " in said
         ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
@@ -110,7 +95,7 @@ def test_values_can_be_seen_where_a_launch_fails(failing_driver: str, tmp_path: 
     (row, *_) = launches(plan)["soft"]
     variables = {"LITE_OPENCL_LIBRARY": failing_driver, "LAUNCH_FAILS": row.kernel}
     asked = ("--backend", "opencl", "--dump", tmp_path / "all", "--runs", 3)
-    found, said = given(model, tmp_path, variables, *asked)
+    found, said = given(model, tmp_path, random_feeds(network()), *asked, **variables)
     assert said.startswith("warning: opencl: ") and "CL_INVALID_WORK_GROUP_SIZE" in said
     assert "'soft' on the CPU" in said and said.count("\n") == 1
     ran = {s["name"]: s for s in steps(tmp_path)}
@@ -138,12 +123,12 @@ def old(tmp_path: Path) -> Path:
 def test_a_file_of_the_first_version_runs(old: Path, failing_driver: str, tmp_path: Path) -> None:
     """A step that fails takes the whole model to the CPU."""
     model = tmp_path / "m.lite"
-    wanted, _ = given(model, tmp_path, {})
-    found, said = given(old, tmp_path, {})
+    wanted, _ = given(model, tmp_path, random_feeds(network()))
+    found, said = given(old, tmp_path, random_feeds(network()))
     assert found.tobytes() == wanted.tobytes() and not said
     (row, *_) = launches(Predictor(model, "opencl").plan())["soft"]
     fault = {"LITE_OPENCL_LIBRARY": failing_driver, "KERNEL_FAILS": row.kernel}
-    found, _ = given(old, tmp_path, fault)
+    found, _ = given(old, tmp_path, random_feeds(network()), **fault)
     choice = json.loads((tmp_path / "profile.json").read_text())["choice"]
     assert choice.startswith("cpu: ") and "CL_OUT_OF_RESOURCES" in choice
     (wanted,) = Predictor(model, native.target()).run(random_feeds(network())).values()
