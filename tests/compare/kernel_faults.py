@@ -168,7 +168,9 @@ def plant_in_source(monkeypatch, layer: str, kind: str) -> None:
     The layer runs the first way that its builder offers, whatever was measured here before."""
     launches_of, program_text = ways.launches_of, programs.program_text
     pick = Tuning.pick
-    monkeypatch.setattr(Tuning, "pick", lambda self, size, ways: pick(Tuning(self.path), size, ways))
+    monkeypatch.setattr(
+        Tuning, "pick", lambda self, size, ways: pick(Tuning(self.path), size, ways)
+    )
     patches, marks = _IN_SOURCE[kind], {}
 
     def marked(step: Step, plan: Plan, device):

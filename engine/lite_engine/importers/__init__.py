@@ -1,4 +1,4 @@
-"""File → Graph. Each format is a module with `match(path)` and `open(path, **options)`.
+"""File → Graph. Each format is a module, an `Importer` (`_protocol.py`).
 
 `load` asks each module in turn; the first that matches opens the file.
 """
@@ -9,14 +9,14 @@ import difflib
 import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, ShapeError, UsageError
 from ..files import about, head
 from ..mapped import mapping
+from ._protocol import Importer
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape, Value
@@ -27,8 +27,8 @@ FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe", "p
 _SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb", ".pt2")
 
 
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{__name__}.{name}")
+def _module(name: str) -> Importer:
+    return cast(Importer, importlib.import_module(f"{__name__}.{name}"))
 
 
 def find_model(path: str | Path) -> Path:
@@ -149,7 +149,8 @@ def load(
     (default: LITE_MMAP) it is read into memory, so that nothing can change it.
     Raises ModelFormatError, UnsupportedOperatorError.
     """
-    pytorch = _module("pytorch")
+    from . import pytorch
+
     if pytorch.is_module(path):
         return _checked(pytorch.from_module(path, example_inputs, **options), shapes)
     path = find_model(path)
@@ -161,8 +162,7 @@ def load(
         options["params"] = Path(params)
     format_name = format_of(path)
     module = _module(format_name)
-    if shapes and getattr(module, "SHAPES_ARE_HINTS", False):
-        # the file's input shapes are examples: given ones replace them before translation
+    if shapes and module.SHAPES_ARE_HINTS:
         options["shapes"] = shapes
     with about(path), mapping(mmap):
         graph = _opened(module, path, options)
@@ -170,7 +170,7 @@ def load(
         return _checked(graph, shapes)
 
 
-def _opened(module: ModuleType, path: Path, options: dict[str, Any]) -> Graph:
+def _opened(module: Importer, path: Path, options: dict[str, Any]) -> Graph:
     try:
         return module.open(path, **options)
     except LiteError:

@@ -39,6 +39,10 @@ def is_module(model: Any) -> bool:
     )
 
 
+#: A file says which sizes are open; only those are filled in.
+SHAPES_ARE_HINTS = False
+
+
 def match(path: Path) -> bool:
     """True for a file of torch.export.save: an archive with `archive_format` and a model in it."""
     if not path.is_file() or path.suffix.lower() == ".keras" or not head(path).startswith(b"PK"):

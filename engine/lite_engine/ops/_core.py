@@ -124,6 +124,7 @@ class OpDef:
         accepts_pitch: bool = False,
         accepts_halo: bool = False,
         in_place: bool = False,
+        by_rows: bool = False,
         precision: str = "",
         mixed: bool = False,
         code: str = "",
@@ -138,7 +139,7 @@ class OpDef:
         computes = DType(precision) if precision else None
         ref = KernelRef(
             self.name, backend, name, dtypes, when, why, rank, accepts_pitch, accepts_halo,
-            in_place, computes, mixed, code,
+            in_place, by_rows, computes, mixed, code,
         )  # fmt: skip
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)

@@ -39,6 +39,7 @@ class KernelRef:
     accepts_pitch: bool = False
     accepts_halo: bool = False
     in_place: bool = False
+    by_rows: bool = False  # can compute some rows of an image, as plan/bands.py wants it
     precision: DType | None = None  # only for plans of this precision; None: for all
     mixed: bool = False  # inputs and outputs may each be of any of `dtypes`
     code: str = ""  # the operator's own part of a kernel that several share, in its language

@@ -230,8 +230,8 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return _rank4(node, types)
 
 
-#: On the CPU, best first: name, rank, which convolutions, why. What a name begins with is what the
-#: kernel computes in and holds values in; `_MIXED` ones take float32 values as well.
+#: On the CPU, best first: name, rank, which convolutions, why. A name begins with what the kernel
+#: computes in and holds values in; `_MIXED` take float32 as well, `_WHOLE` only whole images.
 _CPU = (
     (
         "f16_conv2d_winograd23",
@@ -292,6 +292,7 @@ _CPU = (
     ),
 )
 _MIXED = ("bf16_conv2d_gemm", "bf16_conv2d_3x3")
+_WHOLE = ("f32_conv2d_winograd43", "f32_conv2d_winograd23", "f32_conv2d_bf16x2")
 for _name, _rank, _when, _why in _CPU:
     _number = _name.partition("_")[0]
     conv.kernel(
@@ -301,6 +302,7 @@ for _name, _rank, _when, _why in _CPU:
         mixed=_name in _MIXED,
         accepts_pitch=True,
         accepts_halo=True,
+        by_rows=_name not in _WHOLE,
         when=_when,
         rank=_rank,
         why=_why,

@@ -26,6 +26,8 @@ _WINDOW: dict[str, Any] = {
     "pads": [],
     "strides": [],
 }
+#: The float kernels for CPUs take padded images, and some rows of one at a time.
+_ROWS: dict[str, Any] = {"accepts_pitch": True, "accepts_halo": True, "by_rows": True}
 
 
 class Window:
@@ -169,7 +171,7 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
 
 
 max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
-float_kernels(max_pool, "pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+float_kernels(max_pool, "pool", when=flat_pool, **_ROWS)
 max_pool.kernel(
     "cpu", "i8_pool", dtype="i8,u8", accepts_pitch=True, accepts_halo=True, when=flat_pool, rank=1
 )
@@ -279,7 +281,7 @@ def window_sums(
 
 
 average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
-float_kernels(average_pool, "pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+float_kernels(average_pool, "pool", when=flat_pool, **_ROWS)
 
 lp_pool = define_op(
     "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
@@ -327,7 +329,7 @@ def _global(
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        float_kernels(op, "pool", accepts_pitch=True, accepts_halo=True, when=flat_pool)
+        float_kernels(op, "pool", when=flat_pool, **_ROWS)
     return op
 
 
@@ -345,8 +347,7 @@ _global(
 
 for _name in ("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"):
     get_op(_name).kernel(
-        "cpu", "bf16_pool", dtype="bf16", accepts_pitch=True, accepts_halo=True, when=flat_pool,
-        precision="bf16",
+        "cpu", "bf16_pool", dtype="bf16", when=flat_pool, precision="bf16", **_ROWS,
     )  # fmt: skip
 for _op in (max_pool, average_pool):
     _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)

@@ -9,14 +9,9 @@ is tapped.
 
 from __future__ import annotations
 
+from ..ops import find_op
 from .model import Plan, PlanTensor, Step
 
-#: Kernels that can compute some rows of an image.
-_BY_ROWS = {
-    *("f32_conv2d_gemm", "f32_conv2d_depthwise", "f32_conv2d_3x3", "f32_pool"),
-    *("bf16_conv2d_gemm", "bf16_conv2d_depthwise", "bf16_conv2d_3x3", "bf16_pool"),
-    *("f16_conv2d_gemm", "f16_conv2d_depthwise", "f16_conv2d_winograd23", "f16_pool"),
-}
 #: Smaller tensors stay in the second-level cache of most cores anyway.
 _LARGE_BYTES = 768 << 10
 #: Every pass reads the weights of its steps again.
@@ -61,11 +56,16 @@ def _by_rows(step: Step, plan: Plan) -> bool:
     dims = plan.tensors[step.outputs[0]].dims
     return (
         step.backend == "cpu"
-        and step.kernel in _BY_ROWS
+        and _computes_rows(step)
         and len(dims) == 4
         and dims[0] == 1
         and _weight_bytes(plan, step) <= _WEIGHT_BYTES
     )
+
+
+def _computes_rows(step: Step) -> bool:
+    op = find_op(step.op)
+    return op is not None and any(k.by_rows and k.name == step.kernel for k in op.kernels)
 
 
 def _weight_bytes(plan: Plan, step: Step) -> int:

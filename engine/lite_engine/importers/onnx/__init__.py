@@ -23,6 +23,9 @@ __all__ = ["match", "open", "read_bytes"]
 #: Field numbers that a ModelProto may start with.
 _FIRST_FIELDS = (1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25)
 
+#: A file says which sizes are open; only those are filled in.
+SHAPES_ARE_HINTS = False
+
 
 def match(path: Path) -> bool:
     """True for a `.onnx` file, or a file whose outermost message is a ModelProto."""

@@ -35,6 +35,9 @@ _NO_RESULT = (
     "AssignVariableOp", "VariableV2", "VarHandleOp",
 )  # fmt: skip
 
+#: A file says which sizes are open; only those are filled in.
+SHAPES_ARE_HINTS = False
+
 
 def match(path: Path) -> bool:
     """A SavedModel folder or file, or a file whose first field is a node of a GraphDef."""

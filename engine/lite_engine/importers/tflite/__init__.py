@@ -28,6 +28,9 @@ from .ops_control import CALLS
 
 __all__ = ["match", "open", "ops_basic", "ops_control", "ops_custom", "ops_nn"]
 
+#: A file says which sizes are open; only those are filled in.
+SHAPES_ARE_HINTS = False
+
 
 def match(path: Path) -> bool:
     """True when the file carries the identifier TFL3."""
