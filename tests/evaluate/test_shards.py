@@ -103,7 +103,9 @@ def test_calibration_streams_at_constant_memory(client, tmp_path, count):
                        progress=progress, calibrator=calibrator(Cluster(client=client)),
                        force=True)  # fmt: skip
     assert made_of.calibration.samples == count - 16
-    assert max(sizes) - sizes[0] < 60e6, f"grew by {(max(sizes) - sizes[0]) / 1e6:.0f} MB"
+    grown = (max(sizes) - sizes[0]) / 1e6
+    print(f"{count} images: a worker grew by {grown:.1f} MB beyond {sizes[0] / 1e6:.0f} MB")
+    assert grown < 60
 
 
 def _resident() -> int:

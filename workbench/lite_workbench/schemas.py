@@ -28,7 +28,7 @@ Schema = dict[str, Any]
 
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
-            "compare": 3, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
+            "compare": 4, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
             "edit": 1, "diff": 1, "pipeline": 1, "runs": 2, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
@@ -280,8 +280,9 @@ def _tune() -> list[Schema]:
 
 def _compare() -> list[Schema]:
     from lite_engine.compare.comparison import Comparison
+    from lite_engine.compare.many import ComparisonOfInputs
 
-    return [schema_of(Comparison)]
+    return [schema_of(Comparison), schema_of(ComparisonOfInputs)]
 
 
 def _evaluate() -> list[Schema]:

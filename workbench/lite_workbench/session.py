@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from lite_engine.backends import Measured
     from lite_engine.compare.comparison import Comparison
+    from lite_engine.compare.many import ComparisonOfInputs
     from lite_engine.doctor import Examination
     from lite_engine.doctor.field_report import Adopted
     from lite_engine.export import Exported
@@ -215,6 +216,13 @@ class Session(OldNames):
             until=until, detail=detail,
         )  # fmt: skip
 
+    def compare_many(
+        self, data: Any, a: str = "x86", b: str = "opencl", **options: Any
+    ) -> ComparisonOfInputs:
+        """`compare` on every input of a folder, `.npz`, list or data set: each layer's typical and
+        worst error. `options` are those of `compare` and `evaluate`. Raises UsageError."""
+        return comparisons.compare_many(self, data, (a, b), **options)
+
     def evaluate(
         self,
         data: Any,
@@ -266,10 +274,8 @@ class Session(OldNames):
         )  # fmt: skip
 
     def recommend(self, data: Any, max_drop: float, **options: Any) -> Recommendation:
-        """The fastest version within the budgets, measured: `max_drop` of the metric (0.005 are
-        half a point), and of the `options` of `recommend.recommend` `max_ms`, `max_mb`, `backends`,
-        `threads`, and `output`, the file to write; `limit` and `images` are as in `evaluate`.
-        Raises UsageError, LiteError."""
+        """The fastest version within the budgets, measured: `max_drop` of the metric (0.005: half a
+        point), `options` of `recommend.recommend` and `evaluate`. Raises UsageError, LiteError."""
         return evaluations.recommend(self, data, max_drop, **options)
 
     def values(

@@ -100,6 +100,10 @@ class Comparison(Answer):
     def headline(self) -> str:
         return self.verdict
 
+    @property
+    def exit_code(self) -> int:
+        return self.finding.exit_code
+
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """Failing layers first, then those with the largest error of their own."""
         heads = ["layer", "operator", "isolated", "accumulated", "", "kernel"]

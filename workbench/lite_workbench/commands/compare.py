@@ -20,9 +20,11 @@ from ._base import (
     set_preprocess,
 )
 from ._table import clip, table
+from .evaluate import add_cluster, cluster_of
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison, LayerDifference
+    from lite_engine.compare.many import ComparisonOfInputs
     from lite_engine.compare.side import Valued
     from lite_engine.model_file import Model
     from lite_engine.runtime import Predictor
@@ -56,6 +58,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
+        "--data", metavar="INPUTS",
+        help=tr("compare on every input of a folder of images, an .npz or labelled data, and show "
+                "the typical and the worst error of each layer"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--images", metavar="DIR",
+        help=tr("the folder of the images that a list or annotation file names (default: beside "
+                "it)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--limit", type=at_least(1), metavar="N", help=tr("use at most N samples, spread evenly")
+    )
+    add_cluster(parser)
+    parser.add_argument(
         "--random-inputs",
         type=at_least(1),
         default=1,
@@ -87,13 +103,16 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _call(args: argparse.Namespace) -> Comparison:
+def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
     from lite_engine.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     model = load_model(args)
     set_preprocess(model, args)
+    _check(args)
     a, b = _sides(args, model)
+    if args.data:
+        return _over_inputs(args, model, a, b)
     seeds = 1 if args.input else args.random_inputs
     for seed in range(seeds):
         feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
@@ -113,6 +132,36 @@ def _call(args: argparse.Namespace) -> Comparison:
         if not result.agrees:
             break
     return result
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raises UsageError for options that exclude each other."""
+    from lite_engine.errors import UsageError
+
+    one = {"--input": args.input, "--bisect": args.bisect, "--detail": args.detail}
+    many = {"--workers": args.workers, "--scheduler": args.scheduler, "--images": args.images,
+            "--limit": args.limit}  # fmt: skip
+    wrong = next((name for name, value in (one if args.data else many).items() if value), "")
+    if wrong and args.data:
+        raise UsageError(
+            tr("--data compares on many inputs, {option} looks at one", option=wrong),
+            fix=tr("leave out one of the two"),
+        )
+    if wrong:
+        raise UsageError(tr("{option} needs --data", option=wrong))
+
+
+def _over_inputs(
+    args: argparse.Namespace, model: Model, a: Valued, b: Valued
+) -> ComparisonOfInputs:
+    from ..compare_inputs import Sides, compare_inputs, inputs_of
+
+    first, second = _pair(args.devices or "local", "--devices")
+    options = {"tolerance": args.tolerance, "isolated": args.isolated, "until": args.until,
+               "layers": args.layers.split(",") if args.layers else None}  # fmt: skip
+    data = inputs_of(args.data, model, images=args.images, limit=args.limit)
+    sides = Sides(a, b, model, (first, second), options)
+    return compare_inputs(sides, data, cluster=cluster_of(args))
 
 
 def _sides(args: argparse.Namespace, model: Model) -> tuple[Valued, Valued]:
@@ -207,7 +256,21 @@ def _count(text: str) -> int | None:
     return int(text)
 
 
-def _show(result: Comparison, args: argparse.Namespace) -> str:
+def _show(result: Comparison | ComparisonOfInputs, args: argparse.Namespace) -> str:
+    from lite_engine.compare.many import ComparisonOfInputs
+
+    return _many(result) if isinstance(result, ComparisonOfInputs) else _one(result)
+
+
+def _many(result: ComparisonOfInputs) -> str:
+    """Layers in the order of the table: those that fail on the most inputs first."""
+    heads, rows = result.table()
+    left_out = [tr("left out: {error}", error=error) for _, error in result.unreadable]
+    cells = [[clip(str(cell), 32) for cell in row] for row in rows]
+    return "\n".join([*left_out, table(heads, cells, right=(2, 3, 4, 6, 7)), "", result.verdict])
+
+
+def _one(result: Comparison) -> str:
     rows = [
         [
             x.index,
@@ -293,6 +356,6 @@ def _evidence(row: LayerDifference, d: Mapping[str, Any]) -> list[str]:
 
 COMMAND = Command(
     "compare", _configure, _call, _show,
-    code=lambda result, args: result.finding.exit_code,
+    code=lambda result, args: result.exit_code,
     data=lambda result: result.to_dict(),
 )  # fmt: skip

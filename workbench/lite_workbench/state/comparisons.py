@@ -6,21 +6,26 @@ A side is named "opencl" (a backend), "int8" (a version) or "int8@opencl" (both)
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lite_engine.compare import Side
 from lite_engine.compare import compare as compare_sides
 from lite_engine.compare.comparison import Comparison
+from lite_engine.compare.many import ComparisonOfInputs
 from lite_engine.errors import UsageError
 from lite_engine.runtime import Predictor
 from lite_messages import tr
 
+from ..cluster import Cluster
+from ..compare_inputs import Sides, compare_inputs, inputs_of
 from ..names import BACKENDS
 from ._state import Pair, SessionState
 from .feeds import input_of
 from .overrides import layer_of
 from .predictors import predictor
+from .versions import model_of
 
 
 def backend_and_version(state: SessionState, name: str) -> tuple[str, str | None]:
@@ -69,6 +74,33 @@ def compare(state: SessionState, pair: Pair, image: Any, **options: Any) -> Comp
         state.measured("comparison", pair)
     state.remember(f"diff = session.compare({pair[0]!r}, {pair[1]!r})")
     state.notify("comparison", made)
+    return made
+
+
+def compare_many(
+    state: SessionState,
+    data: Any,
+    pair: Pair,
+    *,
+    limit: int | None = None,
+    images: str | Path | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    client: Any = None,
+    **options: Any,
+) -> ComparisonOfInputs:
+    """See `Session.compare_many`. Raises UsageError."""
+    with state.busy:
+        used = current_sides(state, pair)
+        a, b = (Side(used[name], name) for name in pair)
+        board = state.board.name if state.board is not None else "local"
+        devices = tuple(board if used[name].device else "local" for name in pair)
+        sides = Sides(a, b, model_of(state), (devices[0], devices[1]), options)
+        inputs = inputs_of(data, sides.model, images=images, limit=limit)
+        cluster = Cluster(workers, scheduler, client)
+        made = compare_inputs(sides, inputs, cluster=cluster, progress=state.progress)
+    words = repr(str(data)) if isinstance(data, str | Path) else "data"
+    state.remember(f"spread = session.compare_many({words}, {pair[0]!r}, {pair[1]!r})")
     return made
 
 
