@@ -268,6 +268,12 @@ def test_short_list():
         assert short_list(full, [name])
 
 
+def trimmed_beside_the_builds(monkeypatch, root) -> None:
+    """A build folder at the depth of scripts/native.sh's: ccache has all but two of its objects."""
+    monkeypatch.setenv("LITE_CACHE_DIR", str(root / "build"))
+    monkeypatch.setenv("CCACHE_BASEDIR", str(root))
+
+
 @pytest.mark.slow
 @pytest.mark.arm
 def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
@@ -275,7 +281,7 @@ def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
     onnx = pytest.importorskip("onnx", reason="builds the network")
     from benchmarks import zoo
 
-    monkeypatch.setenv("LITE_CACHE_DIR", str(root / "build" / "trim-test"))
+    trimmed_beside_the_builds(monkeypatch, root)
     onnx.save(zoo.build("mobilenet_v1"), tmp_path / "m.onnx")
     model = optimize(tmp_path / "m.onnx", targets=["arm"])
     full = export_model(model, tmp_path / "full", "arm")
@@ -293,7 +299,7 @@ def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
 @pytest.mark.opencl
 def test_trimmed_with_opencl(raw, want, tmp_path, monkeypatch, root):
     """It runs on OpenCL, and has the CPU's kernels for what a device may refuse."""
-    monkeypatch.setenv("LITE_CACHE_DIR", str(root / "build" / "trim-test"))
+    trimmed_beside_the_builds(monkeypatch, root)
     model = optimize(classifier(), targets=["opencl", host_target()])
     made = export_model(model, tmp_path / "x", host_target(), trimmed=True)
     full = export_model(model, tmp_path / "full", host_target())

@@ -54,7 +54,7 @@ def trim(model: Model, target: str) -> Trimmed:
     wanted = sorted(kernels)
     rows = short_list(kernel_list(), wanted)
     sources = zlib.crc32(str(SOURCES).encode())  # CMake keeps one folder to one source tree
-    build = settings.cache_dir() / "trimmed" / f"{arch}-{sources:08x}"
+    build = settings.cache_dir() / f"trimmed-{arch}-{sources:08x}"
     build.mkdir(parents=True, exist_ok=True)
     listed = build / "kernel_list.inc"
     if not listed.is_file() or listed.read_text() != rows:
