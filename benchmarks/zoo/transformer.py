@@ -48,6 +48,13 @@ def _attention(net: Net, x: Tensor, heads: int) -> Tensor:
     return net.matmul(net.reshape(net.transpose(mixed, 0, 2, 1, 3), n, t, c), c)
 
 
+def encoder_block(net: Net, x: Tensor, heads: int) -> Tensor:
+    """Pre-norm attention and feed-forward, hidden layer four times as wide; x is (N, T, C)."""
+    x = net.add(x, _attention(net, _layer_norm(net, x), heads))
+    hidden = net.act(net.matmul(_layer_norm(net, x), 4 * x.shape[-1]), "gelu")
+    return net.add(x, net.matmul(hidden, x.shape[-1]))
+
+
 def vit(width: int, *, heads: int, blocks: int) -> onnx.ModelProto:
     """224x224, patches of 16, hidden layers four times as wide."""
     net = Net("vit_tiny" if width == 192 else f"vit_{width}")
@@ -58,9 +65,7 @@ def vit(width: int, *, heads: int, blocks: int) -> onnx.ModelProto:
     position = net.const((0.3 * net.rng.standard_normal((1, 197, width))).astype(np.float32), "pos")
     x = Tensor(net.op("Add", y, position)[0], (1, 197, width), 1.1)
     for _ in range(blocks):
-        x = net.add(x, _attention(net, _layer_norm(net, x), heads))
-        hidden = net.act(net.matmul(_layer_norm(net, x), 4 * width), "gelu")
-        x = net.add(x, net.matmul(hidden, width))
+        x = encoder_block(net, x, heads)
     x = _layer_norm(net, x)
     y = net.op("Gather", x, net.const(np.array(0, np.int64)), axis=1)[0]
     net.output(net.gemm(Tensor(y, (1, width), 1.0), 1000), "logits")

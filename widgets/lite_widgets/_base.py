@@ -150,25 +150,61 @@ def plain(value: Any, where: str) -> Any:
     Numbers of NumPy become Python's. Raises TypeError, naming `where`, for anything that is not
     a mapping, sequence, number, text, truth value or None.
     """
-    if value is None or isinstance(value, (str, bool)):
+    try:
+        return _plain(value)
+    except _NotPlain as error:
+        raise TypeError(
+            tr(
+                "{where}: {type} is not plain data; pass dicts, lists, numbers",
+                where=where + "".join(reversed(error.way)),
+                type=error.kind,
+            )
+        ) from None
+
+
+class _NotPlain(Exception):
+    """What is no plain data is of type `kind`; `way` leads to it, the innermost part first."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.way: list[str] = []
+
+
+#: Types whose values are plain as they are, by the type itself: data has millions of values.
+_AS_IS = frozenset((str, bool, int, type(None)))
+
+
+def _plain(value: Any) -> Any:
+    if type(value) in _AS_IS:
         return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(item, f"{where}.{key}") for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist(), where)
-    if isinstance(value, int):
-        return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    raise TypeError(
-        tr(
-            "{where}: {type} is not plain data; pass dicts, lists, numbers",
-            where=where,
-            type=type(value).__name__,
-        )
-    )
+    if isinstance(value, Mapping):
+        found: Any = {}
+        for key, item in value.items():
+            try:
+                found[str(key)] = item if type(item) in _AS_IS else _plain(item)
+            except _NotPlain as error:
+                error.way.append(f".{key}")
+                raise
+        return found
+    if isinstance(value, (list, tuple)):
+        found = []
+        for item in value:
+            try:
+                found.append(item if type(item) in _AS_IS else _plain(item))
+            except _NotPlain as error:
+                error.way.append(f"[{len(found)}]")
+                raise
+        return found
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    raise _NotPlain(type(value).__name__)
 
 
 class Plain(t.Dict):

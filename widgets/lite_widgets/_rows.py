@@ -6,6 +6,7 @@ A row may bring its own ``block`` or ``type``; then that is kept.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -41,14 +42,19 @@ _FAMILIES = (
 _CHUNK = 12
 
 
+@functools.cache
+def _family(op: str) -> str:
+    plain = op.lower().removeprefix("qlinear")  # ONNX's integer twin of an operator
+    return next((name for pattern, name in _FAMILIES if re.search(pattern, plain)), op)
+
+
 def family(op: str, kernel: str = "", shapes: Sequence[Sequence[int | None] | None] = ()) -> str:
     """Return the type that an operator is counted under: "Conv 1×1", "MatMul", … or its name.
 
     `shapes` are those of its inputs: a convolution's data, then its weights (O, I/groups, k…), with
     scales between them when they are integers. Without them the kernel's name has to say it.
     """
-    plain = op.lower().removeprefix("qlinear")  # ONNX's integer twin of an operator
-    found = next((name for pattern, name in _FAMILIES if re.search(pattern, plain)), op)
+    found = _family(op)
     if found != "Conv":
         return found
     weights = next((list(s) for s in shapes[1:] if s and len(s) >= 3), None)

@@ -12,11 +12,11 @@ from ..importers import values_named
 from ..ir import Graph, Journal, Value, verify
 from ..ops import infer_types
 from ..passes import optimize_graph
-from ..passes._core import run_passes
 from ..passes.fold_constants import fold_constants
 from ..passes.fold_conv_input import fold_conv_input
 from ..passes.fold_shapes import fold_shapes
 from ..passes.fuse_conv_affine import fuse_conv_bias
+from ..passes.running import run_passes
 from ..preprocess import Preprocess
 
 

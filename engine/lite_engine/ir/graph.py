@@ -121,7 +121,7 @@ class Node:
 
     @property
     def has_subgraph(self) -> bool:
-        return any(isinstance(value, Graph) for value in self.attrs.values())
+        return Graph in map(type, self.attrs.values())
 
     def subgraphs(self) -> Iterator[tuple[str, Graph]]:
         for key, value in self.attrs.items():
@@ -154,15 +154,18 @@ class Graph:
     def values(self) -> Iterator[Value]:
         """Every value once: inputs, then constants and outputs as the nodes meet them."""
         seen: set[int] = set()
-        for value in self._all_values():
+        for value in self.all_values():
             if id(value) not in seen:
                 seen.add(id(value))
                 yield value
 
-    def _all_values(self) -> Iterator[Value]:
+    def all_values(self) -> Iterator[Value]:
+        """Every value as often as it is met: inputs, then each node's, then outputs."""
         yield from self.inputs
         for node in self.nodes:
-            yield from (v for v in node.inputs if v is not None)
+            for value in node.inputs:
+                if value is not None:
+                    yield value
             yield from node.outputs
         yield from self.outputs
 
@@ -348,18 +351,20 @@ class Graph:
 def node_reads(node: Node) -> Iterator[Value]:
     """Values a node reads, those captured by its subgraphs included."""
     yield from (v for v in node.inputs if v is not None)
-    for _, sub in node.subgraphs():
-        for inner in sub.nodes:
-            yield from node_reads(inner)
-        yield from sub.outputs
+    if node.has_subgraph:
+        for _, sub in node.subgraphs():
+            for inner in sub.nodes:
+                yield from node_reads(inner)
+            yield from sub.outputs
 
 
 def handed_out(node: Node) -> set[int]:
     """Ids of the values that the node's subgraphs have as outputs: no reader list names those."""
     found: set[int] = set()
-    for _, sub in node.subgraphs():
-        found.update(id(v) for v in sub.outputs)
-        found.update(*map(handed_out, sub.nodes))
+    if node.has_subgraph:
+        for _, sub in node.subgraphs():
+            found.update(id(v) for v in sub.outputs)
+            found.update(*map(handed_out, sub.nodes))
     return found
 
 

@@ -7,6 +7,9 @@ from lite_messages import tr
 from ..errors import ShapeError
 from .graph import Graph, Value, node_reads
 
+#: Readers that are looked through one by one.
+_FEW = 16
+
 
 def verify(graph: Graph, after: str = "") -> None:
     """Raises ShapeError naming what is broken (and `after` which pass it showed)."""
@@ -24,23 +27,27 @@ def verify(graph: Graph, after: str = "") -> None:
 
     defined: set[int] = {id(v) for v in graph.inputs}
     members = {id(n) for n in graph.nodes}
-    names: dict[str, Value] = {}
     node_names: set[str] = set()
-    readers: dict[int, set[int]] = {}  # a constant may be read by thousands
+    readers: dict[int, set[int]] = {}  # of what many read: a constant may have thousands
     for node in graph.nodes:
         if node.name in node_names:
             fail(tr("two nodes are called {node!r}", node=node.name))
         node_names.add(node.name)
-        for value in node_reads(node):
-            local = value.producer is not None and id(value.producer) in members
-            if local and id(value) not in defined:
+        for value in node_reads(node) if node.has_subgraph else node.inputs:
+            if value is None or value.producer is None or id(value) in defined:
+                continue
+            if id(value.producer) in members:
                 fail(tr("{node} reads {name} before it is made", node=node.name, name=value.name))
         for given in node.inputs:
             if given is None:
                 continue
-            if id(given) not in readers:
-                readers[id(given)] = {id(r) for r in given.readers}
-            if id(node) not in readers[id(given)]:
+            if len(given.readers) < _FEW:
+                listed = node in given.readers
+            else:
+                if id(given) not in readers:
+                    readers[id(given)] = {id(r) for r in given.readers}
+                listed = id(node) in readers[id(given)]
+            if not listed:
                 fail(
                     tr("{given} does not list its reader {node}", given=given.name, node=node.name)
                 )
@@ -64,7 +71,8 @@ def verify(graph: Graph, after: str = "") -> None:
             if id(value) in defined:
                 fail(tr("{name} is made twice", name=value.name))
             defined.add(id(value))
-    for value in graph.values():
+    names: dict[str, Value] = {}
+    for value in graph.all_values():
         if names.setdefault(value.name, value) is not value:
             fail(tr("two values are called {name!r}", name=value.name))
     for value in graph.outputs:

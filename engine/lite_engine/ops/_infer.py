@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 import numpy as np
 from lite_messages import tr
 
-from ..errors import LiteError, ShapeError, UnsupportedOperatorError
+from ..errors import LiteError, ShapeError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
 from ._core import find_op, get_op
 from .quantize import stored_integers
@@ -39,36 +39,35 @@ def infer_types(graph: Graph, *, strict: bool = False) -> None:
         infer_outputs(node, strict)
 
 
-def infer_outputs(node: Node, strict: bool = False) -> None:
-    """Writes dtype and shape of a node's outputs, as `infer_types` does."""
+def infer_outputs(node: Node, strict: bool = False) -> LiteError | None:
+    """Writes dtype and shape of a node's outputs, as `infer_types` does; why not, when they cannot
+    be told."""
     try:
         types = infer_node(node)
-    except LiteError:
+    except LiteError as error:
         if strict:
             raise
-        return
+        return error
     for value, info in zip(node.outputs, types, strict=False):
         value.dtype = info.dtype
         value.shape = _refine(value.shape, info.shape)
+    return None
 
 
-def check_types(graph: Graph) -> None:
-    """Raises ShapeError for a node that its inputs, whose sizes are all known, can never fit.
+def check_types(failed: Iterable[tuple[Node, LiteError]]) -> None:
+    """Raises ShapeError for a node whose types could not be told although the sizes of all that it
+    reads are known: they can never fit it.
 
     Where sizes are open others may fit, and a branch that is never taken need not. Operators that
     nobody has are not told of here.
     """
-    for node in graph.nodes:
+    for node, error in failed:
         known = all(v is None or (v.dtype is not None and v.type.is_static) for v in node.inputs)
-        if known and find_op(node.op) is not None and not any(True for _ in node.subgraphs()):
-            try:
-                infer_node(node)
-            except ShapeError as error:
-                raise ShapeError(
-                    error, fix=tr("the shapes in the model contradict each other")
-                ) from None
-            except UnsupportedOperatorError:
-                continue  # told of in a table, with all others
+        # What is not supported is told of in a table, with all others.
+        if known and isinstance(error, ShapeError) and not node.has_subgraph:
+            raise ShapeError(
+                error, fix=tr("the shapes in the model contradict each other")
+            ) from None
 
 
 def _refine(old: Shape | None, new: Shape | None) -> Shape | None:

@@ -24,8 +24,8 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError
-from ..ir import Graph, Journal, Node, Value, handed_out, verify
-from ..ops import check_types, find_op, infer_node, infer_types, op_names
+from ..ir import Graph, Journal, Node, Value, handed_out
+from ..ops import infer_node, op_names
 
 COMMUTATIVE = op_names(lambda op: op.commutative)
 #: A constant counts as the number of a pattern when it differs by less than this, relatively.
@@ -290,51 +290,6 @@ class FunctionPass:
 
 def graph_pass(name: str) -> Callable[[Callable[[Graph, Journal], int]], FunctionPass]:
     return lambda function: FunctionPass(name, function)
-
-
-# ---------------------------------------------------------------- running
-
-
-def run_passes(graph: Graph, passes: Sequence[Pass], journal: Journal) -> None:
-    """Runs passes in order on `graph` itself; types, verifier and cost after each change.
-
-    Raises ShapeError for a node that its inputs can never fit, and naming the pass after which
-    the graph was broken.
-    """
-    infer_types(graph)
-    check_types(graph)
-    verify(graph, "reading")
-    cost = graph_cost(graph)
-    for step in passes:
-        before = cost
-        rewrites = step(graph, journal)
-        if rewrites:
-            graph.remove_unread()
-            infer_types(graph)
-            verify(graph, step.name)
-            cost = graph_cost(graph)
-        journal.passes.append(
-            {"name": step.name, "rewrites": rewrites, "before": before, "after": cost}
-        )
-
-
-def graph_cost(graph: Graph) -> dict[str, int]:
-    """Nodes, multiply-accumulates, other operations and bytes moved, where shapes are known."""
-    total = {"nodes": len(graph.nodes), "macs": 0, "flops": 0, "bytes": 0}
-    for node in graph.nodes:
-        op = find_op(node.op)
-        values = [v for v in (*node.inputs, *node.outputs) if v is not None]
-        if op is None or any(v.dtype is None or not v.type.is_static for v in values):
-            continue
-        types = [None if v is None else v.type for v in node.inputs]
-        try:
-            cost = op.cost_of(node, types, [v.type for v in node.outputs])
-        except LiteError:
-            continue  # a cost that cannot be stated is left out of the sum, as shapes unknown are
-        total["macs"] += cost.macs
-        total["flops"] += cost.flops
-        total["bytes"] += cost.bytes or 0
-    return total
 
 
 def infer_new(nodes: Sequence[Node]) -> None:

@@ -46,7 +46,7 @@ def bypass(graph: Graph, node: Node, value: Value) -> str:
 def subgraph_outputs(graph: Graph, value: Value) -> list[Graph]:
     """Subgraphs (at any depth) that hand out `value` directly."""
     found = []
-    for node in graph.nodes:
+    for node in [n for n in graph.nodes if n.has_subgraph]:
         for _, sub in node.subgraphs():
             if any(v is value for v in sub.outputs):
                 found.append(sub)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import Graph, Journal
-from ._core import Pass, run_passes
+from ._core import Pass
 from .decompose_batch_norm import decompose_batch_norm
 from .decompose_einsum import decompose_einsum
 from .decompose_fp16 import decompose_fp16
@@ -36,6 +36,7 @@ from .recompose_layer_norm import (
     recompose_rms_norm,
 )
 from .recompose_shuffles import recompose_shuffles
+from .running import run_passes
 
 CLEAN: list[Pass] = [
     fold_constants,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .model import ALIGNMENT, Plan, PlanTensor
 
 
@@ -100,10 +102,10 @@ def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
 def assign_offsets(plan: Plan) -> None:
     """Writes `offset` of every arena tensor and `plan.arena_bytes`."""
     spans = list(lifetimes(plan).values())
-    placed = _Placed()
+    placed = _Placed(len(spans))
     inside = _inside_bands(plan)
     for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
-        span.offset = _best_fit(span, placed.beside(span))
+        span.offset = placed.best_fit(span)
         placed.add(span)
         plan.tensors[span.tensor].offset = span.offset
     plan.arena_bytes = max((s.offset + s.size for s in spans), default=0)
@@ -135,39 +137,31 @@ def _alias_offset(plan: Plan, tensor: PlanTensor) -> int:
 
 
 class _Placed:
-    """Spans that have their bytes, found by the steps that they live in: looking through all of
-    them for each would take time with the square of their number."""
+    """Spans that have their bytes, as columns in the order of their offsets: a plan of ten
+    thousand tensors looks at all of them for each, so no step of that is Python's."""
 
-    STEPS = 32  # of one bucket
+    _FIRST, _LAST, _OFFSET, _END = range(4)
 
-    def __init__(self) -> None:
-        self._buckets: dict[int, list[Span]] = {}
-
-    def _of(self, span: Span) -> range:
-        return range(span.first // self.STEPS, span.last // self.STEPS + 1)
+    def __init__(self, capacity: int) -> None:
+        self._table = np.empty((4, capacity), np.int64)
+        self._count = 0
 
     def add(self, span: Span) -> None:
-        for bucket in self._of(span):
-            self._buckets.setdefault(bucket, []).append(span)
+        rows, n = self._table, self._count
+        at = int(np.searchsorted(rows[self._OFFSET, :n], span.offset, side="right"))
+        rows[:, at + 1 : n + 1] = rows[:, at:n]
+        rows[:, at] = span.first, span.last, span.offset, span.offset + span.size
+        self._count += 1
 
-    def beside(self, span: Span) -> list[Span]:
-        """Those alive together with it, by offset."""
-        found = {
-            p.tensor: p
-            for bucket in self._of(span)
-            for p in self._buckets.get(bucket, ())
-            if p.first <= span.last and span.first <= p.last
-        }
-        return sorted(found.values(), key=lambda p: p.offset)
-
-
-def _best_fit(span: Span, live: list[Span]) -> int:
-    """Offset of the smallest gap between those alive with it that holds the span, the end of the
-    last of them when none does."""
-    best, best_size, at = -1, 1 << 62, 0
-    for other in live:
-        gap = other.offset - at
-        if span.size <= gap < best_size:
-            best, best_size = at, gap
-        at = max(at, other.offset + other.size)
-    return best if best >= 0 else at
+    def best_fit(self, span: Span) -> int:
+        """Offset of the smallest gap between those alive with it that holds the span, the end of
+        the last of them when none does."""
+        rows = self._table[:, : self._count]
+        alive = (rows[self._FIRST] <= span.last) & (span.first <= rows[self._LAST])
+        ends = np.maximum.accumulate(rows[self._END, alive])
+        if not ends.size:
+            return 0
+        starts = np.concatenate(([0], ends[:-1]))
+        gaps = rows[self._OFFSET, alive] - starts
+        holding = np.flatnonzero(gaps >= span.size)
+        return int(starts[holding[np.argmin(gaps[holding])]] if holding.size else ends[-1])

@@ -21,6 +21,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ReferenceType, ref
 
 import numpy as np
 from lite_messages import tr
@@ -41,14 +42,20 @@ class WeightTable:
 
     blobs: list[np.ndarray] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
+    #: Index by the array itself: every program of a file names the same weights. An array that is
+    #: no longer there frees its id for another.
+    _indices: dict[int, tuple[ReferenceType[np.ndarray], int]] = field(default_factory=dict)
 
     def add(self, array: np.ndarray) -> int:
+        reference, index = self._indices.get(id(array), (None, 0))
+        if reference is not None and reference() is array:
+            return index
         blob = np.require(array, requirements=("C", "A"))  # a view of a file may be unaligned
-        key = _digest(blob)
-        if key not in self._known:
-            self._known[key] = len(self.blobs)
+        index = self._known.setdefault(_digest(blob), len(self.blobs))
+        if index == len(self.blobs):
             self.blobs.append(blob)
-        return self._known[key]
+        self._indices[id(array)] = ref(array), index
+        return index
 
     def find(self, array: np.ndarray) -> int | None:
         """Index of a blob that is already kept, None when it is not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .memory import assign_offsets
@@ -27,7 +28,10 @@ def cut(plan: Plan) -> list[Segment]:
     becomes an output."""
     runs = plan.segments()
     crossing = _crossing(plan, runs)
-    return [_segment(plan, backend, steps, crossing) for backend, steps in runs]
+    names: dict[int, list[str]] = {}
+    for name, index in plan.tensor_of.items():
+        names.setdefault(index, []).append(name)
+    return [_segment(plan, backend, steps, crossing, names) for backend, steps in runs]
 
 
 def _crossing(plan: Plan, runs: list[tuple[str, list[Step]]]) -> set[int]:
@@ -46,7 +50,13 @@ def _crossing(plan: Plan, runs: list[tuple[str, list[Step]]]) -> set[int]:
     return out
 
 
-def _segment(plan: Plan, backend: str, steps: list[Step], crossing: set[int]) -> Segment:
+def _segment(
+    plan: Plan,
+    backend: str,
+    steps: list[Step],
+    crossing: set[int],
+    names: Mapping[int, Sequence[str]],
+) -> Segment:
     used: dict[int, int] = {}
     written: set[int] = set()
     read: set[int] = set()
@@ -84,6 +94,6 @@ def _segment(plan: Plan, backend: str, steps: list[Step], crossing: set[int]) ->
     owners = [t for t in part.tensors if t.alias_of is None]
     part.inputs = [t.index for t in owners if t.role == "input"]
     part.outputs = [t.index for t in owners if t.role == "output"]
-    part.tensor_of = {n: inner[i] for n, i in plan.tensor_of.items() if i in inner}
+    part.tensor_of = {name: inner[i] for i in outer for name in names.get(i, ())}
     assign_offsets(part)
     return Segment(backend, part, outer)

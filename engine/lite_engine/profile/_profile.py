@@ -22,7 +22,7 @@ from ..runtime.predictor import Predictor
 from ..runtime.shares import Share, shares
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
-from .moves import move_of
+from .moves import Moves
 from .record import LayerTime, Profile
 from .roof import Roof, measured_roof
 from .warnings import refusals, subgraphs, warnings_of
@@ -157,13 +157,13 @@ def _rows(plan: Plan, taken: Samples, roof: Roof | None) -> list[LayerTime]:
     medians = np.median(times, axis=0)
     whole = float(medians.sum()) or 1.0
     typical = int(np.argmin(np.abs(taken.profiled - np.median(taken.profiled))))
-    rows = []
+    rows, moves = [], Moves(plan)
     for i, step in enumerate(plan.steps):
         own = roof if roof is not None and _is_under(roof, plan, step) else None
         row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, own)
         row.span_ms = [float(taken.starts[typical, i]), float(taken.ends[typical, i])]
         if row.overhead:
-            row.copy = move_of(plan, step, row.median_ms)
+            row.copy = moves.of(step, row.median_ms)
         rows.append(row)
     return rows
 

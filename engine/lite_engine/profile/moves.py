@@ -8,33 +8,64 @@ from lite_messages import tr
 
 from ..plan import Plan, PlanTensor, Step
 
+_MOVES = ("Copy", "Cast", "Relayout")
 
-def move_of(plan: Plan, step: Step, median_ms: float) -> dict[str, Any]:
-    """The `copy` entry of a profile row for a Copy, Cast or Relayout step.
 
-    {"source", "target", "bytes", "why", "fix", "gain_ms"} and source and target of layout and
-    precision; `gain_ms` is left out where nothing can be gained.
-    """
-    given, made = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    maker, readers = _maker(plan, given), _readers(plan, step)
-    out = {
-        "source": maker.backend if maker and step.op == "Copy" else _place(given, step),
-        "target": readers[0].backend if readers and step.op == "Copy" else _place(made, step),
-        "source_layout": order(given),
-        "target_layout": order(made),
-        "source_precision": str(given.dtype),
-        "target_precision": str(made.dtype),
-        "bytes": step.bytes,
-        "why": step.why,
-    }
-    if step.op == "Relayout":
-        out["source"], out["target"] = out["source_layout"], out["target_layout"]
-    elif step.op == "Cast":
-        out["source"], out["target"] = out["source_precision"], out["target_precision"]
-    out["fix"], gains = _fix(step, maker, readers)
-    if gains:
-        out["gain_ms"] = median_ms
-    return out
+class Moves:
+    """The moves of a plan: who made and who reads what they move is found once for all."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._makers: dict[int, Step] = {}  # the first that writes a storage
+        self._readers: dict[int, list[Step]] = {}
+        for step in plan.steps:
+            for root in {plan.root(i).index for i in step.inputs if i >= 0}:
+                self._readers.setdefault(root, []).append(step)
+            for index in step.outputs:
+                self._makers.setdefault(plan.root(index).index, step)
+
+    def of(self, step: Step, median_ms: float) -> dict[str, Any]:
+        """The `copy` entry of a profile row for a Copy, Cast or Relayout step.
+
+        {"source", "target", "bytes", "why", "fix", "gain_ms"} and source and target of layout and
+        precision; `gain_ms` is left out where nothing can be gained.
+        """
+        tensors = self._plan.tensors
+        given, made = tensors[step.inputs[0]], tensors[step.outputs[0]]
+        maker, readers = self._maker(given), self._behind(step)
+        out = {
+            "source": maker.backend if maker and step.op == "Copy" else _place(given, step),
+            "target": readers[0].backend if readers and step.op == "Copy" else _place(made, step),
+            "source_layout": order(given),
+            "target_layout": order(made),
+            "source_precision": str(given.dtype),
+            "target_precision": str(made.dtype),
+            "bytes": step.bytes,
+            "why": step.why,
+        }
+        if step.op == "Relayout":
+            out["source"], out["target"] = out["source_layout"], out["target_layout"]
+        elif step.op == "Cast":
+            out["source"], out["target"] = out["source_precision"], out["target_precision"]
+        out["fix"], gains = _fix(step, maker, readers)
+        if gains:
+            out["gain_ms"] = median_ms
+        return out
+
+    def _maker(self, tensor: PlanTensor) -> Step | None:
+        """The layer whose output was moved, behind other moves; None for a model input."""
+        step = self._makers.get(self._plan.root(tensor.index).index)
+        if step is not None and step.op in _MOVES and step.inputs[0] >= 0:
+            return self._maker(self._plan.tensors[step.inputs[0]])
+        return step
+
+    def _behind(self, move: Step) -> list[Step]:
+        """The layers that read what was moved, behind other moves."""
+        found: list[Step] = []
+        for step in self._readers.get(self._plan.root(move.outputs[0]).index, ()):
+            if step.index > move.index:
+                found += self._behind(step) if step.op in _MOVES else [step]
+        return found
 
 
 def order(tensor: PlanTensor) -> str:
@@ -51,28 +82,6 @@ def _place(tensor: PlanTensor, step: Step) -> str:
     if tensor.space == "opencl":
         return "opencl"
     return "reference" if step.backend == "reference" else "cpu"
-
-
-def _maker(plan: Plan, tensor: PlanTensor) -> Step | None:
-    """The layer whose output was moved, behind other moves; None for a model input."""
-    root = plan.root(tensor.index).index
-    for step in plan.steps:
-        if root in (plan.root(i).index for i in step.outputs):
-            if step.op in ("Copy", "Cast", "Relayout") and step.inputs[0] >= 0:
-                return _maker(plan, plan.tensors[step.inputs[0]])
-            return step
-    return None
-
-
-def _readers(plan: Plan, move: Step) -> list[Step]:
-    """The layers that read what was moved, behind other moves."""
-    root = plan.root(move.outputs[0]).index
-    found: list[Step] = []
-    for step in plan.steps[move.index + 1 :]:
-        if root in (plan.root(i).index for i in step.inputs if i >= 0):
-            moves = step.op in ("Copy", "Cast", "Relayout")
-            found += _readers(plan, step) if moves else [step]
-    return found
 
 
 def _fix(step: Step, maker: Step | None, readers: list[Step]) -> tuple[str, bool]:

@@ -45,10 +45,10 @@ class Execution:
             self._parts.append(_Part(segment, backend.compile(segment, threads=threads)))
         self._made = {i for step in plan.steps for i in step.outputs}
         self._home = {
-            index: (part, inner)
+            part.segment.outer[inner]: (part, inner)
             for part in self._parts
-            for inner, index in enumerate(part.segment.outer)
-            if any(inner in s.outputs for s in part.segment.plan.steps)
+            for step in part.segment.plan.steps
+            for inner in step.outputs
         }
         self._whys = [step.why for step in plan.steps]
         #: Steps that are computed in another way than their kernel's first, and why.

@@ -23,6 +23,7 @@ from .choice import Decision, choose, held_on, host_target, is_plugin, precision
 from .feeds import checked
 from .forks import turns
 from .kernel_check import run_checks
+from .overlap import Occupied
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
@@ -224,11 +225,12 @@ class Predictor:
         outputs = execution.run(ordered)
         result = dict(zip(self.output_names, outputs, strict=True))
         given = dict(zip(execution.plan.inputs, ordered, strict=True))
+        occupied = Occupied()
+        for array in (*ordered, *outputs):
+            occupied.add(array)
         for name, value in values.items():
             array = execution.tapped(value, given)
-            others = (*ordered, *result.values())
-            shared = any(np.may_share_memory(array, other) for other in others)
-            result[name] = array.copy("K") if shared else array
+            result[name] = array.copy("K") if occupied.add(array) else array
         return result
 
     def _value_of(self, name: str, plan: Plan) -> str:

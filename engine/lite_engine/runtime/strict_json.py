@@ -10,7 +10,10 @@ from typing import Any
 
 def dumps(data: Any, **options: Any) -> str:
     """`json.dumps`; not-a-number and infinity become null (RFC 8259, section 6)."""
-    return json.dumps(_finite(data), allow_nan=False, **options)
+    try:
+        return json.dumps(data, allow_nan=False, **options)
+    except (TypeError, ValueError):  # such a number, or a mapping that is no dict
+        return json.dumps(_finite(data), allow_nan=False, **options)
 
 
 def _finite(data: Any) -> Any:
