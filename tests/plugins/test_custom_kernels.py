@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import lite_engine
 import numpy as np
@@ -35,7 +37,8 @@ def walk(root, tmp_path, monkeypatch):
     parts = [b for b in blocks if "Halves" not in b[1] and "acme-square" not in b[1]]
     lines = [line for _, body in parts for line in body.splitlines() if line.strip()]
     assert len(lines) <= 60
-    names: dict = {}
+    commands = [c.split() for language, body in parts if not language for c in body.splitlines()]
+    names: dict = {"commands": commands}
     for language, body in parts:
         if language == "python" and "Cost" not in body:
             exec(body, names)
@@ -107,6 +110,70 @@ def test_the_runner_loads_libraries_only_when_it_is_told_to(walk, tmp_path):
         file.unlink()
     assert "start lite_run_opencl" in _lite_run("--trust", opencl=False).stderr
     assert not list(tmp_path.glob("lite-*"))
+
+
+@pytest.mark.opencl
+def test_the_runner_runs_the_opencl_kernel_of_a_file_that_is_trusted(walk, tmp_path):
+    x = np.random.default_rng(1).standard_normal((1, 3, 32, 32)).astype(np.float32)
+    np.save("x.npy", x)
+    model = lite_engine.optimize(walk["graph"], targets=["opencl", "x86"])
+    model.save("swirl.lite", ship_kernels=True)
+    asked = ["--input", "x=x.npy", "--backend", "opencl", "--output"]
+    done = _lite_run(*asked, "out", "--trust", "--profile", "profile.json")
+    assert done.returncode == 0, done.stderr
+    (made,) = (tmp_path / "out").iterdir()
+    np.testing.assert_allclose(np.load(made), x * np.cos(2 * x), atol=1e-5)
+    variants = [s["variant"] for s in json.loads(Path("profile.json").read_text())["steps"]]
+    assert any(v.startswith("f32_swirl_") for v in variants), variants
+    untrusted = _lite_run(*asked, "none")
+    assert untrusted.returncode == 1 and "--trust" in untrusted.stderr
+    (library,) = libraries_of(["com.acme::Swirl"], "x86_64")
+    done = _lite_run("--input", "x=x.npy", "--output", "cpu", "--library", str(library))
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "cpu" / made.name), x * np.cos(2 * x), atol=1e-6)
+    assert "--trust" in _lite_run("--info", "--library", str(library)).stdout
+    model.save("swirl.lite")
+    assert b"cos(STRENGTH" not in Path("swirl.lite").read_bytes()
+    assert _lite_run(*asked, "none", "--trust").returncode == 1
+    (text,) = Path("cache/custom").glob("swirl_*.cl")
+    done = _lite_run(*asked, "given", "--library", str(text))
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "given" / made.name), np.load(made))
+    assert "linked statically" in _lite_run("--library", str(text), opencl=False).stderr
+
+
+@pytest.mark.opencl
+def test_the_native_executor_runs_the_opencl_kernel(walk, monkeypatch):
+    graph = _graph(strength=2.0)
+    wanted = _run(graph, "opencl")[1]
+    monkeypatch.setenv("LITE_OPENCL_EXECUTOR", "native")
+    np.testing.assert_array_equal(_run(graph, "opencl")[1], wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (b"", "not the text"),
+        (b"a\0b", "not the text"),
+        (b"kernel void f() {}", "no line '//@ kernel"),
+    ],
+)
+def test_a_text_that_is_none_is_refused(walk, text, reason):
+    Path("own.cl").write_bytes(text)
+    done = _lite_run("--library", "./own.cl")
+    assert done.returncode == 1 and "./own.cl" in done.stderr and reason in done.stderr
+
+
+@pytest.mark.arm
+def test_the_file_runs_on_emulated_arm(walk, tmp_path):
+    """The command of the page, with this machine's path of the runner."""
+    x = np.random.default_rng(1).standard_normal((1, 3, 32, 32)).astype(np.float32)
+    np.save("x.npy", x)
+    command = next(c for c in walk["commands"] if c[0].startswith("qemu"))
+    command[command.index("lite_run_opencl")] = str(runner_path("aarch64", opencl=True))
+    subprocess.run([*command, "--input", "x=x.npy"], check=True)
+    (made,) = (tmp_path / "out").iterdir()
+    np.testing.assert_allclose(np.load(made), x * np.cos(2 * x), atol=1e-6)
 
 
 def test_a_file_holds_no_code_unless_it_was_asked_for(walk, tmp_path):
@@ -206,8 +273,27 @@ def test_a_library_may_be_given_by_architecture(same, tmp_path):
     made = _built(tmp_path, TEXT)
     lite_engine.c_kernel(same, library={"x86_64": made, "aarch64": made})
     np.testing.assert_array_equal(_run(_graph("com.acme::Same"), host_target())[1], -X.clip(0))
-    with pytest.raises(UsageError, match="no library for armv7"):
+    with pytest.raises(BackendUnavailableError, match="no library for armv7"):
         libraries_of(["com.acme::Same"], "armv7")
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"library": "missing/libown.so"}, "missing/libown.so does not exist"),
+        ({"library": {"s390x": "libown.so"}}, "there is no library for"),
+        ({"source": TEXT}, "no C compiler for .* is installed"),
+    ],
+)
+def test_numpy_computes_an_operator_whose_library_is_missing(same, monkeypatch, given, reason):
+    if "source" in given:
+        monkeypatch.setenv("PATH", "/nowhere")
+        monkeypatch.setenv("CC", "nothing")
+    lite_engine.c_kernel(same, **given)
+    predictor, y = _run(_graph("com.acme::Same"), host_target())
+    np.testing.assert_array_equal(y, -X.clip(0))
+    step = next(s for s in predictor.plan().steps if s.name == "own")
+    assert step.backend == "reference" and re.search(reason, step.why)
 
 
 def test_only_custom_operators_take_kernels():

@@ -16,8 +16,8 @@ precision whose graph it is), WEIGHTS (raw blobs, each 64-byte aligned), WINDEX 
 WEIGHTS, u64 size; one row per weight), PROG.x86, PROG.arm and PROG.web (plan/program.py), HALF.x86
 and HALF.arm (the program for CPUs with bf16 or fp16 arithmetic, where it is another), OCL.0
 and so on (backends/opencl/native_plan.py). PROG and OCL stand in the file's order of preference.
-LIB0.x86, LIB0.arm and so on are libraries of kernels (lite_plugin.h), which nothing loads unless it
-is told to trust the file.
+LIB0.x86, LIB0.arm and so on are libraries of kernels (lite_plugin.h), CLTEXT.0 and so on texts of
+OpenCL kernels; nothing loads them unless it is told to trust the file.
 PLUG.0 and so on are programs for this machine's kind of CPU with sub-graphs of another package's
 backend, whose name stands in their first 64 bytes (model_file/plugin_programs.py).
 A bundle (pipeline/bundle.py) has others: PIPE (JSON, as docs/pipelines.md says) and MODEL.0 and so

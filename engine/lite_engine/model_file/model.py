@@ -23,7 +23,7 @@ class Model(Contents):
     ) -> Path:
         """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes.
 
-        `ship_kernels` puts the libraries of its custom operators' C kernels into the file, for
+        `ship_kernels` puts the C and OpenCL kernels of its custom operators into the file, for
         `lite_run --trust`; nothing loads them without being asked. `backends` names plug-ins
         whose sub-graphs `lite_run --library` runs, with the program for the CPU beside them.
         """

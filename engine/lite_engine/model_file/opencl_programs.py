@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from lite_messages import tr
 
-from ..backends.opencl.native_plan import cpu_kernel, encode_opencl
+from ..backends.opencl.native_plan import cpu_kernel, custom_texts, encode_opencl
 from ..backends.opencl.profile import PROFILES
 from ..backends.opencl.registry import Target
-from ..errors import UnsupportedOperatorError
+from ..errors import UnsupportedOperatorError, UsageError
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable
 from .contents import Contents
 from .precision import PRECISIONS, computed
 
+#: Sections have one digit for them.
+MOST_SHIPPED = 10
 
-def opencl_programs(model: Contents, pool: WeightTable) -> dict[str, bytes]:
+
+def opencl_programs(
+    model: Contents, pool: WeightTable, *, ship_kernels: bool = False
+) -> dict[str, bytes]:
     """Section → program. Weights are those of `pool`, packed where the program runs: a further kind
-    of device costs its launches only.
+    of device costs its launches only. With `ship_kernels` also the kernels of custom operators.
 
     Raises UnsupportedOperatorError when a layer runs in Python only, ShapeError for a model that
-    the format cannot hold.
+    the format cannot hold, UsageError for more than ten kernels to ship.
     """
     plan = opencl_plan(model)
     missing = sorted({s.op for s in plan.steps if s.backend == "reference"})
@@ -29,7 +37,21 @@ def opencl_programs(model: Contents, pool: WeightTable) -> dict[str, bytes]:
             tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
         )
     targets = map(Target, PROFILES.values())
-    return {f"OCL.{i}": encode_opencl(plan, target, pool) for i, target in enumerate(targets)}
+    made = {f"OCL.{i}": encode_opencl(plan, target, pool) for i, target in enumerate(targets)}
+    return made | (shipped(custom_texts(plan), "CLTEXT.{i}") if ship_kernels else {})
+
+
+def shipped(files: Sequence[Path], tag: str) -> dict[str, bytes]:
+    """Code that a file carries, by section. Raises UsageError."""
+    if len(files) > MOST_SHIPPED:
+        raise UsageError(
+            tr(
+                "expected at most {most} kernels of custom operators to ship, found {n}",
+                most=MOST_SHIPPED,
+                n=len(files),
+            )
+        )
+    return {tag.format(i=i): path.read_bytes() for i, path in enumerate(files)}
 
 
 def opencl_plan(model: Contents) -> Plan:

@@ -12,7 +12,7 @@ from lite_messages import tr
 
 from .._version import __version__
 from ..backends.cpu.custom import KERNEL, libraries_of
-from ..errors import LiteError, UsageError
+from ..errors import LiteError
 from ..ir import DType, Graph, to_text
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
@@ -22,7 +22,7 @@ from .contents import Contents
 from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
-from .opencl_programs import opencl_programs
+from .opencl_programs import opencl_programs, shipped
 from .plugin_programs import plugin_program
 from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
@@ -57,13 +57,13 @@ def write_model(
     graphs |= {tag: _graph(model.graphs[p], pool) for p, tag in tags.items()}
     held = len(pool.blobs)  # what graphs refer to; programs may add more
     programs: dict[str, bytes] = {}
-    shipped: dict[str, bytes] = {}
+    libraries: dict[str, bytes] = {}
     notes: dict[str, str] = {}
     padded = False
     for target in model.targets:
         if target == "opencl":
             try:
-                programs |= opencl_programs(model, pool)
+                programs |= opencl_programs(model, pool, ship_kernels=ship_kernels)
             except LiteError as error:
                 notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
         elif target in CPU_TARGETS:
@@ -85,7 +85,7 @@ def write_model(
                 continue
             programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
             if ship_kernels and target in _ARCHES:
-                shipped |= _libraries(plans, target)
+                libraries |= _libraries(plans, target)
             padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)
     for number, name in enumerate(backends):
         programs[f"PLUG.{number}"] = plugin_program(model, name, pool)
@@ -112,7 +112,7 @@ def write_model(
             **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
             **({"WDERIVE": [derived]} if derived else {}),
-            **{tag: [data] for tag, data in shipped.items()},
+            **{tag: [data] for tag, data in libraries.items()},
             "WINDEX": [index],
             "WEIGHTS": weights,
         },
@@ -123,12 +123,7 @@ def write_model(
 def _libraries(plans: Mapping[str, Plan], target: str) -> dict[str, bytes]:
     """The libraries of a target's custom operators by section. Raises UsageError."""
     ops = {s.op: None for plan in plans.values() for s in plan.steps if s.kernel == KERNEL}
-    paths = libraries_of(ops, _ARCHES[target])
-    if len(paths) > 10:
-        raise UsageError(
-            tr("expected at most 10 libraries for {target}, found {n}", target=target, n=len(paths))
-        )
-    return {f"LIB{i}.{target}": path.read_bytes() for i, path in enumerate(paths)}
+    return shipped(libraries_of(ops, _ARCHES[target]), f"LIB{{i}}.{target}")
 
 
 def cpu_plans(model: Contents, target: str) -> dict[str, Plan]:

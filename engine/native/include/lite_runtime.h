@@ -88,7 +88,8 @@ LITE_API const char* lite_isas(void);
 LITE_API int lite_kernel(int index, lite_kernel_info* info);
 
 /* Loads a library of kernels (lite_plugin.h) by its path, which has a '/' in it: its code runs in this
- * process. Programs that are loaded from then on use it. 0 when it was loaded. */
+ * process. Or a `.cl` file that Python's `opencl_kernel` made: the text of a custom operator's OpenCL kernel.
+ * Programs that are loaded from then on use it. 0 when it was loaded. */
 LITE_API int lite_plugin_load(const char* path, char* error, size_t error_bytes);
 
 /* Loads a program; one with an OpenCL part needs a device that it was made for. `program` and `weights` stay the caller's and must outlive the result;
@@ -132,7 +133,8 @@ LITE_API void lite_file_close(lite_file*);
 LITE_API const char* lite_file_targets(const lite_file*);
 /* A section's bytes ("META", "GRAPH", "PROG.arm"); NULL when the file has none. */
 LITE_API const void* lite_file_section(const lite_file*, const char* tag, size_t* bytes);
-/* Loads the libraries of kernels that the file carries for this target, whose code runs in this process:
+/* Loads the libraries of kernels that the file carries for this target, whose code runs in this process,
+ * and its OpenCL kernels of custom operators, whose code runs on the device:
  * only for files whose maker you trust. Nothing else executes code of a file. 0 when all were loaded. */
 LITE_API int lite_file_trust(const lite_file*, char* error, size_t error_bytes);
 /* target NULL: what options->backend says, and LITE_BACKEND (auto, opencl or lite_target's word) where

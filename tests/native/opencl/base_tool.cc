@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
   if (is(what, "blake2b") && argc == 3) return hash_input(atoi(argv[2]));
   if (is(what, "text") && argc == 3) {
     const KernelText* text = named(argv[2]);
-    if (!text || find_kernel_text(text->sha256) != text) return 1;
+    if (!text || find_kernel_text(text->digest) != text) return 1;
     printf("%s\n%s", text->common, text->text);
     return 0;
   }

@@ -45,8 +45,9 @@ def c_kernel(
     `{"x86_64": "a.so", "aarch64": "b.so"}`, where there are several).
 
     `dtype` lists the types of the first input that it takes, like "f32,i8". The library's code runs
-    in this process. Raises UsageError for text that does not compile or an operator that is not
-    custom, BackendUnavailableError for a library that cannot be loaded.
+    in this process. Where there is no library for this machine, or no compiler, NumPy computes the
+    operator, and plans give the reason. Raises UsageError for text that does not compile or an
+    operator that is not custom, BackendUnavailableError for a library that cannot be loaded.
     """
     if not is_custom(op.name):
         raise UsageError(tr("{op} is not a custom operator", op=op.name))
@@ -56,15 +57,21 @@ def c_kernel(
         given: str | dict[str, Path] = {arch: Path(path) for arch, path in library.items()}
     else:
         given = {host_arch(): Path(library)} if library is not None else source
-    _load(_library(op.name, given, host_arch()))
+    missing = ""
+    try:
+        made = _library(op.name, given, host_arch())
+    except BackendUnavailableError as error:
+        missing = str(error)
+    else:
+        load(made)
     _given[op.name] = given
     op.kernels[:] = [k for k in op.kernels if k.backend != "cpu"]
-    op.kernel("cpu", KERNEL, dtype=dtype)
+    op.kernel("cpu", KERNEL, dtype=dtype, when=(lambda node, types: missing) if missing else None)
 
 
 def libraries_of(ops: Iterable[str], arch: str) -> list[Path]:
-    """The libraries that a program with these operators needs on an architecture. Raises UsageError
-    where there is none."""
+    """The libraries that a program with these operators needs on an architecture. Raises
+    BackendUnavailableError where there is none."""
     return list(dict.fromkeys(_library(op, _given[op], arch) for op in ops if op in _given))
 
 
@@ -73,7 +80,7 @@ def _library(op: str, given: str | dict[str, Path], arch: str) -> Path:
         return _compiled(op, given, arch)
     path = given.get(arch)
     if path is None or not path.is_file():
-        raise UsageError(
+        raise BackendUnavailableError(
             tr("{op}: there is no library for {arch}", op=op, arch=arch)
             if path is None
             else tr("{op}: {path} does not exist", op=op, path=path),
@@ -83,13 +90,13 @@ def _library(op: str, given: str | dict[str, Path], arch: str) -> Path:
 
 
 def _compiler(arch: str) -> str:
-    """Raises UsageError when there is none."""
+    """Raises BackendUnavailableError when there is none."""
     own = arch == host_arch()
     names = [os.environ.get("CC", "cc"), "gcc", "clang"] if own else [_COMPILERS.get(arch, "")]
     found = next((name for name in names if name and shutil.which(name)), None)
     if found is None:
         package = "gcc" if own else f"gcc-{names[0].removesuffix('-gcc')}"
-        raise UsageError(
+        raise BackendUnavailableError(
             tr("no C compiler for {arch} is installed", arch=arch),
             command=f"sudo apt-get install {package}",
         )
@@ -121,7 +128,9 @@ def _compiled(op: str, source: str, arch: str) -> Path:
     return path
 
 
-def _load(path: Path) -> None:
+def load(path: Path) -> None:
+    """Gives the runtime a library, or the text of an OpenCL kernel (a `.cl` file). Raises
+    BackendUnavailableError."""
     error = ctypes.create_string_buffer(_ERROR_BYTES)
     if runtime().lite_plugin_load(os.fsencode(path), error, _ERROR_BYTES):
         raise BackendUnavailableError(error.value.decode(errors="replace"))

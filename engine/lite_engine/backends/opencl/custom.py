@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 
 from lite_messages import tr
 
@@ -15,8 +16,9 @@ from .programs import custom_files
 from .reach import ReachError, statement
 
 
-def opencl_kernel(op: OpDef, source: str, *, dtype: str = "f32") -> None:
-    """Gives a custom operator a kernel for OpenCL devices.
+def opencl_kernel(op: OpDef, source: str, *, dtype: str = "f32") -> Path:
+    """Gives a custom operator a kernel for OpenCL devices and returns the file that holds it, for
+    `lite_run_opencl --library`.
 
     `source` has one kernel, of which a work-item makes one element of the first output, and lines
     `//@` above it that state what it reads and writes: CONTRIBUTING.md, "Add a kernel". It gets
@@ -44,3 +46,4 @@ def opencl_kernel(op: OpDef, source: str, *, dtype: str = "f32") -> None:
         ) from None
     op.kernels[:] = [k for k in op.kernels if k.backend != "opencl"]
     op.kernel("opencl", name, dtype=dtype)
+    return path

@@ -16,9 +16,10 @@ from ...errors import BackendUnavailableError, ModelFormatError
 from ...plan import Segment
 from ...plan.program import WeightTable
 from .. import Executable, StepTime
+from ..cpu.custom import load
 from ..cpu.native import NativeProgram
 from .device import Device
-from .native_plan import encode_opencl
+from .native_plan import custom_texts, encode_opencl
 
 
 class NativeOpenCLExecutable(Executable):
@@ -29,6 +30,8 @@ class NativeOpenCLExecutable(Executable):
         self.plan = segment.plan
         self._table = WeightTable()
         self._data = encode_opencl(self.plan, device.target, self._table, fallback=False)
+        for text in custom_texts(self.plan):
+            load(text)
         self._device, self._threads = device, threads
         self._program = self._loaded(timed=False)
         self._timed: NativeProgram | None = None

@@ -6,8 +6,8 @@ Format, version 2 (read by `native/src/opencl/device_plan.cc`). Little-endian, p
               u32 columns, rows, strings_bytes, num_texts, num_buffers, num_places, num_constants,
               num_scratch, num_images, num_launches, num_steps, program_bytes
     strings   strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
-    text      u8 sha256[32]: of the files that it consists of (programs.parts_of) with line feeds
-              between them
+    text      u8 digest[32] of the files that it consists of (programs.parts_of) with line feeds
+              between them: SHA-256, BLAKE2b where a custom operator brings the text
     buffer    u64 bytes
     place     u32 tensor, buffer: a tensor of the program that owns storage on the device
     constant  u32 weight; u8 dtype, rank, num_ops, 0; u32 dims[rank]; num_ops times: u8 kind, count,
@@ -37,12 +37,13 @@ import hashlib
 import struct
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lite_messages import tr
 
-from ...errors import BackendUnavailableError, ShapeError
+from ...errors import ShapeError
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step, assign_offsets
 from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode
@@ -94,13 +95,19 @@ def on_device(plan: Plan) -> Plan:
 
 @lru_cache
 def text_digest(file: str) -> bytes:
-    """Names the kernels of FILE.cl. Raises BackendUnavailableError for one of a custom operator,
-    whose text the native runtime does not have."""
+    """Names the kernels of FILE.cl. A custom operator's has another kind of hash, so that its text
+    never passes for one of the runtime's."""
+    whole = b"\n".join(part.read_bytes() for part in parts_of(file))
     if file in custom_files:
-        raise BackendUnavailableError(
-            tr("{kernel} is the kernel of a custom operator, which runs from Python", kernel=file)
-        )
-    return hashlib.sha256(b"\n".join(part.read_bytes() for part in parts_of(file))).digest()
+        return hashlib.blake2b(whole, digest_size=32).digest()
+    return hashlib.sha256(whole).digest()
+
+
+def custom_texts(plan: Plan) -> list[Path]:
+    """The files of custom operators' kernels that a program of this plan needs; nothing else brings
+    them to a runtime."""
+    kernels = dict.fromkeys(s.kernel for s in plan.steps if s.backend == "opencl")
+    return [custom_files[kernel] for kernel in kernels if kernel in custom_files]
 
 
 def cpu_kernel(step: Step) -> str | None:

@@ -72,8 +72,8 @@ bool parse_texts(Reader& in, Env& env, uint32_t count, const KernelText** texts)
     texts[i] = find_kernel_text(hash);
     if (in.good && !texts[i])
       return env.fail(
-          "the OpenCL program was made for other kernels than this runtime's; convert the model "
-          "with lite-workbench %s", lite_version());
+          "the OpenCL program needs kernels that this runtime does not have; trust the file if a custom "
+          "operator brings them (--trust), or convert the model with lite-workbench %s", lite_version());
   }
   return in.good || damaged(env, "kernels");
 }

@@ -27,10 +27,12 @@ const KernelText* kernel_text(int index) {
   return index >= 0 && index < count ? &kTexts[index] : nullptr;
 }
 
-const KernelText* find_kernel_text(const uint8_t sha256[32]) {
+const KernelText* find_kernel_text(const uint8_t digest[32]) {
   for (const KernelText& text : kTexts)
-    if (memcmp(text.sha256, sha256, sizeof text.sha256) == 0) return &text;
-  return nullptr;
+    if (memcmp(text.digest, digest, sizeof text.digest) == 0) return &text;
+  return find_custom_text(digest);
 }
+
+const char* common_text() { return chars(kText_common); }
 
 }  // namespace lite::opencl

@@ -3,6 +3,7 @@
 
 #include "executor.h"
 #include "child.h"
+#include "kernel_texts.h"
 #include "text.h"
 
 namespace lite::opencl {
@@ -29,6 +30,12 @@ bool leave_failed_step(lite_program*, Onto*) { return false; }
 void describe(lite_program*) {}
 void unload(Executor*) {}
 bool run(lite_program*) { return false; }
+bool add_kernel_text(const char*, size_t, char* error, size_t error_bytes) {
+  return say(error, error_bytes, "holds an OpenCL kernel: %s; %s", kReason, kFix);
+}
+bool load_kernel_text(const char*, char* error, size_t error_bytes) {
+  return add_kernel_text(nullptr, 0, error, error_bytes);
+}
 bool read_profile(const uint8_t*, size_t, DevicePlan*) { return false; }
 
 bool is_device_plan(const uint8_t* bytes, size_t size) {

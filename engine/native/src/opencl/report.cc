@@ -53,7 +53,7 @@ void add_kernels(Text* out) {
   out->add("\"kernels\": {");
   for (int i = 0; const KernelText* text = kernel_text(i); ++i) {
     char hex[65];
-    to_hex(text->sha256, sizeof text->sha256, hex);
+    to_hex(text->digest, sizeof text->digest, hex);
     out->add("%s\"%s\": \"%s\"", i ? ",\n  " : "\n  ", text->name, hex);
   }
   out->add("}");

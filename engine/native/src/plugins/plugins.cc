@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "../opencl/kernel_texts.h"
 #include "../runtime/lite_file.h"
 
 namespace lite {
@@ -162,10 +163,27 @@ int lite_file_trust(const lite_file* file, char* error, size_t error_bytes) {
     const lite_plugin* plugin = lite::open_plugin_bytes(bytes, size, error, error_bytes);
     if (!plugin || !lite::add_plugin(plugin, tag, error, error_bytes)) return -1;
   }
+  for (int i = 0; i < 10; ++i) {
+    char tag[9], why[200];
+    snprintf(tag, sizeof tag, "CLTEXT.%d", i);
+    size_t size = 0;
+    const void* text = lite_file_section(file, tag, &size);
+    if (!text) break;
+    if (lite::opencl::add_kernel_text(static_cast<const char*>(text), size, why, sizeof why)) continue;
+    snprintf(error, error_bytes, "%s %s", tag, why);
+    return -1;
+  }
   return 0;
 }
 
 int lite_plugin_load(const char* path, char* error, size_t error_bytes) {
+  const size_t length = strlen(path);
+  if (length > 3 && strcmp(path + length - 3, ".cl") == 0) {
+    char why[200];
+    if (lite::opencl::load_kernel_text(path, why, sizeof why)) return 0;
+    snprintf(error, error_bytes, "%s %s", path, why);
+    return -1;
+  }
   const lite_plugin* plugin = lite::open_plugin(path, error, error_bytes);
   return plugin && lite::add_plugin(plugin, path, error, error_bytes) ? 0 : -1;
 }

@@ -12,8 +12,8 @@
 // --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
 // the outputs. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
 // LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
-// --library loads kernels of a shared library (lite_plugin.h), --trust those that the file carries; their
-// code runs in this process.
+// --library loads kernels of a shared library (lite_plugin.h), --trust those that the file carries, and its
+// OpenCL kernels; their code runs in this process, or on the device.
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
 #include <charconv>
 #include <stdarg.h>
