@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import edit, load, write_onnx
+from lite_engine.ir import DType, Graph, Value
 from lite_workbench.cli import main
 
 ort = pytest.importorskip("onnxruntime")
@@ -22,7 +23,8 @@ def test_every_command_of_the_page(root: Path, tmp_path: Path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     norm = edit.extract(load("digits.onnx"), ["/b3/dw/Conv"], ["/b3/Relu"])
     write_onnx(norm, "norm.onnx")
-    assert len(commands) >= 8
+    _models()
+    assert len(commands) >= 11
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0, command
         out = re.search(r"-o (\S+)", command)[1]
@@ -40,8 +42,33 @@ def test_every_command_of_the_page(root: Path, tmp_path: Path, monkeypatch, caps
     np.testing.assert_allclose(run("same.onnx", image), whole, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(run("pixels.onnx", image * 255), whole, rtol=1e-4, atol=1e-6)
     assert run("label.onnx", image) == whole.argmax(1)
+    assert [n.op for n in load("clipped.onnx").nodes].count("Clip") == (
+        [n.op for n in load("digits.onnx").nodes].count("Relu")
+    )
+    scores = np.exp(run("scores.onnx", image))
+    np.testing.assert_allclose(scores / scores.sum(), whole, rtol=1e-4)
+    np.testing.assert_allclose(
+        run("numbers_in.onnx", image - np.float32(0.5)),
+        run("pixels_in.onnx", (image * 255).astype(np.float32)),
+        rtol=1e-4,
+    )
     eight = run("batch8.onnx", np.repeat(image, 8, 0))
     np.testing.assert_allclose(eight, np.repeat(whole, 8, 0), rtol=1e-4, atol=1e-6)
+
+
+def _models() -> None:
+    """What the page has from elsewhere: x → min(max(x, 0), 6), and layers that normalize pixels."""
+    clip = Graph("relu6")
+    clip.inputs = [Value("x", DType.F32, ("n", "c", "h", "w"))]
+    ends = [clip.constant(np.float32(n)) for n in (0, 6)]
+    clip.outputs = [clip.add("Clip", [clip.inputs[0], *ends]).output]
+    write_onnx(clip, "relu6.onnx")
+    graph = load("digits.onnx")
+    first, image = graph.nodes[0], graph.inputs[0]
+    x = graph.add("Div", [image, graph.constant(np.float32(255))], before=first).output
+    x = graph.add("Sub", [x, graph.constant(np.float32(0.5))], before=first).output
+    first.set_input(0, x)
+    write_onnx(graph, "pixels_in.onnx")
 
 
 def test_a_refusal_writes_nothing(root: Path, tmp_path: Path, capsys) -> None:

@@ -12,6 +12,7 @@ from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
 if TYPE_CHECKING:
+    import numpy as np
     from lite_engine.edit import Resized
     from lite_engine.ir import Graph
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Edits:
     """What to change, as docs/edit.md describes it. `replace` lists (inputs, outputs, model file),
-    `append` operators like "ArgMax:1", `nms` the names of boxes and scores."""
+    `replace_pattern` (pattern, model file), `append` operators like "ArgMax:1", `nms` the names
+    of boxes and scores."""
 
     inputs: Sequence[str] = ()
     outputs: Sequence[str] = ()
@@ -28,6 +30,9 @@ class Edits:
     batch: int | None = None
     drop: Sequence[str] = ()
     replace: Sequence[tuple[Sequence[str], Sequence[str], str | Path]] = ()
+    replace_pattern: Sequence[tuple[str, str | Path]] = ()
+    remove_normalization: bool = False
+    remove_postprocessing: bool = False
     normalize: str = ""
     append: Sequence[str] = ()
     nms: Sequence[str] = ()
@@ -97,6 +102,20 @@ class _Steps:
         layers = trn("{n} layer adapted", "{n} layers adapted", len(made.adapted))
         self.done.append(f"{said} ({layers})" if made.adapted else said)
 
+    def replaced(self, pattern: str, file: str | Path) -> None:
+        """Every place that a pattern fits. Raises UsageError where it fits none."""
+        from lite_engine import edit
+        from lite_engine.importers import load
+
+        made, count = edit.replace_matches(self.graph, edit.pattern(pattern), load(file))
+        if not count:
+            raise UsageError(tr("no layers are of the form {pattern}", pattern=pattern))
+        places = trn("{n} place", "{n} places", count)
+        text = tr(
+            "replaced {pattern} by {file} ({places})", pattern=pattern, file=file, places=places
+        )
+        self.then(lambda _: made, text)
+
 
 def _apply(steps: _Steps, edits: Edits) -> None:
     """The changes in the order of the command's help."""
@@ -127,6 +146,18 @@ def _apply(steps: _Steps, edits: Edits) -> None:
             lambda g, at=at, to=to, file=file: edit.replace(g, at, to, load(file)),  # type: ignore[misc]
             tr("replaced {at} → {to} by {file}", at=",".join(at), to=",".join(to), file=file),
         )
+    for text, file in edits.replace_pattern:
+        steps.replaced(text, file)
+    if edits.remove_normalization:
+        bare, gone, (mean, std) = edit.remove_normalization(steps.graph)
+        said = tr(
+            "removed {layers}: the input is (x − {mean}) / {std}",
+            layers=", ".join(gone), mean=_numbers(mean), std=_numbers(std),
+        )  # fmt: skip
+        steps.then(lambda _: bare, said)
+    if edits.remove_postprocessing:
+        ends, gone = edit.remove_postprocessing(steps.graph)
+        steps.then(lambda _: ends, tr("removed {layers}", layers=", ".join(gone)))
     if edits.normalize:
         how = Preprocess.parse(edits.normalize, steps.graph.metadata.get("preprocess"))
         graph, why = edit.normalize(steps.graph, how)
@@ -155,6 +186,14 @@ def _apply(steps: _Steps, edits: Edits) -> None:
         steps.then(edit.fold, tr("folded constants"))
     if edits.optimized:
         steps.then(edit.optimized, tr("ran every pass"))
+
+
+def _numbers(array: np.ndarray) -> str:
+    """One number where all are equal."""
+    flat = array.ravel()
+    return (
+        f"{flat[0]:.6g}" if (flat == flat[0]).all() else f"[{', '.join(f'{n:.6g}' for n in flat)}]"
+    )
 
 
 def _integer(text: str) -> int:

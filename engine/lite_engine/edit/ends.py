@@ -26,7 +26,7 @@ def normalize(graph: Graph, how: Preprocess, name: str = "") -> tuple[Graph, lis
     (an offset cannot pass zero padding). Raises UsageError for an input that is not an image."""
     copy = graph.copy()
     infer_types(copy)
-    x = _input(copy, name)
+    x = one_input(copy, name)
     if x.shape is None or len(x.shape) != 4 or x.dtype is None or not x.dtype.is_float:
         raise UsageError(tr("{name} is not an image input of floats", name=x.name))
     fitted = how.fitted(x.shape)
@@ -109,7 +109,8 @@ def _told(graph: Graph) -> None:
         graph.metadata["preprocess"] = {**known, "mean": [0.0], "std": [1.0]}
 
 
-def _input(graph: Graph, name: str) -> Value:
+def one_input(graph: Graph, name: str = "") -> Value:
+    """The input of this name, or the only one. Raises UsageError."""
     found = values_named(graph, [name]) if name else graph.inputs
     if len(found) != 1 or found[0].producer is not None:
         raise UsageError(tr("name one input of {inputs}", inputs=_all(graph.inputs)))

@@ -105,7 +105,11 @@ def _follow(node: Node, old: Mapping[int, Shape | None], made: Resized) -> str:
     x, op = node.input(0), find_op(node.op)
     was, now = (None, None) if x is None else (old.get(id(x)), x.shape)
     other_batch = was and now and was[0] != now[0]
-    if other_batch and node.output.shape == before[0] and not (op and op.of_shapes):
+    first = before[0][:1] if before[0] is not None else ("unknown",)
+    kept = node.output.shape == before[0] and all(isinstance(n, int) for n in first)
+    if was and now and not isinstance(was[0], int):  # any batch becomes this one
+        kept = kept and first != now[:1]
+    if other_batch and kept and not (op and op.of_shapes):
         return tr(
             "its output keeps the shape {shape} for every batch", shape=format_shape(before[0])
         )

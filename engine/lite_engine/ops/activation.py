@@ -57,6 +57,7 @@ leaky_relu = _fusable(
 sigmoid = _fusable(
     "Sigmoid", _sigmoid, "ONNX Sigmoid-13", opencl="SIGMOID(x)", flops=10, output_range=(0, 1)
 )
+sigmoid.postprocess = "scores"
 tanh = _fusable("Tanh", np.tanh, "ONNX Tanh-13", opencl="tanh(x)", flops=12)
 hard_sigmoid = _fusable(
     "HardSigmoid",

@@ -106,6 +106,7 @@ detection_output = define_op(
         "confidence_threshold": -3e38,
     },
     source="Caffe SSD DetectionOutputLayer",
+    postprocess="choice",
 )
 
 

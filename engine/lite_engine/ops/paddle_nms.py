@@ -43,6 +43,7 @@ multiclass_nms = define_op(
     outputs="out index count",
     attrs={**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0},
     source="Paddle multiclass_nms, multiclass_nms2, multiclass_nms3",
+    postprocess="choice",
 )
 
 
@@ -137,6 +138,7 @@ matrix_nms = define_op(
     outputs="out index count",
     attrs={**_COMMON, "post_threshold": 0.0, "use_gaussian": 0, "gaussian_sigma": 2.0},
     source="Paddle matrix_nms (Wang 2020, SOLOv2)",
+    postprocess="choice",
 )
 
 

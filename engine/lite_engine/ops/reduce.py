@@ -196,6 +196,7 @@ def _arg(name: str, pick: Callable[..., np.ndarray]) -> OpDef:
         transpose_rule="arg",
         axis_attrs=("axis",),
         source=f"ONNX {name}-13",
+        postprocess="choice",
     )
 
     @op.infer

@@ -16,7 +16,7 @@ from ._samples import Draw, Sample
 
 top_k = define_op(
     "TopK", inputs="x k", outputs="values indices", attrs={"axis": -1, "largest": 1, "sorted": 1},
-    attr_inputs=("k",), transpose_rule="axis", source="ONNX TopK-24",
+    attr_inputs=("k",), transpose_rule="axis", source="ONNX TopK-24", postprocess="choice",
 )  # fmt: skip
 
 

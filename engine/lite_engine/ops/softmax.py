@@ -60,6 +60,9 @@ def _along_axis(
     return op
 
 
-_along_axis("Softmax", softmax, 12, native=True, output_range=(0, 1), integer_form="simple")
-_along_axis("LogSoftmax", _log_softmax, 13, native=True)
-_along_axis("Hardmax", _hardmax, 2)
+_along_axis(
+    "Softmax", softmax, 12, native=True, output_range=(0, 1), integer_form="simple",
+    postprocess="scores",
+)  # fmt: skip
+_along_axis("LogSoftmax", _log_softmax, 13, native=True, postprocess="scores")
+_along_axis("Hardmax", _hardmax, 2, postprocess="choice")

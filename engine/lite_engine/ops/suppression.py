@@ -52,6 +52,7 @@ nms = define_op(
     attrs={"center_point_box": 0, "padded": 0},
     attr_inputs=("max_output_boxes_per_class", "iou_threshold", "score_threshold"),
     source="ONNX NonMaxSuppression-11; `padded` (passes/fixed_rows): as many rows as there can be",
+    postprocess="choice",
 )
 
 

@@ -30,6 +30,7 @@ detection = define_op(
         "scales": [10.0, 10.0, 5.0, 5.0],
     },
     source="TensorFlow Lite, kernels/detection_postprocess (behaviour)",
+    postprocess="choice",
 )
 
 

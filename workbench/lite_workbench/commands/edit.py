@@ -69,6 +69,26 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("replace the layers from INS to OUTS (names, separated by commas) with a model"),
     )
     parser.add_argument(
+        "--replace-pattern",
+        action="append",
+        default=[],
+        metavar="PATTERN=FILE",
+        help=tr(
+            "replace every place of a pattern, like 'Mul(x, Sigmoid(x))', with a model whose "
+            "inputs have the names of its words; repeatable"
+        ),
+    )
+    parser.add_argument(
+        "--remove-normalization",
+        action="store_true",
+        help=tr("remove the layers that normalize the input"),
+    )
+    parser.add_argument(
+        "--remove-postprocessing",
+        action="store_true",
+        help=tr("end the model before Softmax, ArgMax, TopK and suppression of boxes"),
+    )
+    parser.add_argument(
         "--normalize",
         metavar="HOW",
         help=tr("make the normalization part of the model: {how}", how=PREPROCESS_HELP),
@@ -108,7 +128,10 @@ def _call(args: argparse.Namespace) -> Edited:
     edits = Edits(
         inputs=_names(args.inputs), outputs=_names(args.outputs), layers=_names(args.layers),
         shapes=dict(args.shape), batch=args.batch, drop=args.drop,
-        replace=[_places(text) for text in args.replace], normalize=args.normalize or "",
+        replace=[_places(text) for text in args.replace],
+        replace_pattern=[_pair(t, "--replace-pattern PATTERN=FILE") for t in args.replace_pattern],
+        remove_normalization=args.remove_normalization,
+        remove_postprocessing=args.remove_postprocessing, normalize=args.normalize or "",
         append=args.append, nms=_names(args.nms or ""),
         rename=dict(_pair(text, "--rename OLD=NEW") for text in args.rename),
         fold=args.fold, optimized=args.optimized,

@@ -1,0 +1,184 @@
+"""Preprocessing and post-processing removed, patterns replaced: the rest gives the same numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lite_engine import Predictor, edit, load, write_onnx
+from lite_engine.errors import UsageError
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.ops import infer_types
+from lite_engine.runtime.inputs import random_feeds
+from lite_workbench.cli import main
+
+from tests.edit.test_edit import REAL, close, relu, run, small
+
+ort = pytest.importorskip("onnxruntime")
+
+
+def convolution(layers, dtype=DType.U8, shape=(1, 3, 6, 6)) -> Graph:
+    """Layers (operator, constant or attributes) in front of a convolution."""
+    graph = Graph("net")
+    graph.inputs = [Value("pixels", dtype, shape)]
+    x = graph.inputs[0]
+    for i, (op, more) in enumerate(layers):
+        inputs = [x] if isinstance(more, dict) else [x, graph.constant(np.float32(more))]
+        x = graph.add(op, inputs, more if isinstance(more, dict) else None, name=f"n{i}").output
+    w = np.random.default_rng(3).standard_normal((4, shape[1], 3, 3)).astype(np.float32)
+    y = graph.add("Conv", [x, graph.constant(w)], {"pads": [1] * 4}, name="conv", outputs=["y"])
+    graph.outputs = [y.output]
+    infer_types(graph)
+    return graph
+
+
+CAST = ("Cast", {"to": DType.F32})
+MEAN = np.reshape([123.0, 117.0, 104.0], (1, 3, 1, 1))
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [CAST, ("Sub", MEAN), ("Div", 58.0)],
+        [CAST, ("Mul", 1 / 127.5), ("Add", -1.0), ("Identity", {})],
+        [CAST, ("Div", 255.0), ("Sub", MEAN / 255), ("Mul", 1 / (MEAN / 500))],
+    ],
+)
+def test_normalization_is_removed(layers, rng) -> None:
+    graph = convolution(layers)
+    pixels = rng.integers(0, 256, (1, 3, 6, 6)).astype(np.uint8)
+    bare, gone, (mean, std) = edit.remove_normalization(graph)
+    assert gone == [f"n{i}" for i in range(len(layers))]
+    assert [n.op for n in bare.nodes] == ["Conv"]
+    assert [(v.name, v.dtype) for v in bare.inputs] == [("pixels", DType.F32)]
+    given = ((pixels - mean) / std).astype(np.float32)
+    assert close(run(bare, {"pixels": given})["y"], run(graph, {"pixels": pixels})["y"])
+
+
+def test_layers_that_are_no_normalization_stay(rng) -> None:
+    positions = rng.standard_normal((1, 3, 6, 6))
+    for layers in ([], [("Add", positions)], [("Relu", {})]):
+        graph = convolution(layers, DType.F32)
+        with pytest.raises(UsageError, match=r"pixels is read by \w+ \(\w+\): no layers normalize"):
+            edit.remove_normalization(graph)
+    bare, gone, _ = edit.remove_normalization(
+        convolution([("Sub", 1.0), ("Add", positions), ("Mul", 2.0)], DType.F32)
+    )
+    assert gone == ["n0"] and [n.op for n in bare.nodes] == ["Add", "Mul", "Conv"]
+
+
+def head(*layers: tuple) -> Graph:
+    """A convolution, a global pool and layers (operator, attributes, inputs) behind them."""
+    graph = convolution([], DType.F32)
+    x = graph.add("GlobalAveragePool", graph.outputs, name="pool").output
+    for i, (op, attrs, *more) in enumerate(layers):
+        inputs = [x, *(graph.constant(np.array(m)) for m in more)]
+        x = graph.add(op, inputs, attrs, name=f"n{i}").output
+    graph.outputs = [x]
+    infer_types(graph)
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("layers", "gone"),
+    [
+        ([("Flatten", {}), ("Softmax", {"axis": 1})], ["n1"]),
+        ([("Softmax", {"axis": 1}), ("Reshape", {}, [1, 4])], ["n0", "n1"]),
+        ([("Softmax", {"axis": 1}), ("ArgMax", {"axis": 1}), ("Cast", {"to": DType.I32})],
+         ["n0", "n1", "n2"]),
+        ([("ArgMax", {"axis": 1}), ("Mul", {}, 3), ("Add", {}, 1)], ["n0", "n1", "n2"]),
+        ([("Sigmoid", {}), ("Identity", {})], ["n0", "n1"]),
+    ],
+)  # fmt: skip
+def test_postprocessing_is_removed(layers, gone) -> None:
+    graph = head(*layers)
+    bare, names = edit.remove_postprocessing(graph)
+    assert names == gone
+    whole = graph.copy()
+    whole.outputs = [whole.find(v.name) for v in bare.outputs]
+    feeds = random_feeds(graph)
+    (wanted,) = run(whole, feeds).values()
+    np.testing.assert_array_equal(run(bare, feeds)[bare.outputs[0].name], wanted)
+
+
+@pytest.mark.parametrize("layers", [[], [("Relu", {})], [("Sigmoid", {}), ("Mul", {}, 2.0)]])
+def test_a_model_that_ends_otherwise_is_refused(layers) -> None:
+    with pytest.raises(UsageError, match=r"the outputs are of \w+ \(\w+\): no post-processing"):
+        edit.remove_postprocessing(head(*layers))
+
+
+def test_suppression_goes_with_what_it_chooses() -> None:
+    graph = Graph("boxes")
+    graph.inputs = [Value("b", DType.F32, (1, 3, 4)), Value("s", DType.F32, (1, 1, 3))]
+    both = [
+        graph.add("Neg", [v], name=f"of_{v.name}", outputs=[f"{v.name}_out"]).output
+        for v in graph.inputs
+    ]
+    limits = [graph.constant(np.array(n)) for n in (np.int64(2), np.float32(0.5))]
+    rows = graph.add("NonMaxSuppression", [*both, *limits], name="nms").output
+    column = graph.add("Gather", [rows, graph.constant(2)], {"axis": 1}, name="column").output
+    picked = graph.add("Gather", [both[0], column], {"axis": 1}, name="picked").output
+    graph.outputs = [picked]
+    infer_types(graph)
+    bare, gone = edit.remove_postprocessing(graph)
+    assert gone == ["nms", "column", "picked"]
+    assert sorted(v.name for v in bare.outputs) == ["b_out", "s_out"]
+
+
+def test_patterns_as_text() -> None:
+    swish = "Mul(x, Sigmoid(x))"
+    made, count = edit.replace_matches(small(), edit.pattern(swish), relu())
+    assert count == 1 and [n.op for n in made.nodes] == ["Relu", "Softmax"]
+    assert edit.replace_matches(small(), edit.pattern("Mul(x, Sigmoid(y))"), relu())[1] == 1
+    assert edit.replace_matches(small(), edit.pattern("Add( x , 1.5e-1, b?)"), relu())[1] == 0
+    for wrong in ("Mul(x, Sigmoid(x)", "x", "", "Mul(x)) ", "Mul(x y)", "Mul(,x)", "3(x)", "a?b"):
+        with pytest.raises(UsageError, match=r"pattern|operator"):
+            edit.pattern(wrong)
+    with pytest.raises(UsageError, match=r"Swosh in .* is not a known operator"):
+        edit.pattern("Mul(x, Swosh(x))")
+
+
+def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_onnx(small(), "m.onnx")
+    write_onnx(relu(), "relu.onnx")
+    change = ["--replace-pattern", "Mul(x, Sigmoid(x))=relu.onnx", "--remove-postprocessing"]
+    assert main(["edit", "m.onnx", "-o", "o.onnx", *change]) == 0
+    said = capsys.readouterr().out
+    assert "by relu.onnx (1 place)" in said and "removed soft" in said
+    assert [n.op for n in load("o.onnx").nodes] == ["Relu"]
+    assert main(["edit", "m.onnx", "-o", "n.onnx", "--replace-pattern", "Add(x, 1)=relu.onnx"]) == 2
+    assert "no layers are of the form Add(x, 1)" in capsys.readouterr().err
+    write_onnx(convolution([CAST, ("Sub", MEAN), ("Div", 58.0)]), "c.onnx")
+    assert main(["edit", "c.onnx", "-o", "d.onnx", "--remove-normalization"]) == 0
+    assert "(x − [123, 117, 104]) / 58" in capsys.readouterr().out
+
+
+@pytest.mark.models
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", REAL)
+def test_real_models_written_by_the_command(name: str, models_dir: Path, tmp_path: Path) -> None:
+    """Every format: constants folded and another opset, source and optimized, with the source's
+    numbers in onnxruntime; without post-processing where there is some."""
+    source, out = models_dir / name, tmp_path / "o.onnx"
+    shape = REAL[name]
+    graph = load(source)
+    feeds_of = {graph.inputs[0].name: shape} if shape else {}
+    graph = load(source, shapes=feeds_of)
+    sized = [f"--shape={n}:{'x'.join(map(str, s))}" for n, s in feeds_of.items()]
+    feeds = random_feeds(graph)
+    wanted = list(Predictor(graph, "reference").run(feeds).values())
+    for change in (["--fold", "--opset=18"], ["--optimized"]):
+        assert main(["edit", str(source), "-o", str(out), *sized, *change]) == 0
+        made = ort.InferenceSession(out).run(None, feeds)
+        assert all(close(a, b) for a, b in zip(made, wanted, strict=True))
+    try:
+        bare, gone = edit.remove_postprocessing(graph)
+    except UsageError:
+        return
+    probe = graph.copy()
+    probe.outputs = [probe.find(v.name) for v in bare.outputs]
+    wanted = Predictor(probe, "reference").run(feeds)
+    made = run(bare, feeds)
+    assert gone and all(close(made[v.name], wanted[v.name]) for v in bare.outputs)
