@@ -62,6 +62,57 @@ def _pool(dtype: str, size: int, out: tuple[int, ...]) -> Made:
     return _unary(1, (dtype, dtype), (0.3, 0.3), (4, 4), options, 5, out)
 
 
+def _two(
+    code: int, dtype: str, shapes: tuple[tuple[int, ...], ...], scales: tuple[float, ...],
+    zeros: tuple[int, ...], options: Table | None, kind: int, constant: bool = False,
+) -> Made:  # fmt: skip
+    """Operands of any shapes and a result, one scale and zero point each."""
+    m, rng, info = TinyModel(), np.random.default_rng(code), np.iinfo(dtype)
+    names = ("a", "b")
+    arrays = [rng.integers(info.min, info.max + 1, s, dtype) for s in shapes[:2]]
+    inputs = [
+        m.tensor(n, dtype, a.shape, a if constant and n == "b" else None, scale=s, zero=z)
+        for n, a, s, z in zip(names, arrays, scales, zeros)
+    ]
+    y = m.tensor("y", dtype, shapes[2], scale=scales[2], zero=zeros[2])
+    m.op(code, inputs, [y], options, kind=kind)
+    given = 1 if constant else 2
+    return m.bytes(inputs[:given], [y]), arrays[:given]
+
+
+def _reshaping(
+    code: int, dtype: str, numbers: tuple[int, ...], shape: tuple[int, ...],
+    scales: tuple[float, float], zeros: tuple[int, int], options: Table, kind: int,
+) -> Made:  # fmt: skip
+    """One operand and a constant list of sizes or axes."""
+    m, rng, info = TinyModel(), np.random.default_rng(code), np.iinfo(dtype)
+    array = rng.integers(info.min, info.max + 1, SHAPE, dtype)
+    x = m.tensor("x", dtype, SHAPE, scale=scales[0], zero=zeros[0])
+    given = m.tensor("n", "int32", (len(numbers),), numbers)
+    y = m.tensor("y", dtype, shape, scale=scales[1], zero=zeros[1])
+    m.op(code, [x, given], [y], options, kind=kind)
+    return m.bytes([x], [y]), [array]
+
+
+def _resize(dtype: str, size: tuple[int, int], aligned: int = 0, centred: int = 0) -> Made:
+    options = Table(_2=Num("?", aligned), _3=Num("?", centred))
+    zero = 121 if dtype == "uint8" else -7
+    return _reshaping(23, dtype, size, (1, *size, 8), (0.02, 0.02), (zero, zero), options, 15)
+
+
+def _mean(dtype: str, axes: tuple[int, ...], scales: tuple[float, float]) -> Made:
+    shape = tuple(1 if i in axes else d for i, d in enumerate(SHAPE))
+    zeros = (121, 5) if dtype == "uint8" else (-7, 5)
+    return _reshaping(40, dtype, axes, shape, scales, zeros, Table(_0=Num("?", 1)), 27)
+
+
+def _matmul(adjoint: tuple[int, int], scales: tuple[float, ...], zeros: tuple[int, ...]) -> Made:
+    a = (2, 24, 40) if not adjoint[0] else (2, 40, 24)
+    b = (2, 40, 70) if not adjoint[1] else (2, 70, 40)
+    options = Table(_0=Num("?", adjoint[0]), _1=Num("?", adjoint[1]))
+    return _two(126, "int8", (a, b, (2, 24, 70)), scales, zeros, options, 101)
+
+
 ADD, SUB, MUL, QUANTIZE, LEAKY_RELU = 0, 41, 18, 114, 98
 NEAR, FAR, HALF = (0.25, 0.125, 0.5), (0.0173, 0.0411, 0.0562), (0.1, 0.5, 0.1)
 ROW = (8,)
@@ -90,6 +141,31 @@ CASES: dict[str, Callable[[], Made]] = {
     "HARD_SWISH uint8": lambda: _unary(117, ("uint8", "uint8"), (0.05, 0.03), (100, 28)),
     "AVERAGE_POOL_2D int8 2": lambda: _pool("int8", 2, (1, 4, 7, 8)),
     "AVERAGE_POOL_2D uint8 3": lambda: _pool("uint8", 3, (1, 4, 7, 8)),
+    "RESIZE_BILINEAR int8": lambda: _resize("int8", (16, 28)),
+    "RESIZE_BILINEAR uint8 align_corners": lambda: _resize("uint8", (13, 21), aligned=1),
+    "RESIZE_BILINEAR int8 half_pixel": lambda: _resize("int8", (5, 17), centred=1),
+    "PRELU int8": lambda: _two(
+        54, "int8", (SHAPE, (1, 1, 8), SHAPE), FAR, (-7, 5, 3), None, 1, constant=True
+    ),
+    "PRELU uint8": lambda: _two(
+        54, "uint8", (SHAPE, (1, 1, 8), SHAPE), FAR, (121, 133, 131), None, 1, constant=True
+    ),
+    "SQUARED_DIFFERENCE int8 map": lambda: _two(
+        99, "int8", (SHAPE, SHAPE, SHAPE), (0.0173, 0.0411, 0.1), (-7, 5, -100), Table(), 76
+    ),
+    "SQUARED_DIFFERENCE int8 row": lambda: _two(
+        99, "int8", (SHAPE, (1, 8, 14, 1), SHAPE), (0.0411, 0.02, 0.15), (-7, 5, -128), Table(), 76
+    ),
+    "BATCH_MATMUL int8": lambda: _matmul((0, 0), (0.25, 0.125, 5.0), (-7, 5, 3)),
+    "BATCH_MATMUL int8 adjoint": lambda: _matmul((1, 1), (0.0173, 0.0411, 0.5), (-7, 5, 3)),
+    **{
+        f"MEAN {dtype} {axes} {scales[1]}": (
+            lambda d=dtype, a=axes, s=scales: _mean(d, a, s)
+        )
+        for dtype in ("int8", "uint8")
+        for axes in ((1, 2), (3,), (1,))
+        for scales in ((0.02, 0.02), (0.02, 0.015))
+    },
 }  # fmt: skip
 
 

@@ -71,5 +71,14 @@ def mean(total: Array, count: Array | int) -> Array:
     return np.sign(total) * ((np.abs(total) + count // 2) // count)
 
 
+def map_mean(total: Array, count: int, of_x: Scale, of_y: Scale, dtype: np.dtype) -> Array:
+    """rint(total · (x_scale / y_scale / count) + y_zero − x_zero · (x_scale / y_scale)) of sums of
+    integers as they are, in float32 step by step"""
+    ratio = np.float32(of_x.scale.reshape(())) / np.float32(of_y.scale.reshape(()))
+    bias = np.float32(_zero(of_y)) - np.float32(_zero(of_x)) * ratio
+    mean_of_y = total.astype(np.float32) * np.float32(ratio / np.float32(count))
+    return saturate(np.rint(mean_of_y + bias), dtype)
+
+
 def _zero(scale: Scale) -> int:
     return 0 if scale.zero is None else int(scale.zero.reshape(()))

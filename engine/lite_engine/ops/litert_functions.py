@@ -27,7 +27,10 @@ def rescaled(x: Array, ratio: float) -> Array:
 def rescaled_twice(x: Array, ratio: float) -> Array:
     """LiteRT: times a fraction of 31 bits, rounded, and a power of two, rounded again."""
     fraction, exponent = _fraction(ratio)
-    return _halved(_high_product(x << max(exponent, 0), fraction, 32), -exponent)
+    if exponent < -31:
+        return np.zeros_like(x)
+    wide = np.clip(x << min(max(exponent, 0), 31), -(1 << 31), (1 << 31) - 1)
+    return _halved(_high_product(wide, fraction, 32), -exponent)
 
 
 def _fraction(real: float) -> tuple[int, int]:

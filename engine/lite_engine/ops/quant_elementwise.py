@@ -23,7 +23,7 @@ from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, saturate, scales
 from .join_split import concat
-from .litert import LITERT, added, mean, multiplied
+from .litert import LITERT, added, map_mean, mean, multiplied
 from .pool import average_pool, flat_pool, window_sums
 
 Array = np.ndarray
@@ -190,7 +190,7 @@ def _(x: TypeInfo, *_: Any, channels_last: int, rounding: str, **attrs: Any) -> 
 qlinear_global_average_pool = define_op(
     "QLinearGlobalAveragePool",
     inputs="x x_scale x_zero_point y_scale y_zero_point",
-    attrs={"channels_last": 0},
+    attrs={"channels_last": 0, "rounding": ""},
     layout="channels_last",
     source="com.microsoft QLinearGlobalAveragePool-1",
     tolerance=0,
@@ -201,15 +201,21 @@ qlinear_global_average_pool.infer(
 
 
 @qlinear_global_average_pool.reference
-def _(x: Array, *parameters: Any, channels_last: int) -> Array:
+def _(x: Array, *parameters: Any, channels_last: int, rounding: str) -> Array:
     """Mean over the spatial axes, summed as integers"""
-    of_x, of_y = scales(parameters)
-    total = of_x.shifted(x, np.int64).sum(tuple(range(2, x.ndim)), keepdims=True)
+    (of_x, of_y), spatial = scales(parameters), tuple(range(2, x.ndim))
+    if rounding == LITERT:
+        total = x.astype(np.int64).sum(spatial, keepdims=True)
+        return map_mean(total, x.size // max(1, total.size), of_x, of_y, x.dtype)
+    total = of_x.shifted(x, np.int64).sum(spatial, keepdims=True)
     return _mean(total, x.size // max(1, total.size), of_x, of_y, x.dtype)
 
 
 qlinear_global_average_pool.cost(lambda x, *_, **__: Cost(flops=x.size))
-for _op in (qlinear_average_pool, qlinear_global_average_pool):
+for _op, _on_opencl in (
+    (qlinear_average_pool, all_of()),
+    (qlinear_global_average_pool, attr("rounding", "")),
+):
     _op.kernel(
         "cpu",
         "i8_pool",
@@ -220,7 +226,7 @@ for _op in (qlinear_average_pool, qlinear_global_average_pool):
     )
     _op.kernel(
         "opencl", "i8_pool", dtype="i8,u8",
-        when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4)),
+        when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4), _on_opencl),
     )  # fmt: skip
 
 # ---- concat
@@ -297,7 +303,13 @@ for _name in ("QLinearAdd", "QLinearSub", "QLinearMul"):
     get_op(_name).samples(_binary_samples)
 for _name in ("QLinearLeakyRelu", "QLinearSigmoid"):
     get_op(_name).samples(_scaled_rows)
-qlinear_global_average_pool.samples(_scaled_images)
+
+
+@qlinear_global_average_pool.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    for sample in _scaled_images(draw):
+        for rounding in ("", LITERT):
+            yield Sample(sample.inputs, {"rounding": rounding}, constant=sample.constant)
 
 
 @qlinear_softmax.samples

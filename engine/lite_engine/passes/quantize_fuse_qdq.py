@@ -7,6 +7,7 @@
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
     DQ(x) → any unary function → Q        QLookup: 256 answers
     DQ(x), a number → Add, Sub, Mul, Div → Q  QLookup as well
+    DQ(x) → what LiteRT computes in fixed point → Q  QLinearResize, QLinearPRelu, …
     DQ(x) → view or MaxPool → Q           the same operator on integers
 
 A fused Relu or Clip is free when the output's integers end where it clamps, else a table follows.
@@ -25,6 +26,7 @@ from ..ops import all_ops, op_names
 from ..ops.litert import has_ratios
 from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
+from ._litert_forms import litert_form
 from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, rounding, written
 
 NAME = "quantize-fuse-qdq"
@@ -72,6 +74,8 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
         made = with_numbers(graph, node, q, inputs, y)
         if made is not None:
             return [made]
+    if rounding(q) and (nodes := litert_form(graph, node, q, inputs, y)):
+        return nodes
     handler = INTEGER_FORMS.get(node.op)
     if handler is None:
         return tr("{node} has no integer form", node=node.op)
@@ -254,7 +258,8 @@ def _simple(
         return tr("input and output are not quantized alike to 8 bits")
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     attrs = dict(node.attrs)
-    if node.op == "AveragePool" and x.same_as(y) and rounding(q):
+    whole = node.op == "GlobalAveragePool"
+    if rounding(q) and (whole or (node.op == "AveragePool" and x.same_as(y))):
         attrs["rounding"] = rounding(q)
     return [graph.replace([node, q], f"QLinear{node.op}", operands, attrs, name=node.name)]
 

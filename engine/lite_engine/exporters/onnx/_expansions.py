@@ -177,13 +177,33 @@ def _(call: Call) -> bool:
     return True
 
 
-@lowers("QLinearSub")
+@lowers("QLinearSub", "QLinearPRelu", "QLinearSquaredDifference", "QLinearBatchMatMul")
 def _(call: Call) -> None:
     inputs = list(call.node.inputs)
     parts = [call.emit("DequantizeLinear", inputs[i : i + 3]) for i in (0, 3)]
     for value in parts:
         value.dtype = DType.F32
-    call.last("QuantizeLinear", [call.emit("Sub", parts), *inputs[6:8]])
+    op = call.node.op.removeprefix("QLinear")
+    if op == "SquaredDifference":
+        d = call.emit("Sub", parts)
+        y = call.emit("Mul", [d, d])
+    else:
+        y = call.emit({"BatchMatMul": "MatMul"}.get(op, op), parts)
+    call.last("QuantizeLinear", [y, *inputs[6:8]])
+
+
+@lowers("QLinearResize")
+def _(call: Call) -> None:
+    """Of the integers as they are, in floats."""
+    x, attrs = call.node.inputs[0], call.attrs
+    assert x is not None and x.dtype is not None and x.shape is not None
+    one, zero = call.const(1, DType.F32), call.const(0, x.dtype)
+    real = call.emit("DequantizeLinear", [x, one, zero])
+    real.dtype = DType.F32
+    sizes = call.const([*x.shape[:2], *attrs["size"]], DType.I64)
+    mode = {"coordinate_transformation_mode": attrs["coordinate_transformation_mode"]}
+    y = call.emit("Resize", [real, None, None, sizes], {"mode": "linear", **mode})
+    call.last("QuantizeLinear", [y, one, zero])
 
 
 @lowers("QLinearConvTranspose")

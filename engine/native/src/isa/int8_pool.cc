@@ -1,6 +1,8 @@
 // i8_pool: MaxPool and the quantised average pools on channels-last bytes. Averages are summed as
 // integers:  y = clamp(round(float(sum of (x - zero_point)) * (x_scale / (y_scale * cells))) + zero)
-// With rounding="litert":  y = sum of x / cells, ties away from 0, of integers as they are
+// With rounding="litert" a window's is  y = sum of x / cells, ties away from 0, of integers as they are,
+// and a whole map's  y = clamp(round(float(sum of x) * (x_scale / y_scale / cells) + bias)),
+// bias = y_zero - x_zero * (x_scale / y_scale), each step in float32
 #include "ops/pool_shape.h"
 #include "ops/quant_scalars.h"
 #include "int8_tile.h"
@@ -13,8 +15,8 @@ struct State {
   PoolShape shape;
   uint8_t flip;
   int32_t x_zero, y_zero;  // as unsigned bytes
-  float x_scale, y_scale;
-  bool litert;
+  float x_scale, y_scale, bias;
+  bool litert, whole;  // whole: one window is the map
 };
 
 bool prepare(Step& step, Env& env) {
@@ -37,6 +39,9 @@ bool prepare(Step& step, Env& env) {
   s->y_zero = b.zero + s->flip;
   const char* rounding = attr_string(step, "rounding", "");
   s->litert = strcmp(rounding, "litert") == 0;
+  s->whole = strcmp(step.op, "QLinearGlobalAveragePool") == 0;
+  volatile const float moved = static_cast<float>(a.zero) * (a.scale / b.scale);  // not fused
+  s->bias = static_cast<float>(b.zero) - moved;
   return s->litert || !*rounding || env.fail("rounding %s is not known", rounding);
 }
 
@@ -55,6 +60,10 @@ LITE_INLINE I pool_lanes(const State& s, const uint8_t* x, const PoolWindow& p, 
   if (s.litert) {
     const int32_t flip = s.flip, count = static_cast<int32_t>(cells);
     const I sum = acc - static_cast<int32_t>(taps) * flip;
+    if (s.whole) {
+      const F mean = to_float(sum) * splat(s.x_scale / s.y_scale / static_cast<float>(cells));
+      return whole_byte(rounded(mean) + splat(s.bias), static_cast<float>(flip));
+    }
     return (sum + (sum > 0 ? splat(count / 2) : splat(-(count / 2)))) / count + flip;
   }
   const float scale = s.x_scale / (s.y_scale * static_cast<float>(cells));
