@@ -7,9 +7,13 @@ import json
 import lite_workbench as lw
 import numpy as np
 import pytest
+from lite_engine.devices import add_entry
+from lite_engine.errors import LiteError
 from lite_engine.model_file import read_model
+from lite_workbench import recommend_versions
 from lite_workbench.cli import main
-from lite_workbench.recommend import Candidate, _judge
+from lite_workbench.evaluate import read_dataset
+from lite_workbench.recommend import Candidate, _judge, recommend
 from lite_workbench.sweep import Cell, Choice
 
 pytestmark = pytest.mark.cpu
@@ -19,28 +23,89 @@ MODEL = str(lw.shipped("digits.onnx"))
 @pytest.fixture(scope="module")
 def data(digits, tmp_path_factory):
     path = tmp_path_factory.mktemp("recommend") / "digits.npz"
-    np.savez(path, images=digits[0][:100], labels=digits[1][:100])
+    np.savez(path, images=digits[0][:60], labels=digits[1][:60])
     return path
+
+
+VERSIONS = {"fp32", "fp16", "bf16", "int8 weights", "int4 weights", "int8 auto", "int8 minmax",
+            "int8 kl", "int8 mse"}  # fmt: skip
 
 
 def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys):
     out = tmp_path / "best.lite"
-    words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "-o", str(out)]
+    words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "-o", str(out),
+             "--resume", str(tmp_path / "kept")]  # fmt: skip
     page = tmp_path / "evidence.html"
     assert main([*words, "--max-drop", "5%", "--json", "-", "--report", str(page)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["samples"] == 80 and found["metric"] == "top-1"
+    assert found["samples"] == 48 and found["metric"] == "top-1"
     kept = [c for c in found["candidates"] if not c["why"]]
-    assert {c["version"] for c in found["candidates"]} == {"fp32", "fp16", "bf16", "int8"}
+    assert {c["version"] for c in found["candidates"]} >= VERSIONS
     latencies = [c["cell"]["latency_ms"] for c in kept]
     assert latencies == sorted(latencies) and all(c["drop"] <= 0.05 for c in kept)
-    assert read_model(out).metadata["evidence"]["samples"] == 80
+    evidence = read_model(out).metadata["evidence"]
+    assert evidence["samples"] == 48 and evidence["latency_ms"] == latencies[0]
+    assert evidence["low"] <= evidence["value"] <= evidence["high"]
+    assert len(evidence["rejected"]) == len(found["candidates"]) - len(kept)
     shown = page.read_text()
     assert all(f'"{c["version"]}"' in shown for c in found["candidates"])
     assert "Recommendation" in shown and " … " in shown  # the metric with its interval
+
+    assert main([*words, "--max-drop", "5%", "--json", "-"]) == 0  # nothing is measured again
+    assert json.loads(capsys.readouterr().out)["candidates"] == found["candidates"]
     assert main([*words, "--max-drop", "5%", "--max-mb", "0.01"]) == 1
     said = capsys.readouterr().out
     assert "larger than 0.01 MB" in said and "no version is within the budgets" in said
+    assert main([*words, "--max-drop", "6%"]) == 2
+    assert "belongs to another model, other budgets or other data" in capsys.readouterr().err
+
+
+def test_an_interrupted_search_continues(digits, tmp_path, monkeypatch):
+    monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
+    session = lw.open(MODEL)
+    session.convert(targets=["x86"])
+    model, data = session.model, read_dataset((digits[0][:20], digits[1][:20]))
+
+    def stop(done, total):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    given = {"max_drop": 1.0, "backends": ["x86"], "resume": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        recommend(model, data, progress=stop, **given)
+    before = {p.name: p.read_bytes() for p in tmp_path.glob("*.json")}
+    assert len(before) == 4
+    made = recommend(model, data, **given)
+    assert {c.version for c in made.candidates} == {*VERSIONS, "int8 minmax"} - {
+        "int8 auto", "int8 kl", "int8 mse"}  # fmt: skip
+    assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
+
+
+def test_layers_in_float_are_candidates_where_int8_loses_too_much(tmp_path, monkeypatch):
+    """Labels are the float model's own answers to noise: integers can only lose."""
+    monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
+    noise = np.random.default_rng(4).integers(0, 256, (200, 32, 32)).astype(np.uint8)
+    session = lw.open(MODEL)
+    session.convert(targets=["x86"])
+    labels = np.array([int(session.run(image, backend="x86").text) for image in noise])
+    made = session.recommend((noise, labels), 0.0, backends=["x86"])
+    by_name = {c.version: c for c in made.candidates}
+    assert by_name["int8 minmax"].why == "loses more than 0 points"
+    assert by_name["int8 minmax mixed"].drop < by_name["int8 minmax"].drop
+    assert made.chosen is not None and made.chosen.drop == 0
+
+
+def test_it_measures_on_a_device(digits, monkeypatch):
+    monkeypatch.setattr(recommend_versions, "METHODS", ())
+    add_entry("bench", "local")  # lite_run on this machine
+    session = lw.open(MODEL)
+    session.convert(targets=["x86"])
+    data = (digits[0][:10], digits[1][:10])
+    made = session.recommend(data, 1.0, device="bench")
+    assert {c.cell.choice.device for c in made.candidates} == {"bench"}
+    assert made.chosen is not None and made.chosen.cell.latency_ms > 0
+    with pytest.raises(LiteError, match="times under emulation are not meaningful"):
+        session.recommend(data, 1.0, device="emulated")
 
 
 def test_what_exceeds_a_budget_is_told():
@@ -57,7 +122,8 @@ def test_what_exceeds_a_budget_is_told():
     assert made.drop == pytest.approx(0.02) and made.why == ""
 
 
-def test_a_session_remembers_it(digits):
+def test_a_session_remembers_it(digits, monkeypatch):
+    monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
     session = lw.open(MODEL)
     session.convert(targets=["x86"])
     made = session.recommend((digits[0][:20], digits[1][:20]), 1.0, backends=["x86"])

@@ -67,6 +67,7 @@ NAMES = {
     "smallest tile": "a variant's key in the cache of verdicts",
     "gpu without fp16 and images": "a profile's key in .lite files",
     "nvidia with matrix units": "a profile's key in .lite files",
+    "int8 {…} mixed": "the name of a version, as in JSON",
     "recommends suggests conflicts breaks replaces enhances": "fields of apt",
     "Paddle-Lite opt {…}": "a producer's name",
     "Paddle PIR": "a producer's name",

@@ -164,14 +164,16 @@ class WithinBudget:
                 break  # all are in float already
             (point,) = trade_off(
                 made.parent, made.ranges, scheme, names or [], made.held[:1], run=FastRun(),
-                counts=[number], biases=made.biases, latency=self.latency,
+                counts=[number], biases=made.biases, rounding=made.round_with,
+                latency=self.latency,
             )  # fmt: skip
             base = base or point["cost"]
             extra = point["cost"] / (base or 1.0) - 1
             keep = scheme.keep_float | frozenset((names or [])[:number])
             graph = quantize_static(
-                made.parent, made.ranges, replace(scheme, keep_float=keep), biases=made.biases
-            )
+                made.parent, made.ranges, replace(scheme, keep_float=keep),
+                rounding=made.round_with, biases=made.biases,
+            )  # fmt: skip
             evaluation = self.evaluate(model_from(graph, self.parent))
             loss = _loss(evaluation)
             steps.append((number, loss, extra))
@@ -191,8 +193,9 @@ class WithinBudget:
         assert made.ranges is not None
         scheme = made.options.scheme
         found = sensitivity(
-            made.parent, made.ranges, scheme, made.held[:RANKED], run=FastRun(), biases=made.biases
-        )
+            made.parent, made.ranges, scheme, made.held[:RANKED], run=FastRun(),
+            biases=made.biases, rounding=made.round_with,
+        )  # fmt: skip
         return [row["name"] for row in found]
 
     def _told(
@@ -232,7 +235,9 @@ def _rebuild(made: Quantized, scheme: Scheme) -> None:
     """The quantized graph with more layers in float, and its accuracy check."""
     assert made.ranges is not None
     made.options = replace(made.options, scheme=scheme)
-    made.graph = quantize_static(made.parent, made.ranges, scheme, biases=made.biases)
+    made.graph = quantize_static(
+        made.parent, made.ranges, scheme, rounding=made.round_with, biases=made.biases
+    )
     before = made.finished().verdict
     made.verdict = judge(
         made.parent, made.graph, made.held, run=FastRun(), threshold_db=before.threshold_db,

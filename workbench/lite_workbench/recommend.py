@@ -10,18 +10,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from lite_engine.errors import CalibrationError, LiteError
-from lite_engine.model_file import retarget
-from lite_engine.quantize import Options
-from lite_engine.quantize import quantize as calibrate
+from lite_engine.devices import find_device
+from lite_engine.errors import LiteError
 from lite_engine.runtime import host_target, strict_json, usability
 from lite_messages import tr, trn
 
-from .budget import WithinBudget, split
+from .budget import split
 from .evaluate.display import html_table
 from .names import with_ending
-from .quantizing import FastRun, float_graph, model_from
+from .recommend_versions import Kept, versions
 from .sweep import Cell, sweep
+from .sweep.measure import not_timed
+from .sweep.saved import key_of
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
@@ -92,7 +92,7 @@ class Recommendation:
             version=chosen.version, backend=chosen.cell.choice.backend,
             threads=trn("{n} thread", "{n} threads", chosen.cell.choice.threads),
             latency=chosen.cell.latency_ms or 0,
-            metric=self.metric, value=100 * (chosen.cell.value or 0), drop=-100 * chosen.drop,
+            metric=self.metric, value=100 * (chosen.cell.value or 0), drop=-100 * chosen.drop + 0.0,
             size=chosen.file_bytes / 1e6,
         )  # fmt: skip
 
@@ -117,67 +117,82 @@ def recommend(
     max_mb: float | None = None,
     backends: Sequence[str] = (),
     threads: Sequence[int] = (1,),
+    device: str = "local",
     labels: Sequence[str] | None = None,
     output: str | Path | None = None,
+    resume: str | Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Recommendation:
-    """Measures fp32, fp16, bf16 and int8 (calibrated on a fifth of the data, with layers in float
-    as far as `max_drop` asks for it) on these backends (default: all that work here), and writes
-    the fastest within the budgets to `output`. Every version is judged on the same samples, which
-    did not calibrate. Raises LiteError."""
-    names = list(backends) or [b for b in (host_target(), "opencl") if usability(b).usable]
+    """Measures the versions of `recommend_versions` on these backends of `device` (default: all
+    that work there), and writes the fastest within the budgets to `output`. A fifth of the data
+    calibrates, all versions are judged on the same others. `resume` names a folder that keeps what
+    is finished. `progress` counts versions; the total is not known before the end. Raises
+    LiteError."""
+    names = list(backends) or _backends(device)
     _, judging = split(data, None)
-    versions, notes = _versions(model, data, max_drop, labels, names)
+    notes: list[str] = []
     found: list[Candidate] = []
-    for number, (version, made, precision) in enumerate(versions):
-        size = _file_bytes(made)
-        measured = sweep(
-            made, backends=names, precisions=[precision], threads=threads, data=judging,
-            labels=labels,
+    models: dict[str, Model] = {}
+    with TemporaryDirectory() as passing:
+        kept = Kept(Path(resume or passing), _key(model, data, max_drop))
+        for made in versions(model, data, max_drop, labels, names, kept, notes):
+            measured = sweep(
+                made.model, backends=names, precisions=[made.precision], threads=threads,
+                devices=[device], data=judging, labels=labels, resume=kept.cells(made.name),
+            )  # fmt: skip
+            found += [Candidate(c, made.name, made.file_bytes, 0.0) for c in measured.cells]
+            models[made.name] = made.model
+            progress(len(models), 0)
+        best = [c.cell for c in found if c.version == "fp32" and c.cell.value is not None]
+        if not best:
+            why = next((c.cell.why for c in found if c.cell.why), "")
+            raise LiteError(
+                tr("the float model could not be evaluated ({reason})", reason=why),
+                where=model.name,
+            )
+        for candidate in found:
+            _judge(candidate, best[0], max_drop, max_ms, max_mb)
+        found.sort(key=lambda c: (bool(c.why), c.cell.latency_ms or float("inf")))
+        out = Recommendation(
+            model.name, best[0].metric, best[0].value or 0.0, len(judging), max_drop, max_ms,
+            max_mb, found, notes=notes,
         )  # fmt: skip
-        found += [Candidate(cell, version, size, 0.0) for cell in measured.cells]
-        progress(number + 1, len(versions))
-    best = [c.cell for c in found if c.version == "fp32" and c.cell.value is not None]
-    if not best:
-        raise LiteError(tr("the float model could not be evaluated"), where=model.name)
-    for made_of in found:
-        _judge(made_of, best[0], max_drop, max_ms, max_mb)
-    found.sort(key=lambda c: (bool(c.why), c.cell.latency_ms or float("inf")))
-    out = Recommendation(
-        model.name, best[0].metric, best[0].value or 0.0, len(judging), max_drop, max_ms, max_mb,
-        found, notes=notes,
-    )  # fmt: skip
-    if output is not None and out.chosen is not None:
-        chosen = next(m for v, m, _ in versions if v == out.chosen.version)
-        evidence = {"sentence": out.sentence, "metric": out.metric, "samples": out.samples}
-        kept = chosen.but(metadata={**chosen.metadata, "evidence": evidence})
-        out.file = str(kept.save(with_ending(output, ".lite")))
+        if output is not None and out.chosen is not None:
+            chosen = models[out.chosen.version]
+            own = chosen.but(metadata={**chosen.metadata, "evidence": _evidence(out, out.chosen)})
+            out.file = str(own.save(with_ending(output, ".lite")))
     return out
 
 
-def _versions(
-    model: Model, data: Dataset, max_drop: float, labels: Sequence[str] | None, names: Sequence[str]
-) -> tuple[list[tuple[str, Model, str]], list[str]]:
-    """(name, model, precision) of each version, and notes about those that could not be made."""
-    made: list[tuple[str, Model, str]] = []
-    notes: list[str] = []
-    for precision in ("fp32", "fp16", "bf16"):
-        try:
-            made.append((precision, retarget(model, targets=names, precision=precision), precision))
-        except LiteError as error:
-            notes.append(f"{precision}: {error}")
-    calibrating, judging = split(data, None)
-    search = WithinBudget(
-        model, judging, max_drop, calibrating=calibrating, labels=labels, float_budget=0.5
-    )
-    try:
-        graph = float_graph(model)
-        quantized = calibrate(graph, search.calibrating, Options(), run=FastRun(), force=True)
-        search.search(quantized)
-        made.append(("int8", model_from(quantized.finished().graph, model), "auto"))
-    except CalibrationError as error:
-        notes.append(f"int8: {error}")
-    return made, notes
+def _key(model: Model, data: Dataset, max_drop: float) -> str:
+    """What a folder of versions belongs to."""
+    names = [sample.name for sample in data.samples]
+    meta = model.metadata.get("preprocess"), model.metadata.get("adapter")
+    return key_of(model.path, [], repr((data.name, names, max_drop, meta)))
+
+
+def _backends(device: str) -> list[str]:
+    """What works there: the CPU, and OpenCL here. Raises LiteError."""
+    board = find_device(device)
+    if board is not None and not board.times_meaningful:
+        raise not_timed(device)
+    if board is not None:
+        return [board.target()]
+    return [b for b in (host_target(), "opencl") if usability(b).usable]
+
+
+def _evidence(made: Recommendation, chosen: Candidate) -> dict[str, Any]:
+    """What the file says of how it was chosen."""
+    cell = chosen.cell
+    return {
+        "sentence": made.sentence, "metric": made.metric, "samples": made.samples,
+        "value": cell.value, "low": cell.low, "high": cell.high, "latency_ms": cell.latency_ms,
+        "device": cell.choice.device,
+        "rejected": [
+            {"version": c.version, "backend": c.cell.choice.backend, "why": c.why}
+            for c in made.candidates if c.why
+        ],
+    }  # fmt: skip
 
 
 def _judge(
@@ -190,7 +205,7 @@ def _judge(
     if cell.value is None or best.value is None:
         return
     gain = cell.value - best.value
-    made.drop = -gain if cell.higher_is_better else gain
+    made.drop = (-gain if cell.higher_is_better else gain) or 0.0  # not -0.0
     if made.why:
         return
     wrong = []
@@ -201,8 +216,3 @@ def _judge(
     if max_mb is not None and made.file_bytes > max_mb * 1e6:
         wrong.append(tr("larger than {limit:g} MB", limit=max_mb))
     made.why = ", ".join(wrong)
-
-
-def _file_bytes(model: Model) -> int:
-    with TemporaryDirectory() as folder:
-        return model.save(Path(folder) / "version.lite").stat().st_size

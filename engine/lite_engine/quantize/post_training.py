@@ -67,6 +67,7 @@ class Quantized:
     biases: dict[str, np.ndarray] = field(default_factory=dict)
     tried: dict[str, float] = field(default_factory=dict)  # method → output SQNR in dB
     rounding: str = ""  # what "auto" chose
+    round_with: Rounding = field(default=sum_preserving, repr=False)  # the same
     points: list[dict[str, Any]] = field(default_factory=list)  # of the search for the targets
     missed: str = ""  # which target was not reached
     remedy: str = ""  # what would reach it
@@ -158,6 +159,7 @@ def quantize(
         _choose_floats(out, rounding, run, curve)
     scheme = out.options.scheme
     assert out.ranges is not None
+    out.round_with = rounding
     out.graph = quantize_static(parent, out.ranges, scheme, rounding=rounding, biases=out.biases)
     out.verdict = judge(
         parent, out.graph, out.held, run=run, threshold_db=options.threshold_db,

@@ -11,6 +11,7 @@ from lite_messages import tr
 from ._base import (
     PREPROCESS_HELP,
     Command,
+    add_device,
     add_model,
     drop,
     load_model,
@@ -43,6 +44,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--threads", default=[1], type=numbers_of, metavar="N,…",
         help=tr("numbers of CPU threads to measure (default: 1)"),
     )  # fmt: skip
+    add_device(parser)
+    parser.add_argument(
+        "--resume", metavar="DIR",
+        help=tr("keep finished versions and measurements in this folder, and continue from it"),
+    )  # fmt: skip
     parser.add_argument(
         "--report", metavar="FILE.html",
         help=tr("write a page with the evidence: every candidate, and why it was not chosen"),
@@ -59,6 +65,7 @@ def _call(args: argparse.Namespace) -> Recommendation:
     made = recommend(
         model, dataset_of(args).first(args.limit), max_drop=args.max_drop, max_ms=args.max_ms,
         max_mb=args.max_mb, backends=args.backends, threads=args.threads, output=args.output,
+        device=args.device, resume=args.resume,
         labels=read_labels(args.labels) if args.labels else None,
     )  # fmt: skip
     if args.report:

@@ -75,12 +75,14 @@ class RecommendPanel:
                 {"name": "max_drop", "label": tr("Points the metric may lose"), "hint": "0.5"},
                 {"name": "max_ms", "label": tr("Latency limit, ms"), "optional": True},
                 {"name": "max_mb", "label": tr("Size limit of the file, MB"), "optional": True},
+                {"name": "device", "label": tr("Device"), "hint": "local", "optional": True},
                 {"name": "output", "label": tr("File to write"), "hint": "best.lite",
                  "optional": True},
             ],
             values={"max_drop": "0.5"},
-            note=tr("fp32, fp16, bf16 and int8 versions are measured on every backend that works "
-                    "here; a fifth of the data set calibrates, the rest measures the loss."),
+            note=tr("fp32, fp16, bf16, int8 (several methods, with layers in float where needed) "
+                    "and weights in 8 and 4 bits are measured on every backend that works; a "
+                    "fifth of the data set calibrates, the rest measures the loss."),
         )  # fmt: skip
         self.said, self.table = Notice(), DataTable()
         for widget in (self.said, self.table):
@@ -94,7 +96,7 @@ class RecommendPanel:
         self.form.errors = {}
         options = {name: value for name, value in made.items() if value is not None}
         options["max_drop"] = made["max_drop"] / 100
-        return {**options, **({"output": values["output"]} if values.get("output") else {})}
+        return {**options, **{k: v for k in ("output", "device") if (v := values.get(k))}}
 
     def fill(self, made: Recommendation) -> None:
         self.said.set_trait("kind", "warn" if made.chosen is None else "done")

@@ -115,14 +115,19 @@ def predictor_of(model: Model, choice: Choice, *, reached: bool = True) -> Predi
     )  # fmt: skip
 
 
+def not_timed(device: str) -> UsageError:
+    """Why an emulated device is not measured."""
+    return UsageError(
+        tr("times under emulation are not meaningful"),
+        fix=tr("count instructions instead"),
+        command=f"lite profile MODEL --device {device}",
+    )
+
+
 def _check_device(predictor: Predictor, choice: Choice) -> None:
     """Raises UsageError for a device that cannot be measured in this way."""
     if predictor.emulated:
-        raise UsageError(
-            tr("times under emulation are not meaningful"),
-            fix=tr("count instructions instead"),
-            command=f"lite profile MODEL --device {choice.device}",
-        )
+        raise not_timed(choice.device)
     if predictor.device is not None and choice.streams > 1:
         raise UsageError(tr("a device runs one stream at a time"), fix=tr("pass --streams 1"))
 

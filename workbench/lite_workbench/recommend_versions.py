@@ -1,0 +1,156 @@
+"""The versions among which `recommend` chooses: precisions, int8 by each method with and without
+layers in float, and weights alone in integers. Each is a `.lite` file in a folder, so that an
+interrupted search continues where it stopped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lite_engine.errors import LiteError, UsageError
+from lite_engine.files import write_file
+from lite_engine.model_file import open_model, retarget
+from lite_engine.quantize import Calibration, Options, quantize_weights, quantize_weights_int4
+from lite_engine.quantize import quantize as calibrate
+from lite_messages import tr
+
+from .budget import WithinBudget, split
+from .quantizing import FastRun, float_graph, model_from
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from .evaluate import Dataset
+
+#: Methods of calibration that are tried, by the names that `lite quantize --method` takes.
+METHODS = ("auto", "minmax", "kl", "mse")
+
+
+@dataclass
+class Version:
+    """A way to store the model; `precision` is what a sweep asks for."""
+
+    name: str
+    model: Model
+    precision: str
+    file_bytes: int
+
+
+class Kept:
+    """The folder of the versions. Raises UsageError for one that belongs to another search."""
+
+    def __init__(self, folder: Path, key: str) -> None:
+        self.folder, marker = folder, folder / "key.txt"
+        if marker.exists() and marker.read_text() != key:
+            raise UsageError(
+                tr("belongs to another model, other budgets or other data"), where=folder,
+                fix=tr("choose another folder, or remove this one"),
+            )  # fmt: skip
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(marker, key)
+
+    def known(self, name: str) -> Path | None:
+        path = self.folder / f"{_slug(name)}.lite"
+        return path if path.exists() else None
+
+    def version(self, name: str, precision: str, make: Callable[[], Model]) -> Version:
+        """From its file, or made and written. Raises LiteError."""
+        path = self.known(name)
+        if path is None:
+            made = make()
+            path = Path(made.save(self.folder / f"{_slug(name)}.lite"))
+            made.path = path
+        else:
+            made = open_model(path)
+        return Version(name, made, precision, path.stat().st_size)
+
+    def cells(self, name: str) -> Path:
+        """Where the measurements of a version are kept."""
+        return self.folder / f"{_slug(name)}.json"
+
+
+def _slug(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def versions(
+    model: Model,
+    data: Dataset,
+    max_drop: float,
+    labels: Sequence[str] | None,
+    targets: Sequence[str],
+    kept: Kept,
+    notes: list[str],
+) -> Iterator[Version]:
+    """One after another, the float ones first; why one could not be made goes to `notes`."""
+    makers: list[tuple[str, str, Callable[[], Model]]] = [
+        (p, p, lambda p=p: retarget(model, targets=targets, precision=p))  # type: ignore[misc]
+        for p in ("fp32", "fp16", "bf16")
+    ]
+    makers += [
+        ("int8 weights", "auto", lambda: _weights_only(model, 8)),
+        ("int4 weights", "auto", lambda: _weights_only(model, 4)),
+    ]
+    for name, precision, make in makers:
+        try:
+            yield kept.version(name, precision, make)
+        except LiteError as error:
+            notes.append(f"{name}: {error}")
+    search = _Search(model, data, max_drop, labels, kept)
+    for method in METHODS:
+        try:
+            yield from search.versions(method)
+        except LiteError as error:
+            notes.append(f"int8 {method}: {error}")
+
+
+def _weights_only(model: Model, bits: int) -> Model:
+    """Raises CalibrationError, LiteError when no layer is large enough."""
+    graph = float_graph(model)
+    if bits == 4:
+        return model_from(quantize_weights_int4(graph, run=FastRun(), force=True).graph, model)
+    made = quantize_weights(graph, bits)
+    if not any(node.op == "DequantizeLinear" for node in made.nodes):
+        raise LiteError(tr("no layer has float weights that can be stored as integers"))
+    return model_from(made, model)
+
+
+class _Search:
+    """int8 versions by one method after another; one calibration and one run of the float model
+    serve all."""
+
+    def __init__(
+        self, model: Model, data: Dataset, max_drop: float, labels: Sequence[str] | None, kept: Kept
+    ) -> None:
+        self.model, self.kept = model, kept
+        calibrating, judging = split(data, None)
+        self.budget = WithinBudget(
+            model, judging, max_drop, calibrating=calibrating, labels=labels,
+            float_budget=math.inf,  # every candidate is timed
+        )  # fmt: skip
+        self.calibration: Calibration | None = None
+
+    def versions(self, method: str) -> Iterator[Version]:
+        """All layers in int8, and, where that exceeds the budget of the metric, the mix with the
+        fewest layers in float. Raises CalibrationError."""
+        plain, mixed = f"int8 {method}", f"int8 {method} mixed"
+        searched = self.kept.folder / f"{_slug(plain)}.done"
+        if searched.exists() and self.kept.known(plain):
+            for name in filter(self.kept.known, (plain, mixed)):
+                yield self.kept.version(name, "auto", lambda: self.model)
+            return
+        quantized = calibrate(
+            float_graph(self.model), self.budget.calibrating, Options(method=method),
+            run=FastRun(), force=True, resume=self.calibration,
+        )  # fmt: skip
+        self.calibration = quantized.calibration
+        graph = quantized.finished().graph
+        yield self.kept.version(plain, "auto", lambda: model_from(graph, self.model))
+        self.budget.search(quantized)
+        if quantized.options.scheme.keep_float:
+            finished = quantized.finished().graph
+            yield self.kept.version(mixed, "auto", lambda: model_from(finished, self.model))
+        write_file(searched, "")
