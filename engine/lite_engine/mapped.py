@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lite_messages import tr
 
 from . import settings
@@ -104,6 +105,37 @@ def map_file(path: Path) -> memoryview:
         raise ModelFormatError(
             tr("cannot be read ({reason})", reason=reason_of(error)), where=path
         ) from None
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """The array itself, or a copy where its elements lie at odd addresses, as in a protobuf: the
+    native runtime takes no unaligned weights. What the file's mapping held of a copy is released.
+    """
+    if array.flags.aligned:
+        return array
+    copy = array.copy()
+    _release_pages(array)
+    return copy
+
+
+def _release_pages(view: np.ndarray) -> None:
+    """Takes the whole pages under a view of a mapped file out of this process's memory; who reads
+    them again gets them from the file. Nothing where it is a view of no mapping, or the platform
+    cannot.
+    """
+    owner: Any = view
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    owner = owner.obj if isinstance(owner, memoryview) else owner
+    advice = getattr(mmap, "MADV_DONTNEED", None)
+    if not isinstance(owner, MappedFile) or advice is None:
+        return
+    first = np.frombuffer(owner, np.uint8, 1).__array_interface__["data"][0]
+    start = view.__array_interface__["data"][0] - first
+    end = (start + view.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    start = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    if end > start:
+        owner.madvise(advice, start, end - start)
 
 
 def states(views: Iterable[Any]) -> list[FileState]:

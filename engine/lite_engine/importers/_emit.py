@@ -18,6 +18,7 @@ from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, ShapeError
 from ..ir import DType, Graph, Node, Value
+from ..mapped import aligned
 from ..ops import find_op, infer_node, op_names, run_node
 
 #: Results of folding are kept when they are not larger than this or than what they replace.
@@ -68,9 +69,7 @@ class Emitter:
 
     def const(self, data: Any, name: str = "", dtype: DType | None = None) -> Value:
         """A constant. Python integers become i64, Python floats f32."""
-        array = np.asarray(data)
-        if not array.flags.aligned:  # a view into a protobuf: its place in the file is arbitrary
-            array = array.copy()
+        array = aligned(np.asarray(data))
         if not isinstance(data, (np.ndarray, np.generic)):
             kind = array.dtype.kind
             array = array.astype(

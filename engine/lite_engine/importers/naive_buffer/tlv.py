@@ -16,7 +16,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import DType
-from ..paddle.params import aligned
+from ...mapped import aligned
 from ..paddle.program import (
     DENSE_TENSOR,
     FEED_LIST,

@@ -14,7 +14,7 @@ from lite_messages import tr
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...files import inside
 from ...ir import Dim, DType, Shape
-from ...mapped import map_file
+from ...mapped import aligned, map_file
 from .._protobuf import Buffer, Message
 from . import fields
 
@@ -95,9 +95,7 @@ class TensorReader:
                     tr("{size} elements for dimensions {dims}", size=array.size, dims=dims),
                     where=name,
                 )
-        if not array.flags.aligned:  # native code takes element-aligned arrays only
-            array = array.copy()
-        return array.reshape(dims), dtype
+        return aligned(array).reshape(dims), dtype
 
     def _unpacked(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
         """Several elements per byte, the first in the lowest bits → one per byte."""

@@ -18,7 +18,7 @@ from lite_messages import tr
 from ...errors import ModelFormatError
 from ...files import inside
 from ...ir import DType
-from ...mapped import map_file
+from ...mapped import aligned, map_file
 from .._protobuf import Buffer, Message
 from .program_desc import tensor_desc
 
@@ -61,12 +61,6 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
         )
     array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
     return (_widen(array) if dtype is DType.BF16 else aligned(array)), at + nbytes
-
-
-def aligned(array: np.ndarray) -> np.ndarray:
-    """The array itself, or a copy when its elements lie at odd addresses of the file: the native
-    runtime takes no unaligned weights."""
-    return array if array.flags.aligned else array.copy()
 
 
 def _widen(bits: np.ndarray) -> np.ndarray:
