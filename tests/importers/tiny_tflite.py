@@ -37,6 +37,7 @@ class TinyModel:
         zero: Any = None,
         axis: int = 0,
         signature: Any = None,
+        variable: bool = False,
     ) -> int:
         """Adds a tensor; `data` makes it a constant."""
         at = 0
@@ -54,6 +55,7 @@ class TinyModel:
                 _2=Num("I", at),
                 _3=name,
                 _4=quant,
+                _5=Num("?", 1) if variable else None,
                 _7=None if signature is None else np.array(signature, np.int32),
             )
         )

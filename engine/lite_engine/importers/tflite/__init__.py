@@ -18,7 +18,7 @@ from ...files import head
 from ...ir import Graph, Value
 from ...mapped import map_file
 from .._emit import Emitter
-from . import ops_basic, ops_control, ops_custom, ops_nn
+from . import ops_basic, ops_control, ops_custom, ops_nn, ops_recurrent
 from ._call import find
 from ._tensors import Tensors
 from ._translate import translate
@@ -26,7 +26,7 @@ from .metadata import read_metadata
 from .model import File, Tensor, read_file
 from .ops_control import CALLS
 
-__all__ = ["match", "open", "ops_basic", "ops_control", "ops_custom", "ops_nn"]
+__all__ = ["match", "open", "ops_basic", "ops_control", "ops_custom", "ops_nn", "ops_recurrent"]
 
 #: A file says which sizes are open; only those are filled in.
 SHAPES_ARE_HINTS = False

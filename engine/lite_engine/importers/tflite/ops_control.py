@@ -1,4 +1,4 @@
-"""Control flow and recurrent layers of TFLite.
+"""Control flow of TFLite.
 
 A loop whose condition follows from constants (the time steps of a recurrent layer) is unrolled: its
 counters fold while its body is emitted, so that every step reads its own slice.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
@@ -65,64 +64,3 @@ def if_(c: Call) -> Result:
     result = inline(c.tensors, c.opt(branch), args)
     c.emit.source = source
     return result
-
-
-@builtin("UNIDIRECTIONAL_SEQUENCE_LSTM")
-def lstm(c: Call) -> Value:
-    """x (N,T,I), or (T,N,I) when time goes first → (N,T,H). TFLite's gates are input, forget, cell,
-    output; ONNX wants input, output, forget, cell. The state starts at zero in every run."""
-    extra = [i for i in (9, 10, 11, 16, 17, 20, 21, 22, 23) if c.has(i)]
-    if extra or not c.has(1) or c.opt("cell_clip") or c.opt("proj_clip"):
-        raise UnsupportedOperatorError(
-            tr(
-                "an LSTM with peepholes, projection, layer normalization, coupled "
-                "gates or clipping is not read"
-            ),
-            (c.emit.source,),
-            where=c.emit.source,
-            fix=tr("convert a plain one"),
-        )
-    if c.opt("activation") != 4:
-        raise UnsupportedOperatorError(
-            tr("an LSTM whose cell activation is not tanh"), (c.emit.source,), where=c.emit.source
-        )
-    order = (0, 3, 1, 2)
-    w = np.concatenate([_numbers(c, 1 + g) for g in order])
-    r = np.concatenate([_numbers(c, 5 + g) for g in order])
-    b = np.concatenate([_numbers(c, 12 + g).ravel() for g in order])
-    hidden = r.shape[1]
-    if r.shape != (4 * hidden, hidden) or w.shape[0] != 4 * hidden or b.shape != (4 * hidden,):
-        raise ModelFormatError(
-            tr(
-                "tflite: {source}: LSTM weights {w} and {r}",
-                source=c.emit.source,
-                w=w.shape,
-                r=r.shape,
-            )
-        )
-    x = c.x() if c.opt("time_major") else c.emit.transpose(c.x(), (1, 0, 2))
-    bias = np.concatenate([b, np.zeros_like(b)])[None]
-    y = c.emit("LSTM", x, w[None], r[None], bias, hidden_size=hidden)
-    y = c.emit("Squeeze", y, [1])
-    return y if c.opt("time_major") else c.emit.transpose(y, (1, 0, 2))
-
-
-def _numbers(c: Call, index: int) -> np.ndarray:
-    """A constant weight as real numbers."""
-    value, tensor = c.raw(index), c.tensor(index)
-    if value.const is None:
-        raise ModelFormatError(
-            tr(
-                "tflite: {source}: the weight {tensor} is not constant",
-                source=c.emit.source,
-                tensor=tensor.name,
-            )
-        )
-    real = np.asarray(value.const, np.float32)
-    if tensor.quant is None or tensor.dtype is None or tensor.dtype.is_float:
-        return real
-    if len(tensor.quant.scale) > 1:
-        raise UnsupportedOperatorError(
-            tr("LSTM weights with one scale per channel"), (c.emit.source,), where=c.emit.source
-        )
-    return (real - np.float32(tensor.quant.zero_point[0])) * tensor.quant.scale[0]

@@ -1,0 +1,56 @@
+"""LSTM layers of TFLite: every variant gives LiteRT's numbers, and nothing of it needs NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.errors import UnsupportedOperatorError
+from lite_engine.importers import load
+from lite_engine.passes import optimize_graph
+from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
+from lite_engine.testing import places
+
+from tests.importers.golden_runs import run_graph
+from tests.importers.tflite_lstm import CASES, forward, litert, recorded
+
+WANTED = recorded()
+PLACES = {p.name: p for p in places() if p.name in ("avx2", "emulated ARM", "opencl")}
+
+
+def _graph(tmp_path, content: bytes):
+    (tmp_path / "model.tflite").write_bytes(content)
+    return optimize_graph(load(tmp_path / "model.tflite"))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reference(tmp_path, name):
+    content, x = CASES[name]()
+    found = run_graph(_graph(tmp_path, content), {"x": x}).values()
+    for y, wanted in zip(found, WANTED[name], strict=True):
+        np.testing.assert_allclose(y.ravel(), wanted, atol=2e-6)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["coupled gates", "projection", "everything", "bidirectional"])
+def test_backends(tmp_path, name, place):
+    content, x = CASES[name]()
+    where = PLACES[place]
+    plan = make_plan(_graph(tmp_path, content), where.backend)
+    assert "reference" not in {s.backend for s in plan.steps}
+    found = Execution(plan, threads=2, cpu=where.cpu).run([x])
+    for y, wanted in zip(found, WANTED[name], strict=True):
+        np.testing.assert_allclose(y.ravel(), wanted, atol=1e-5)
+
+
+def test_the_recordings_are_of_litert():
+    pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
+    for name, make in CASES.items():
+        for answer, wanted in zip(litert(make), WANTED[name], strict=True):
+            np.testing.assert_allclose(answer, wanted, atol=1e-6, err_msg=name)
+
+
+def test_an_activation_that_no_cell_has(tmp_path):
+    content, _ = forward(activation=5)
+    with pytest.raises(UnsupportedOperatorError, match="cell activation 5"):
+        _graph(tmp_path, content)

@@ -1,0 +1,157 @@
+"""One-layer TFLite models of every LSTM variant, and what LiteRT answers.
+
+python -m tests.importers.tflite_lstm      records the answers anew (needs ai-edge-litert)
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.importers.tiny_tflite import TinyModel
+from tests.importers.wire import Num, Table
+
+RECORDED = Path(__file__).with_name("tflite_lstm.json")
+BATCH, STEPS, SIZE, UNITS, OUTPUTS = 2, 5, 6, 8, 4
+Made = tuple[bytes, np.ndarray]
+
+
+class _Weights:
+    def __init__(self, model: TinyModel, seed: int) -> None:
+        self.model, self.rng = model, np.random.default_rng(seed)
+
+    def __call__(self, *shape: int) -> int:
+        array = self.rng.normal(0, 0.7, shape)
+        return self.model.tensor(f"w{len(self.model.tensors)}", "float32", shape, array)
+
+    def cell(
+        self, coupled: bool, peephole: bool, projection: bool, projection_bias: bool
+    ) -> list[int]:
+        outputs = OUTPUTS if projection else UNITS
+        gates = [-1] if coupled else []
+        count = 4 - len(gates)
+        return [
+            *gates, *(self(UNITS, SIZE) for _ in range(count)),
+            *gates, *(self(UNITS, outputs) for _ in range(count)),
+            *((*gates, *(self(UNITS) for _ in range(count - 1))) if peephole else (-1, -1, -1)),
+            *gates, *(self(UNITS) for _ in range(count)),
+            self(OUTPUTS, UNITS) if projection else -1,
+            self(OUTPUTS) if projection_bias else -1,
+        ]  # fmt: skip
+
+    def state(self, size: int, batch: int = BATCH) -> int:
+        name = f"s{len(self.model.tensors)}"
+        return self.model.tensor(name, "float32", (batch, size), variable=True)
+
+
+def _shape(time_major: bool, last: int, batch: int = BATCH) -> tuple[int, int, int]:
+    return (STEPS, batch, last) if time_major else (batch, STEPS, last)
+
+
+def forward(
+    *, coupled: bool = False, peephole: bool = False, projection: bool = False,
+    projection_bias: bool = False, norms: bool = False, cell_clip: float = 0.0,
+    projection_clip: float = 0.0, time_major: bool = False, activation: int = 4,
+) -> Made:  # fmt: skip
+    m = TinyModel()
+    weights = _Weights(m, 7)
+    x = m.tensor("x", "float32", _shape(time_major, SIZE))
+    cell = weights.cell(coupled, peephole, projection, projection_bias)
+    outputs = OUTPUTS if projection else UNITS
+    states = [weights.state(outputs), weights.state(UNITS)]
+    scales = [-1] * 4
+    if norms:
+        scales = [-1 if coupled and g == 0 else weights(UNITS) for g in range(4)]
+    y = m.tensor("y", "float32", _shape(time_major, outputs))
+    options = Table(
+        _0=Num("b", activation), _1=Num("f", cell_clip), _2=Num("f", projection_clip),
+        _3=Num("?", time_major),
+    )  # fmt: skip
+    m.op(44, [x, *cell, *states, *scales], [y], options, kind=71)
+    return m.bytes([x], [y]), _given(time_major)
+
+
+def both(*, merge: bool, peephole: bool = False, coupled: bool = False) -> Made:
+    """Of one series: LiteRT 2.3 mixes up the states of several where it merges the outputs."""
+    m = TinyModel()
+    weights = _Weights(m, 8)
+    x = m.tensor("x", "float32", _shape(False, SIZE, 1))
+    cells = [weights.cell(coupled, peephole, False, False) for _ in range(2)]
+    states = [weights.state(UNITS, 1) for _ in range(4)]
+    ys = [m.tensor("y", "float32", _shape(False, 2 * UNITS if merge else UNITS, 1))]
+    if not merge:
+        ys.append(m.tensor("z", "float32", _shape(False, UNITS, 1)))
+    options = Table(_0=Num("b", 4), _3=Num("?", merge), _4=Num("?", 0))
+    m.op(52, [x, *cells[0], *cells[1], *states, *[-1] * 9], ys, options, kind=69)
+    return m.bytes([x], ys), _given(False, 1)
+
+
+def _given(time_major: bool, batch: int = BATCH) -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return rng.normal(0, 1, _shape(time_major, SIZE, batch)).astype(np.float32)
+
+
+CASES: dict[str, Callable[[], Made]] = {
+    "plain": forward,
+    "time major": lambda: forward(time_major=True),
+    "coupled gates": lambda: forward(coupled=True),
+    "peepholes": lambda: forward(peephole=True),
+    "coupled gates, peepholes": lambda: forward(coupled=True, peephole=True),
+    "projection": lambda: forward(projection=True),
+    "projection with a bias": lambda: forward(projection=True, projection_bias=True),
+    "projection, clipped": lambda: forward(projection=True, projection_clip=0.3),
+    "cell clipped": lambda: forward(cell_clip=0.4),
+    "layer normalization": lambda: forward(norms=True),
+    "layer normalization, coupled gates": lambda: forward(norms=True, coupled=True),
+    "everything": lambda: forward(
+        peephole=True, projection=True, projection_bias=True, norms=True, cell_clip=0.5,
+        projection_clip=0.4, time_major=True,
+    ),
+    "relu cell": lambda: forward(activation=1, cell_clip=3.0),
+    "bidirectional": lambda: both(merge=False),
+    "bidirectional, merged": lambda: both(merge=True),
+    "bidirectional, peepholes": lambda: both(merge=True, peephole=True),
+}  # fmt: skip
+
+
+def recorded() -> dict[str, list[np.ndarray]]:
+    """Name → LiteRT's outputs, flat."""
+    found = json.loads(RECORDED.read_text())["answers"]
+    return {
+        name: [np.frombuffer(base64.b64decode(t), np.float32) for t in texts]
+        for name, texts in found.items()
+    }
+
+
+def litert(make: Callable[[], Made]) -> list[np.ndarray]:
+    """What the LiteRT of this environment answers, flat."""
+    from ai_edge_litert.interpreter import (  # type: ignore[import-not-found,unused-ignore]
+        Interpreter,
+    )
+
+    content, x = make()
+    net: Any = Interpreter(model_content=content, num_threads=1)
+    net.allocate_tensors()
+    net.set_tensor(net.get_input_details()[0]["index"], x)
+    net.invoke()
+    return [net.get_tensor(d["index"]).ravel() for d in net.get_output_details()]
+
+
+def main() -> None:
+    from importlib.metadata import version
+
+    answers = {
+        name: [base64.b64encode(y.tobytes()).decode() for y in litert(make)]
+        for name, make in CASES.items()
+    }
+    content = {"litert": version("ai-edge-litert"), "answers": answers}
+    RECORDED.write_text(json.dumps(content, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
