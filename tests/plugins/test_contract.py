@@ -16,6 +16,7 @@ from lite_engine.compare import Side, compare
 from lite_engine.doctor import examine
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.profile import profile
+from lite_engine.profile.advice import advise
 from lite_engine.runtime import host_target
 from lite_engine.runtime.support import model_info
 from lite_workbench.cli import main
@@ -161,6 +162,18 @@ def test_profile_shows_the_subgraph_and_its_estimate(register):
     assert {row.backend for row in result.layers} == {"toy"}
     assert any(w.startswith("toy: 1 sub-graph with 6 layers, estimated") for w in result.warnings)
     assert result.shares["toy"].layers == 6
+
+
+def test_advice_names_a_plugin_that_has_not_run_the_model(register, monkeypatch):
+    register(Toy())
+    monkeypatch.setattr(settings, "backends", lambda: (*settings.BACKENDS, "toy"))
+    for backend in (host_target(), "toy"):
+        predictor = Predictor(_network(), backend)
+        result = profile(predictor, _feeds(), runs=3)
+        told = [a for a in advise(result, predictor.plan()) if a.rule == "another-backend"]
+        assert [a.command for a in told] == ["lite profile MODEL --backend toy"] * (
+            backend != "toy"
+        )
 
 
 def test_doctor_knows_plugins_by_name(register):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 
@@ -92,10 +93,13 @@ def chain():
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("chain")
+    return _built(tmp_path_factory.mktemp("chain"))
+
+
+def _built(folder, compiler="cc"):
     (folder / "chain.c").write_text(LIBRARY)
     include = header_path("lite_plugin.h").parent
-    command = ["cc", "-O2", "-shared", "-fPIC", "-I", include, "chain.c", "-o", "libchain.so"]
+    command = [compiler, "-O2", "-shared", "-fPIC", "-I", include, "chain.c", "-o", "libchain.so"]
     subprocess.run(command, check=True, cwd=folder)
     return folder / "libchain.so"
 
@@ -147,6 +151,50 @@ def test_the_runner_takes_the_blobs_where_the_library_is_and_the_cpu_otherwise(
     assert '"choice": "cpu: asked for"' in _choice(tmp_path, "--backend", "cpu", *given)
     done, _ = _run(tmp_path, x, "--target", "chain")
     assert done.returncode == 1 and "no library of this backend is loaded" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "compiler", "emulator"),
+    [
+        (host_target(), "cc", ()),
+        pytest.param(
+            "arm", "aarch64-linux-gnu-gcc", ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"),
+            marks=pytest.mark.arm,
+        ),
+    ],
+)  # fmt: skip
+def test_the_exported_folder_runs_it(chain, tmp_path, target, compiler, emulator):
+    """The command of its page, from a file of another tool."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"apt-get install gcc-{compiler.removesuffix('-gcc')}")
+    graph = _model().graph
+    write_onnx(graph, tmp_path / "m.onnx")
+    made = _built(tmp_path, compiler)
+    words = ["--target", target, "--plugins", "chain", "--library", str(made), "--no-report"]
+    assert main(["export", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "dev"), *words]) == 0
+    page = (tmp_path / "dev/README.md").read_text()
+    (line,) = [line for line in page.splitlines() if line.startswith("./lite_run_opencl")]
+    x = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    command = [*emulator, *shlex.split(line), "--target", "chain", "--output", "out"]
+    more = ["--input", f"x={tmp_path / 'x.npy'}"]
+    subprocess.run([*command, *more], check=True, cwd=tmp_path / "dev/bin")
+    (file,) = (tmp_path / "dev/bin/out").iterdir()
+    (wanted,) = Predictor(graph, "reference").run(x=x).values()
+    np.testing.assert_allclose(np.load(file), wanted, rtol=1e-6)
+
+
+def test_a_trimmed_runner_and_a_page_load_no_libraries(chain, library, tmp_path, capsys):
+    write_onnx(_model().graph, tmp_path / "m.onnx")
+    words = ["export", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "dev"), "--no-report"]
+    for more in (["--target", "web", "--plugins", "chain"], ["--trim", "--library", str(library)]):
+        assert main([*words, *more]) == 2
+        assert "libraries cannot be loaded by a trimmed runner or in a page" in (
+            capsys.readouterr().err
+        )
+    assert main([*words, "--target", host_target(), "--library", "nowhere.so"]) == 2
+    assert "nowhere.so does not exist" in capsys.readouterr().err
+    assert not (tmp_path / "dev").exists()
 
 
 def test_a_run_that_fails_there_goes_on_on_the_cpu(chain, library, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -45,6 +45,19 @@ _WHAT = {
     "README.md": tr("how to use these files"),
     "report.html": tr("report about the model, with its profile"),
 }
+#: What the page says where the folder has libraries.
+_WITH_LIBRARIES = """\
+## With other people's kernels
+
+From `bin`, with the libraries of backends or custom operators in `lib`:
+
+```
+./lite_run_opencl ../{model} {options}
+```
+
+Without its library the CPU runs a backend's layers, and `--info` gives the reason.
+
+"""
 
 
 @dataclass
@@ -88,16 +101,26 @@ def export_model(
     *,
     trimmed: bool = False,
     more: Callable[[Exported], object] | None = None,
+    plugins: Sequence[str] = (),
+    libraries: Sequence[Path] = (),
 ) -> Exported:
     """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all,
-    for a CPU target or "web"; `more` adds files of its own before anybody sees it.
+    for a CPU target or "web"; `more` adds files of its own before anybody sees it. The model's file
+    keeps sub-graphs for the backends `plugins`; `libraries` are shared libraries for the device,
+    which execute them or the model's custom operators.
 
-    Raises UsageError for an unknown target, TargetMismatchError when the model has no program for
-    it, BackendUnavailableError when its runner was not built, LiteError when writing fails.
+    Raises UsageError for an unknown target and for what it cannot have, TargetMismatchError when
+    the model has no program for it, BackendUnavailableError when its runner was not built,
+    LiteError when writing fails.
     """
     check_target(model, target)
+    if (plugins or libraries) and (trimmed or target == web.TARGET):
+        raise UsageError(
+            tr("libraries cannot be loaded by a trimmed runner or in a page"),
+            fix=tr("leave out the plug-ins and libraries"),
+        )
     with filling(folder) as part:
-        made = _fill(model, part, target, trimmed)
+        made = _fill(model, part, target, trimmed, plugins, libraries)
         if more is not None:
             more(made)
             made.sizes = sizes_of(part)
@@ -129,25 +152,40 @@ def check_target(model: Model, target: str) -> None:
         )
 
 
-def _fill(model: Model, folder: Path, target: str, trimmed: bool) -> Exported:
+def _fill(
+    model: Model,
+    folder: Path,
+    target: str,
+    trimmed: bool,
+    plugins: Sequence[str] = (),
+    libraries: Sequence[Path] = (),
+) -> Exported:
     if target == web.TARGET:
         web.fill_web(model, folder)
         write_templates(folder, {web.README: "README.md"}, {"@NAME@": model.name})
         return Exported(folder, target, sizes_of(folder))
     arch = ARCHITECTURES[target]
     runner, library = runner_path(arch), library_path(arch)
-    made = _write_model(model, folder, target)
+    made = _write_model(model, folder, target, plugins)
     cut: Trimmed | None = None
     if trimmed:
         cut = trim(model, target)
         runner, library = cut.runner, cut.library
     copy(runner, folder / "bin" / "lite_run", executable=True)
     both = runner.with_name("lite_run_opencl")  # there is none where lite_run itself is not static
-    if "opencl" in model.targets and both.is_file():
+    loads = bool(plugins or libraries)
+    if ("opencl" in model.targets or loads) and both.is_file():
         copy(both, folder / "bin" / both.name, executable=True)
+    for path in libraries:
+        if not path.is_file():
+            raise UsageError(tr("{path} does not exist", path=path))
+        copy(path, folder / "lib" / path.name)
+    options = " ".join(f"--library ../lib/{quote(path.name)}" for path in libraries)
     copy(library, folder / "lib" / "liblite_runtime.so")
     copy(header_path(), folder / "include" / "lite_runtime.h")
-    marks = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch}
+    marks = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch,
+             "@LIBRARIES@": _WITH_LIBRARIES.format(model=made.name, options=options)
+             if loads else ""}  # fmt: skip
     write_templates(folder, _FILES, marks)
     return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])
 
@@ -172,11 +210,11 @@ def _listed(folder: Path) -> str:
     )
 
 
-def _write_model(model: Model, folder: Path, target: str) -> Path:
+def _write_model(model: Model, folder: Path, target: str, plugins: Sequence[str]) -> Path:
     """The model's file in the folder, checked to hold a program for the target."""
     if not model.targets:
         model = model.but(targets=[target])
-    made = model.save(folder / f"{model.name}.lite")
+    made = model.save(folder / f"{model.name}.lite", backends=plugins)
     note = read_model(made).metadata.get("notes", {}).get(target)
     if note:
         raise TargetMismatchError(

@@ -331,6 +331,27 @@ def _tiny_steps(case: Case) -> Iterator[Advice]:
     )
 
 
+def _another_backend(case: Case) -> Iterator[Advice]:
+    """Backends of other packages that are here and did not run the model."""
+    if case.profile.device != "local":
+        return
+    names = [n for n in case.plugins if n != case.profile.backend]
+    if names:
+        yield Advice(
+            "another-backend",
+            [],
+            trn(
+                "the backend {names} is installed and has not run this model",
+                "the backends {names} are installed and have not run this model",
+                len(names),
+                names=", ".join(names),
+            ),
+            tr("measure it there"),
+            0.0,
+            case.profile_with("", names[0]),
+        )
+
+
 RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     _below_its_roof,
     _fallback_between_device_layers,
@@ -340,4 +361,5 @@ RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     _int8_island,
     _moves,
     _tiny_steps,
+    _another_backend,
 )

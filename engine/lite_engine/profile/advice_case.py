@@ -10,10 +10,11 @@ from typing import Any
 
 from lite_messages import tr
 
+from .. import settings
 from ..backends import Offload, get_backend
 from ..ir import Journal
 from ..plan import Plan
-from ..runtime.choice import host_target, usability
+from ..runtime.choice import host_target, is_plugin, usability
 from .record import Profile
 
 
@@ -69,6 +70,11 @@ class Case:
             return False
         backend = get_backend("opencl")
         return isinstance(backend, Offload) and backend.device_kind() != "CPU"
+
+    @cached_property
+    def plugins(self) -> list[str]:
+        """Backends of other packages that work here."""
+        return [n for n in settings.backends() if is_plugin(n) and usability(n).usable]
 
     def verb(self, name: str, options: str) -> str:
         """A `lite` command on this model."""

@@ -42,6 +42,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--plugins", default="", metavar="NAMES",
+        help=tr("backends of installed packages to keep sub-graphs for, for `lite_run --library`"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--library", action="append", default=[], metavar="FILE", type=Path,
+        help=tr("a shared library for the device, with kernels of a backend or of custom "
+                "operators; repeatable"),
+    )  # fmt: skip
+    parser.add_argument(
         "--app", action="store_true",
         help=tr(
             "write a whole application: MODEL is a pipeline (.yaml, .json or .lite), or a model "
@@ -62,6 +71,7 @@ def _call(args: argparse.Namespace) -> Exported:
     model = load_model(args)
     return export_model(
         model, Path(args.output), args.target, trimmed=args.trim,
+        plugins=[name for name in args.plugins.split(",") if name], libraries=args.library,
         more=(lambda made: _report(made, Path(args.output) / f"{model.name}.lite"))
         if args.report else None,
     )  # fmt: skip
@@ -71,8 +81,10 @@ def _pipeline(args: argparse.Namespace) -> Pipeline:
     """Raises UsageError for options that are about a single model, LiteError."""
     from lite_engine.pipeline import Pipeline
 
-    if args.trim or args.shape or args.params:
-        raise UsageError(tr("--app does not take --trim, --shape or --params"))
+    if args.trim or args.shape or args.params or args.plugins or args.library:
+        raise UsageError(
+            tr("--app does not take --trim, --shape, --params, --plugins or --library")
+        )
     return Pipeline.open(args.model)
 
 
