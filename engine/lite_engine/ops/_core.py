@@ -160,11 +160,21 @@ class OpDef:
             return index > 0 and name != "residual"
         return name in self.packed_inputs
 
-    @property
+    @functools.cached_property
+    def _needed(self) -> list[int]:
+        """Indices of the inputs that may not be absent."""
+        return [i for i, name in enumerate(self.inputs) if name[-1:] != "?" and name[:1] != "*"]
+
+    @functools.cached_property
+    def _without_default(self) -> list[str]:
+        """Names of the attributes that a node has to give."""
+        return [k for k, v in self.attrs.items() if v is REQUIRED or v is SUBGRAPH]
+
+    @functools.cached_property
     def is_variadic(self) -> bool:
         return bool(self.inputs) and self.inputs[-1].startswith("*")
 
-    @property
+    @functools.cached_property
     def gapless(self) -> bool:
         """Whether it takes any number of inputs of one kind, none of them absent."""
         return self.inputs[:1] != () and self.inputs[0].startswith("*") and not self.has_subgraphs
@@ -182,8 +192,8 @@ class OpDef:
     def filled_attrs(self, node: Node) -> dict[str, Any]:
         """The node's attributes with defaults. Raises UnsupportedOperatorError for unknown or
         missing ones, ShapeError for a subgraph that is none."""
-        unknown = [k for k in node.attrs if k not in self.attrs]
-        if unknown:
+        if not node.attrs.keys() <= self.attrs.keys():
+            unknown = [k for k in node.attrs if k not in self.attrs]
             raise UnsupportedOperatorError(
                 tr(
                     "{name} has no attribute {unknown!r} (it has: {attrs})",
@@ -195,15 +205,15 @@ class OpDef:
                 where=node.name,
             )
         out = {**self.attrs, **node.attrs}
-        missing = [k for k, v in out.items() if v is REQUIRED or v is SUBGRAPH]
-        if missing:
-            raise UnsupportedOperatorError(
-                tr("{name} needs attribute {missing!r}", name=self.name, missing=missing[0]),
-                (node.name,),
-                where=node.name,
-            )
-        for name, default in self.attrs.items():
-            if default is SUBGRAPH and not isinstance(out[name], Graph):
+        for name in self._without_default:
+            if out[name] is REQUIRED or out[name] is SUBGRAPH:
+                raise UnsupportedOperatorError(
+                    tr("{name} needs attribute {missing!r}", name=self.name, missing=name),
+                    (node.name,),
+                    where=node.name,
+                )
+        for name in self._without_default:
+            if self.attrs[name] is SUBGRAPH and not isinstance(out[name], Graph):
                 raise ShapeError(
                     tr("{name}'s {attribute} is not a graph", name=self.name, attribute=name),
                     where=node.name,
@@ -225,9 +235,8 @@ class OpDef:
                     where=where,
                 )
             args += [None] * (len(self.inputs) - len(args))
-        for i, name in enumerate(self.inputs):
-            needed = not name.endswith("?") and not name.startswith("*")
-            if needed and (i >= len(args) or args[i] is None):
+        for i in self._needed:
+            if i >= len(args) or args[i] is None:
                 raise ShapeError(
                     tr(
                         "{name} needs its input {input_name!r}",
@@ -286,7 +295,7 @@ class OpDef:
     ) -> Cost:
         """Work of a node; one flop per output element when the operator states no cost. Raises
         ShapeError where the types do not fit the operator."""
-        moved = sum(t.nbytes for t in (*types, *outs) if t is not None and t.is_static)
+        moved = sum([t.nbytes for t in (*types, *outs) if t is not None and t.is_static])
         if self._cost is None:
             stated = Cost(flops=sum(t.size for t in outs if t.is_static))
         else:
