@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from lite_engine.ir import Graph
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from tests.small_models import Builder
 
@@ -67,6 +67,24 @@ def segmentation_set(folder: Path, count: int = 40) -> Path:
         mask[:, :2] = 255
         Image.fromarray(mask).save(folder / "masks" / f"{number:02}.png")
     return folder
+
+
+def text_lines(folder: Path, count: int = 1000) -> Path:
+    """A `.tsv` of lines in the line recognizer's alphabet, rendered in a font that it never saw,
+    with noise."""
+    rng, font = np.random.default_rng(13), ImageFont.load_default(26)
+    letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ.:-"
+    folder.mkdir(parents=True)
+    listed = []
+    for number in range(count):
+        text = "".join(letters[i] for i in rng.integers(0, len(letters), rng.integers(3, 11)))
+        image = Image.new("L", (320, 48), int(rng.integers(170, 256)))
+        ImageDraw.Draw(image).text((8, 24), text, int(rng.integers(0, 70)), font, anchor="lm")
+        noisy = np.asarray(image, np.float32) + rng.normal(0, 8, (48, 320))
+        Image.fromarray(np.clip(noisy, 0, 255).astype(np.uint8)).save(folder / f"{number:04}.png")
+        listed.append(f"{number:04}.png\t{text}\n")
+    (folder / "lines.tsv").write_text("".join(listed))
+    return folder / "lines.tsv"
 
 
 def colors_network() -> Graph:

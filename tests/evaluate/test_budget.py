@@ -100,14 +100,21 @@ def test_too_few_samples_to_hold_any_out_is_said(digits, tmp_path, capsys):
 
 @pytest.mark.models
 @pytest.mark.slow
-def test_plates_within_five_points(models_dir, tmp_path):
+def test_plates_within_five_points(models_dir, tmp_path, capsys):
     folder = models_dir / "lprnet_plate_ocr"
     words = ["quantize", folder / "DERIVED_lprnet.onnx", "-o", tmp_path / "q.lite",
              "--data", folder / "plates_labels.tsv", "--images", folder / "plates",
              "--labels", folder / "chars.txt", "--max-drop", "5%",
              "--preprocess", "mean=127.5,std=128,bgr,size=24x94"]  # fmt: skip
     assert main([str(w) for w in words]) == 0
-    assert (tmp_path / "q.lite").exists()
+    capsys.readouterr()
+    both = ["evaluate", words[1], "--versions", f"float,{tmp_path / 'q.lite'}", *words[4:10],
+            *words[-2:], "--json", "-"]  # fmt: skip
+    assert main([str(w) for w in both]) == 0
+    sides = json.loads(capsys.readouterr().out)["sides"]
+    exact, errors = ([s["metrics"][i]["value"] for s in sides] for i in (0, 1))
+    assert exact[0] == 0.93 and exact[1] >= 0.88  # as the manifest says; and the budget
+    assert max(errors) < 0.04
 
 
 def reaches_or_says_why(words: list[object], drop: float, out: Path, capsys) -> None:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 
+import numpy as np
 import pytest
+from lite_engine import Predictor, optimize
+from lite_engine.importers import load
 from lite_workbench.cli import main
+from PIL import Image
+from sklearn.metrics import jaccard_score
 
 pytestmark = [pytest.mark.cpu, pytest.mark.models]
 
@@ -68,3 +73,38 @@ def test_objects_of_a_photograph(models_dir, tmp_path, capsys):
     assert figures["mAP@.5"] == pytest.approx(2 / 3, abs=1e-9)
     averages = {c["name"]: c["metrics"]["AP"] for c in side["classes"]}
     assert averages["dog"] == 0 and averages["bicycle"] > 0.7 and averages["car"] > 0.7
+
+
+def test_a_person_in_a_pascal_mask(models_dir, tmp_path, capsys):
+    """The label is TensorFlow's answer, as a mask of Pascal VOC: class numbers with a palette, 255
+    along the person's edge. Half of the person is taken away, so that the answer is wrong there."""
+    golden = models_dir / "goldens" / "deeplab_dm05_person"
+    answer = np.load(golden / "frozen_inference_graph.pb__human.jpg.npz")["out0"][0]
+    whole = Image.open(models_dir / "images" / "human.jpg")
+    mask = np.array(Image.fromarray(answer.astype(np.uint8)).resize(whole.size, Image.NEAREST))
+    edge = np.zeros_like(mask, bool)
+    for axis in (0, 1):
+        for step in (-2, 2):
+            edge |= np.roll(mask, step, axis) != mask
+    mask[edge] = 255
+    mask[: mask.shape[0] // 2][mask[: mask.shape[0] // 2] == 1] = 0
+    picture = Image.fromarray(mask, "P")
+    picture.putpalette([0, 0, 0, 192, 128, 128, *[224, 224, 192] * 254])
+    for name in ("JPEGImages", "SegmentationClass"):
+        (tmp_path / name).mkdir()
+    shutil.copy(models_dir / "images" / "human.jpg", tmp_path / "JPEGImages")
+    picture.save(tmp_path / "SegmentationClass" / "human.png")
+    model = models_dir / "deeplab_dm05_person" / "deeplab_aiseg513_dm05_float.tflite"
+    made = evaluated(capsys, model, "--data", tmp_path, "--preprocess", "pm1")
+    assert made["task"] == "segmentation" and made["samples"] == 1
+
+    small = np.asarray(whole.convert("RGB").resize((513, 513), Image.BILINEAR), np.float32)
+    used = Predictor(optimize(load(model)))
+    (scores,) = used.run({used.input_names[0]: small[None] / 127.5 - 1}).values()
+    rows, columns = (((np.arange(n) + 0.5) * 513 / n).astype(int) for n in mask.shape)
+    got = scores[0].argmax(-1)[np.ix_(rows, columns)]
+    counted = mask != 255
+    iou = made["sides"][0]["metrics"][0]
+    assert iou["name"] == "mIoU"
+    wanted = jaccard_score(mask[counted], got[counted], average="macro")
+    assert iou["value"] == pytest.approx(wanted, abs=1e-12) and 0.5 < wanted < 0.95

@@ -177,6 +177,36 @@ def test_text_is_judged_by_edit_distances():
     assert dimmed.shape == data["images"].shape
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.hours)])
+def test_made_lines_in_float_and_int8(tmp_path, count):
+    """Exact match and CER by hand: greedy CTC of the outputs, edits by rapidfuzz."""
+    session = lw.open(lw.shipped("ocr.onnx"))
+    session.convert(targets=["x86"])
+    lines = made.text_lines(tmp_path / "lines", count)
+    session.quantize(np.load(lw.shipped("ocr_held_back.npz"))["images"][:24], method="minmax")
+    result = session.evaluate(lines, ["float", "int8"])
+    rows = {row.name: row for row in result.rows}
+    assert len(rows) == result.samples == count and not result.unreadable
+    for side in ("float", "int8"):
+        said = [(row.sides[side].prediction, row.label) for row in rows.values()]
+        exact, cer = result[side].metrics
+        assert exact.value == np.mean([a == b for a, b in said]) > 0.5
+        edits = sum(Levenshtein.distance(a, b) for a, b in said)
+        assert cer.value == edits / sum(len(b) for _, b in said) < 0.1
+        print(f"{count} lines, {side}: {exact} {cer}")
+    labels = ["", *session.model.metadata["labels"][1:]]
+    for name in sorted(rows)[:20]:
+        pixels = np.asarray(Image.open(lines.parent / name), np.float32) / 127.5 - 1
+        (scores,) = session.predictor("x86", "float").run(
+            {session.graph.inputs[0].name: np.repeat(pixels[None, None], 3, axis=1)}
+        ).values()  # fmt: skip
+        best = scores[0].argmax(-1)
+        kept = best[np.flatnonzero(np.diff(best, prepend=-1))]
+        read = "".join(labels[i] for i in kept if i).strip()
+        assert rows[name].sides["float"].prediction.strip() == read
+
+
 def test_regions_of_a_map(tmp_path):
     picture = np.zeros((made.SIZE, made.SIZE, 3), np.uint8)
     picture[8:18, 12:52] = picture[40:52, 16:48] = 255
