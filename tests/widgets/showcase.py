@@ -147,6 +147,16 @@ JOBS = [
 ]  # fmt: skip
 
 
+def tensor() -> Any:
+    """Return a TensorView of two sides whose last column of one channel differs."""
+    a = np.random.default_rng(0).normal(size=(1, 24, 12, 60)).astype(np.float32)
+    b = a.copy()
+    b[:, 7, :, -1] = np.nan
+    view = lw.TensorView(tensors=[["y", "output y"], ["w", "W w"]])
+    view.show("y", {"x86": a, "opencl": b}, layer="b3/dw", note="random data")
+    return view
+
+
 def showcase() -> list[Any]:
     """Return fresh widgets, one of each that draws, filled."""
     x86, opencl = samples.profile(), samples.profile("opencl")
@@ -193,6 +203,7 @@ def showcase() -> list[Any]:
         trade_off(),
         sweep_chart(),
         lw.RangePlot(layer=ranges()),
+        tensor(),
         lw.SensitivityList(layers=sensitivity(), kept=[r["name"] for r in sensitivity()[:6]]),
         lw.DoctorCards(cards=CARDS, choose=True, chosen=["x86"]),
         lw.Stages(

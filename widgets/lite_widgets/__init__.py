@@ -40,6 +40,7 @@ _HOMES = {
     "SweepChart": "sweep_chart",
     "TabBar": "tab_bar",
     "Tabbed": "workbench_view",
+    "TensorView": "tensor_view",
     "TimingLine": "timing_line",
     "TopBar": "top_bar",
     "TradeOff": "trade_off",
@@ -49,6 +50,7 @@ _HOMES = {
     "WorkbenchView": "workbench_view",
     "columns": "workbench_view",
     "difference_detail": "error_strip",
+    "tensor_views": "tensor_view",
 }
 
 __all__ = sorted(_HOMES)

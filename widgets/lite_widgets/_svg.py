@@ -78,6 +78,12 @@ class Picture:
         at = f'cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"'
         self._marks.append(f'<circle {at} fill="{fill}"{_attributes(extra)}/>')
 
+    def image(self, x: float, y: float, w: float, h: float, source: str) -> None:
+        """Add an image by its address, stretched, every pixel a rectangle."""
+        size = f'x="{x:.1f}" y="{y:.1f}" width="{w:.1f}" height="{h:.1f}"'
+        style = 'preserveAspectRatio="none" style="image-rendering:pixelated"'
+        self._marks.append(f'<image {size} href="{html.escape(source)}" {style}/>')
+
     def text(
         self, x: float, y: float, text: object, *, anchor: str = "start", fill: str = SOFT,
         size: int = 11, bold: bool = False,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lite_engine.runtime.support import ModelInfo
 
     from .evaluate import Evaluation
+    from .looking import Look
     from .model_diff import ModelDiff
     from .quantizing import Quantization
     from .recommend import Recommendation
@@ -146,6 +147,15 @@ def _diff(value: ModelDiff) -> Any:
     return _stack(GraphView(title=tr("What changed"), **_views().diff_data(value)))
 
 
+def _look(value: Look) -> Any:
+    from lite_widgets import TensorView
+
+    view = TensorView()
+    value.fill(view)
+    view.tensors = []  # nobody answers a choice here
+    return _stack(view)
+
+
 def _tables(tables: list[dict[str, Any]]) -> Any:
     from lite_widgets import DataTable
 
@@ -177,9 +187,11 @@ _SHOWN = (
     ("lite_workbench.sweep.result", "Sweep"),
     ("lite_workbench.recommend", "Recommendation"),
     ("lite_workbench.model_diff", "ModelDiff"),
+    ("lite_workbench.looking", "Look"),
 )
 _VIEWS: dict[str, Callable[[Any], Any]] = {
     "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
     "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
     "Sweep": _sweep, "Recommendation": _recommendation, "ModelDiff": _diff,
+    "Look": _look,
 }  # fmt: skip

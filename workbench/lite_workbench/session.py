@@ -27,6 +27,7 @@ from .state import (
     evaluations,
     exports,
     feeds,
+    inside,
     int8_version,
     layer_changes,
     lite_file,
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
     from .editing import Edited
     from .evaluate import Evaluation
+    from .looking import Look
     from .model_diff import ModelDiff
     from .quantizing import Quantization
     from .recipes import RecipeAnswer
@@ -170,8 +172,7 @@ class Session(OldNames):
     def predictor(
         self, backend: str = "auto", version: str | None = None, *, planted: bool = True
     ) -> Predictor:
-        """A Predictor of a version with the session's overrides and (unless `planted` is False)
-        planted faults; kept."""
+        """A Predictor of a version with the overrides and (if `planted`) planted faults; kept."""
         return predictors.predictor(self, backend, version, planted=planted)
 
     def run(self, image: Any = None, backend: str = "auto", version: str | None = None) -> Run:
@@ -279,17 +280,18 @@ class Session(OldNames):
         return evaluations.recommend(self, data, max_drop, **options)
 
     def values(
-        self,
-        side: str,
-        layer: str,
-        alone_after: str | None = None,
-        pair: Pair | None = None,
+        self, side: str, layer: str, alone_after: str | None = None, pair: Pair | None = None,
         outputs: Collection[str] = (),
-    ) -> np.ndarray:
+    ) -> np.ndarray:  # fmt: skip
         """A layer's output on one side; `alone_after` names the side that feeds it (isolated).
         `pair` is the comparison that the sides belong to (default: the chosen version). Of a layer
         with several outputs it is the first, or the first that is in `outputs`."""
         return comparisons.values(self, side, layer, alone_after, pair, outputs)
+
+    def look(self, name: str, sides: Sequence[str] | str = "auto", image: Any = None) -> Look:
+        """What a tensor holds: the output of a layer, or any value or weight by its name. One side
+        or two, named as in `compare`; "file" is the file's own graph. Raises UsageError."""
+        return inside.look(self, name, sides, image)
 
     # ---- changing single layers
 
@@ -308,14 +310,9 @@ class Session(OldNames):
         layer_changes.override(self, layers, backend, precision)
 
     def try_override(
-        self,
-        layers: str | Sequence[str],
-        target: str | None,
-        backend: str,
-        runs: int = 15,
-        *,
+        self, layers: str | Sequence[str], target: str | None, backend: str, runs: int = 15, *,
         precision: str | None = None,
-    ) -> Change:
+    ) -> Change:  # fmt: skip
         """Changes layers and measures the whole model before and after. Runs of both alternate,
         and planted faults are left out, so that only the change is measured."""
         return layer_changes.try_override(self, layers, target, backend, runs, precision)

@@ -79,6 +79,7 @@ class SessionState(Observable):
     feeds, image   the input: arrays by name, and the PNG bytes of the image that it was made of
     runs, profiles (by backend), comparisons (by pair), advice (by backend)   the last of each
     profiled       backend → the version and the Predictor that its profile is of
+    as_in_file     runs the file's graph as it is; made when somebody looks inside it
     compared       pair → the Predictors that its comparison is of, by side
     evaluations, sweeps, recommendations   every one, oldest first
     history        every profile, oldest first
@@ -110,6 +111,7 @@ class SessionState(Observable):
     advice: dict[str, list[Advice]] = field(default_factory=dict)
     comparisons: dict[Pair, Comparison] = field(default_factory=dict)
     compared: dict[Pair, dict[str, Predictor]] = field(default_factory=dict)
+    as_in_file: Predictor | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
     recommendations: list[Recommendation] = field(default_factory=list)

@@ -11,6 +11,7 @@ from .. import views
 from ..changes import Change
 from ..state import comparisons
 from ._base import Step, button
+from ._inside import InsidePanel
 
 _NAMES = {"opencl": "OpenCL"}
 
@@ -42,10 +43,11 @@ class CompareStep(Step):
         self.on(self.strip, "compare", lambda _: self.measure())
         self.on(self.notice, "deploy", lambda _: self.go("Deploy"))
         self.pane.observe(lambda _: self.guard(self._evidence), names=["kind", "channel"])
+        self.inside = InsidePanel(self, self._compared, open=True)
         self.link(self.strip, self.graph, self.pane)
         self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
-        self.show(self.strip, columns(self.graph, self.pane, kind="graph"))
+        self.show(self.strip, columns(self.graph, self.pane, kind="graph"), self.inside.view)
         self._switch()
         if (a, b) not in self.session.comparisons and not self.pending:
             self.measure()
@@ -67,6 +69,10 @@ class CompareStep(Step):
     @property
     def pair(self) -> tuple[str, str]:
         return self.header.values["a"], self.header.values["b"]
+
+    def _compared(self) -> tuple[str, ...]:
+        """The two sides, once they were compared."""
+        return self.pair if self.pair in self.session.comparisons else ()
 
     def _buttons(self) -> None:
         done = self.pair in self.session.comparisons
@@ -101,7 +107,7 @@ class CompareStep(Step):
             return
         self.strip.comparison = self.graph.comparison = self.graph.profile = None
         self.pane.layer = None
-        self.pane.layout.display = "none"
+        self.pane.layout.display = self.inside.view.layout.display = "none"
         model = self.session.versions.get(self.session.version)
         self.graph.graph = views.graph_data(model.graph if model else self.session.graph)
         self._buttons()
@@ -145,12 +151,13 @@ class CompareStep(Step):
         self.graph.tolerance = self.pane.tolerance = data["usual_tolerance"]
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair
-        self.pane.layout.display = None
+        self.pane.layout.display = self.inside.view.layout.display = None
         finding = self.session.comparisons[self.pair].finding
         if finding.kind == "layer_fails":
             self.session.selected = finding.layer
         self.pane.layer = None
         self._evidence()
+        self.inside.refresh(again=True)
 
     # ---- one layer
 

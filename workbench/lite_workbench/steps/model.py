@@ -13,7 +13,9 @@ from lite_widgets import DataTable, DropZone, FactsCard, GraphView, NetronView, 
 from .. import views
 from ..inputs import save_upload
 from ..session import Session
+from ..state.inside import FILE
 from ._base import Step, button
+from ._inside import InsidePanel
 
 #: Larger files are not sent to the page for netron.
 NETRON_BYTES = 48 << 20
@@ -50,17 +52,19 @@ class ModelStep(Step):
         self.graph = GraphView(graph=views.graph_data(self.session.graph), height=470)
         self.netron = NetronView(name=self.session.path.name, height=420)
         self.structure = DataTable(**views.structure_data(self.session), height=420)
+        self.inside = InsidePanel(self, lambda: (FILE,), open=False)
         tabs = {tr("Facts"): self.facts, tr("Structure"): self.structure,
-                tr("File in Netron"): self.netron}  # fmt: skip
+                tr("Values"): self.inside.view, tr("File in Netron"): self.netron}  # fmt: skip
         self.tabs = Tabbed(tabs, height=470)
         self.tabs.bar.observe(
             lambda change: self.guard(lambda: self._tab_opened(change)), names=["current"]
         )
-        self.link(self.graph, self.netron)
+        self.link(self.graph, self.netron, self.inside.view)
         self.show(columns(self.graph, self.tabs, kind="graph"), self.drop)
 
     def _tab_opened(self, change: dict[str, Any]) -> None:
         """The file goes to netron when somebody wants to see it."""
+        self.inside.opened(change["new"] == tr("Values"))
         path = self.session.path
         if change["new"] != tr("File in Netron") or self.netron.model:
             return

@@ -32,6 +32,7 @@ from ..changes import Change
 from ..jobs import Job
 from ..state import overrides
 from ._base import Step, backend_options, button, stack
+from ._inside import InsidePanel
 
 RUNS = 20
 
@@ -55,24 +56,22 @@ class ProfileStep(Step):
         self.graph, self.table = GraphView(), LayerTable()
         self.roofline, self.types = Roofline(height=380), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
-        self.changes = Waterfall(
-            status={
-                "kind": "empty",
-                "title": tr("Only one run so far"),
-                "text": tr(
-                    "After a second run on any backend, this view explains the "
-                    "difference between the two."
-                ),
-            }
-        )
+        self.changes = Waterfall(status={
+            "kind": "empty", "title": tr("Only one run so far"),
+            "text": tr("After a second run on any backend, this view explains the difference "
+                       "between the two.")})  # fmt: skip
+        self.inside = InsidePanel(self, lambda: (self.backend,), open=False)
         self.changes.observe(self._against, names=["against"])
         self.inspector = Inspector()
         self.on(self.inspector, "measure", self._try)
         self.on(self.inspector, "advice", self._advised)
         tabs = {tr("Layers"): self.table, tr("Roofline"): self.roofline, tr("Types"): self.types,
                 tr("Copies"): stack(self.copies, self.matrix), tr("Memory"): self.memory,
-                tr("Changes"): self.changes}  # fmt: skip
+                tr("Values"): self.inside.view, tr("Changes"): self.changes}  # fmt: skip
         self.tabs = Tabbed(tabs, height=496)
+        self.tabs.bar.observe(
+            lambda change: self.inside.opened(change["new"] == tr("Values")), names=["current"]
+        )
         self.link(self.chart, self.graph, self.table, self.roofline, self.types, self.memory,
                   self.copies, self.matrix, self.changes)  # fmt: skip
         self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
