@@ -163,9 +163,7 @@ class Graph:
         """Every value as often as it is met: inputs, then each node's, then outputs."""
         yield from self.inputs
         for node in self.nodes:
-            for value in node.inputs:
-                if value is not None:
-                    yield value
+            yield from filter(None, node.inputs)
             yield from node.outputs
         yield from self.outputs
 

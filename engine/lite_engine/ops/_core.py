@@ -161,13 +161,11 @@ class OpDef:
         return name in self.packed_inputs
 
     @functools.cached_property
-    def _needed(self) -> list[int]:
-        """Indices of the inputs that may not be absent."""
+    def _needed(self) -> list[int]:  # indices of the inputs that may not be absent
         return [i for i, name in enumerate(self.inputs) if name[-1:] != "?" and name[:1] != "*"]
 
     @functools.cached_property
-    def _without_default(self) -> list[str]:
-        """Names of the attributes that a node has to give."""
+    def _without_default(self) -> list[str]:  # attributes that a node has to give
         return [k for k, v in self.attrs.items() if v is REQUIRED or v is SUBGRAPH]
 
     @functools.cached_property
@@ -193,17 +191,15 @@ class OpDef:
         """The node's attributes with defaults. Raises UnsupportedOperatorError for unknown or
         missing ones, ShapeError for a subgraph that is none."""
         if not node.attrs.keys() <= self.attrs.keys():
-            unknown = [k for k in node.attrs if k not in self.attrs]
-            raise UnsupportedOperatorError(
-                tr(
-                    "{name} has no attribute {unknown!r} (it has: {attrs})",
-                    name=self.name,
-                    unknown=unknown[0],
-                    attrs=", ".join(self.attrs) or "none",
-                ),
-                (node.name,),
-                where=node.name,
+            unknown = next(k for k in node.attrs if k not in self.attrs)
+            has = ", ".join(self.attrs) or "none"
+            message = tr(
+                "{name} has no attribute {unknown!r} (it has: {attrs})",
+                name=self.name,
+                unknown=unknown,
+                attrs=has,
             )
+            raise UnsupportedOperatorError(message, (node.name,), where=node.name)
         out = {**self.attrs, **node.attrs}
         for name in self._without_default:
             if out[name] is REQUIRED or out[name] is SUBGRAPH:
@@ -212,7 +208,6 @@ class OpDef:
                     (node.name,),
                     where=node.name,
                 )
-        for name in self._without_default:
             if self.attrs[name] is SUBGRAPH and not isinstance(out[name], Graph):
                 raise ShapeError(
                     tr("{name}'s {attribute} is not a graph", name=self.name, attribute=name),
