@@ -65,6 +65,8 @@ class OpDef:
     commutative: bool = False
     #: gives other numbers every time: never folded, never shared
     random: bool = False
+    #: part of training: a loss, an optimizer's step
+    training: bool = False
     #: inputs that are weights → the axis of their output channels (of their inputs', where a
     #: product has its weight first)
     weights: Mapping[int, int] = field(default_factory=dict)

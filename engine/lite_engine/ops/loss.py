@@ -66,6 +66,7 @@ softmax_cross_entropy = define_op(
     outputs="loss log_p",
     attrs=_ATTRS,
     source="ONNX SoftmaxCrossEntropyLoss-13",
+    training=True,
 )
 softmax_cross_entropy.infer(
     lambda scores, labels, *_, reduction, **__: [

@@ -7,17 +7,10 @@ from collections.abc import Mapping
 from lite_messages import tr, trn
 
 from ..ir import DType, Graph, Shape
+from ..ops import op_names
 
-_TRAINING = (
-    "Gradient",
-    "Momentum",
-    "Adam",
-    "Adagrad",
-    "SoftmaxCrossEntropyLoss",
-    "sgd",
-    "momentum",
-    "adam",
-)
+#: Beside the operators that say so: those that only formats of training know.
+_TRAINING = (*op_names(lambda op: op.training), "Gradient", "sgd", "momentum", "adam")
 
 
 def sounds(graph: Graph) -> list[str]:

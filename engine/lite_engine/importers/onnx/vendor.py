@@ -14,6 +14,7 @@ from .classic import classic_op
 
 #: Domain of operators of ours that neither ONNX nor onnxruntime has (`lite_engine.exporters.onnx`).
 OWN_DOMAIN = "lite_engine"
+_PREVIEW = ("ai.onnx.preview", "ai.onnx.preview.training")
 
 #: com.microsoft operators whose meaning is that of our operator of the same name.
 _MICROSOFT = {
@@ -51,7 +52,7 @@ def vendor_op(call: Call, metadata: dict[str, Any]) -> None:
         _microsoft(call)
     elif call.domain == "ai.onnx.ml" and (call.op == "ZipMap" or find_op(call.op) is not None):
         classic_op(call, metadata)
-    elif call.domain in ("ai.onnx.preview", OWN_DOMAIN) and find_op(call.op) is not None:
+    elif call.domain in (*_PREVIEW, OWN_DOMAIN) and find_op(call.op) is not None:
         call.version = 99
     else:
         call.op = f"{call.domain}::{call.op}"
