@@ -91,6 +91,10 @@ wheel-arm:      ## dist/: a wheel for AArch64 Linux, cross-built
 	@scripts/setup.sh test
 	@scripts/wheel.sh aarch64
 
+wheels:         ## dist/: wheels for Linux (glibc, musl), macOS and Windows, cross-built here with zig (pip install ziglang)
+	@scripts/setup.sh test
+	@scripts/wheel.sh all
+
 sdist:          ## dist/: the sources with the bundle of the widgets, to build wheels from
 	@scripts/setup.sh test
 	@python -m build --sdist --no-isolation --skip-dependency-check -Cbuild-dir=build/sdist .
@@ -100,4 +104,4 @@ clean:          ## forget every build (keeps .venv)
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
 .PHONY: help lab demo test test-opencl test-long lint _lint format bench docs messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
-	wheel-arm sdist clean
+	wheel-arm wheels sdist clean

@@ -7,6 +7,8 @@
 #   scripts/native.sh wasm       WebAssembly, cross-compiled with zig, installed beside it
 #   scripts/native.sh asan|tsan  sanitized, left in build/asan, build/tsan
 #   scripts/native.sh fuzzer     coverage-guided fuzz targets (clang), left in build/fuzzer
+#   scripts/native.sh TARGET     for another system with zig, left in build/TARGET: x86_64-windows-gnu,
+#                                aarch64-macos.11.0, x86_64-linux-musl, …
 #
 # JOBS=N limits the parallel compilations.
 set -euo pipefail
@@ -47,7 +49,10 @@ case $variant in
       exit 1
     fi
     options=(-DLITE_SANITIZE=fuzzer -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$clang") ;;
-  *) echo "usage: $0 [native|aarch64|armv7|wasm|asan|tsan|fuzzer]" >&2; exit 2 ;;
+  *-windows-* | *-macos* | *-linux-*)
+    options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/engine/native/cmake/zig.cmake" -DLITE_ZIG_TARGET="$variant"
+             -DLITE_ZIG="$(scripts/zig.sh)") ;;
+  *) echo "usage: $0 [native|aarch64|armv7|wasm|asan|tsan|fuzzer|TARGET]" >&2; exit 2 ;;
 esac
 if ! command -v cmake > /dev/null; then
   echo "error: no cmake; run scripts/setup.sh, or sudo apt-get install cmake ninja-build" >&2

@@ -172,11 +172,19 @@ def _missing_build(variant: str, *programs: str) -> str | None:
     return f"no build/{variant}/{missing[0]}; scripts/native.sh {variant}" if missing else None
 
 
+def missing_wine() -> str | None:
+    """Windows' runner, built here with zig, in Wine."""
+    if shutil.which("wine") is None:
+        return "no Wine; sudo apt-get install --no-install-recommends wine wine64"
+    return _missing_build("x86_64-windows-gnu", "lite_run.exe")
+
+
 TOOLS: dict[str, Callable[[], str | None]] = {
     "cpu": lru_cache(_missing_cpu),
     "arm": lru_cache(_missing_arm),
     "armv7": lru_cache(_missing_armv7),
     "wasm": lru_cache(missing_wasm),
+    "wine": missing_wine,
     "arm_opencl": lru_cache(_missing_arm_opencl),
     "opencl": lru_cache(_missing_opencl),
     "simulator": lru_cache(_missing_simulator),

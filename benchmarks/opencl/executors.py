@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -34,7 +33,7 @@ RUNS = 60
 
 def runner() -> Path:
     """The runner that can open a device's library."""
-    return runner_path(platform.machine()).with_name("lite_run_opencl")
+    return runner_path(opencl=True)
 
 
 def examine(name: str, precision: str) -> dict[str, Any]:

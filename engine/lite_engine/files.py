@@ -3,7 +3,6 @@ at all."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import IO
 
 from lite_messages import tr
 
+from . import system
 from .errors import LiteError, ModelFormatError, reason_of
 from .parts import new_part, part_folder, remove_stale_parts
 
@@ -90,30 +90,22 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
         try:
             with os.fdopen(number, "wb") as file:
                 if target.exists():
-                    with contextlib.suppress(OSError):  # a file system without modes
-                        os.fchmod(number, stat.S_IMODE(target.stat().st_mode))
+                    system.keep_mode(number, stat.S_IMODE(target.stat().st_mode))
                 yield file
                 file.flush()
                 os.fsync(number)
+                if not system.WINDOWS:  # while its lock says that it is in use
+                    part.replace(target)
+            if system.WINDOWS:  # which renames no open file
                 part.replace(target)
         except BaseException:
             part.unlink(missing_ok=True)
             raise
-        _sync_folder(target.parent)
+        system.sync_folder(target.parent)
     except OSError as error:
         raise LiteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=path
         ) from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes a rename last through a power cut, where the file system can."""
-    with contextlib.suppress(OSError):
-        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
@@ -169,17 +161,5 @@ def locked(path: Path) -> Iterator[None]:
             tr("cannot be written ({reason})", reason=reason_of(error)), where=path.parent
         ) from None
     with file:
-        _lock(file)  # closing the file gives the lock back
+        system.lock_waiting(file)  # closing the file gives the lock back
         yield
-
-
-def _lock(file: IO[bytes]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        import msvcrt
-
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)

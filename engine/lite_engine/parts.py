@@ -8,18 +8,27 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from . import system
+
+#: Links are not followed, and Windows' C library changes no line feed.
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+#: Where locks do not tell who is at work: nothing takes that long to write.
+_STALE_S = 24 * 3600
 _NAME = re.compile(r"\.lite-[0-9a-f]{16}\.part")
 
 
 def new_part(folder: Path) -> tuple[Path, int]:
     """A new file and its descriptor, open for writing. Raises OSError."""
     # Exclusive: two processes that share a folder never write one part, nor follow a link.
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-    return _locked_part(folder, lambda part: os.open(part, flags, 0o666))
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
+    part, number = _locked_part(folder, lambda part: os.open(part, flags, 0o666))
+    assert number is not None
+    return part, number
 
 
 @contextmanager
@@ -30,7 +39,8 @@ def part_folder(folder: Path) -> Iterator[Path]:
         yield part
     finally:
         shutil.rmtree(part, ignore_errors=True)
-        os.close(number)
+        if number is not None:
+            os.close(number)
 
 
 def remove_stale_parts(folder: Path) -> None:
@@ -42,44 +52,39 @@ def remove_stale_parts(folder: Path) -> None:
 
 
 def _remove_stale(entry: os.DirEntry[str]) -> None:
-    number = os.open(entry.path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    if system.WINDOWS:  # no lock of a folder, and no file that is open can be removed
+        if time.time() - entry.stat(follow_symlinks=False).st_mtime > _STALE_S:
+            _remove(entry)
+        return
+    number = os.open(entry.path, os.O_RDONLY | _FLAGS)
     try:
-        if not _lock(number):
-            return
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path)
-        else:
-            os.unlink(entry.path)  # noqa: PTH108
+        if system.try_lock(number):
+            _remove(entry)
     finally:
         os.close(number)
 
 
-def _locked_part(folder: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
+def _remove(entry: os.DirEntry[str]) -> None:
+    if entry.is_dir(follow_symlinks=False):
+        shutil.rmtree(entry.path)
+    else:
+        os.unlink(entry.path)  # noqa: PTH108
+
+
+def _locked_part(folder: Path, make: Callable[[Path], int | None]) -> tuple[Path, int | None]:
     while True:
         part = folder / f".lite-{secrets.token_hex(8)}.part"
         number = make(part)
-        _lock(number)
-        if os.fstat(number).st_nlink:
+        if number is None or not system.try_lock(number) or os.fstat(number).st_nlink:
             return part, number
         os.close(number)  # taken for stale before it was locked
 
 
-def _make_folder(part: Path) -> int:
+def _make_folder(part: Path) -> int | None:
     part.mkdir()
     try:
-        return os.open(part, os.O_RDONLY)
+        return system.open_folder(part)
     except OSError:
         with contextlib.suppress(OSError):
             part.rmdir()
         raise
-
-
-def _lock(number: int) -> bool:
-    """Locks an open file or folder; False when somebody else has, and where locks do not exist."""
-    try:
-        import fcntl
-
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    except (ImportError, OSError):
-        return False

@@ -14,7 +14,7 @@ from typing import Any
 
 from lite_messages import find_catalogue, tr
 
-from . import extensions
+from . import extensions, system
 from .errors import UsageError
 
 BACKENDS = ("auto", "x86", "arm", "wasm", "opencl", "reference")
@@ -83,8 +83,7 @@ def _language(text: str) -> str:
 
 
 def default_cache_dir() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "lite-workbench"
+    return system.cache_home() / "lite-workbench"
 
 
 SETTINGS = {
@@ -151,7 +150,7 @@ def threads(asked: int | None = None) -> int:
 
     Raises UsageError for a number that is none of threads."""
     if asked is None:
-        return get("LITE_THREADS") or len(os.sched_getaffinity(0))
+        return get("LITE_THREADS") or system.processors()
     if not isinstance(asked, int) or not 1 <= asked <= MAX_THREADS:
         raise UsageError(
             tr(

@@ -28,7 +28,7 @@ WRITES = {
 }
 #: One major version of an action, by the two owners that we trust.
 ACTION = re.compile(r"actions/[a-z-]+@v\d+|pypa/gh-action-pypi-publish@release/v1")
-RUNNER = re.compile(r"ubuntu-\d\d\.04(-arm)?")
+RUNNER = re.compile(r"ubuntu-\d\d\.04(-arm)?|macos-\d\d(-intel)?|windows-\d{4}")
 TARGET = re.compile(r"^([a-z-]+):.*##", re.M)
 
 

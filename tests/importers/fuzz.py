@@ -26,8 +26,8 @@ import numpy as np
 from lite_engine.errors import LiteError
 from lite_engine.importers import load
 from lite_engine.model_file.naive_buffer import write_nb
-from lite_engine.profile.environment import peak_rss_bytes
 from lite_engine.runtime.support import model_info
+from lite_engine.system import peak_rss_bytes
 
 from tests.importers import nb_files, paddle_files, tiny_caffe, tiny_pir, tiny_tflite
 from tests.importers import tiny_tensorflow as tf

@@ -1,7 +1,8 @@
 """Where the compiled parts lie: built by CMake, found here, loaded elsewhere.
 
     liblite_runtime.so               the runtime for this machine's Python (.dylib, .dll elsewhere)
-    bin/<arch>/lite_run              runners, static on Linux; <arch> is x86_64, aarch64 or armv7
+    bin/<arch>/lite_run              static runners for Linux; <arch> is x86_64, aarch64 or armv7
+    bin/host/lite_run                this machine's where that is macOS or Windows (.exe)
     bin/wasm32/lite_run.wasm         the same for engines of WebAssembly with files (WASI)
     bin/wasm32/lite.wasm             the runtime for web pages
     bin/<arch>/lite_run_opencl       the same, linked with the C library there: it opens OpenCL
@@ -17,11 +18,11 @@ tree `make native` and `make native-arm` put them here.
 from __future__ import annotations
 
 import platform
-import sys
 from pathlib import Path
 
 from lite_messages import tr
 
+from .. import system
 from ..errors import BackendUnavailableError
 
 _HERE = Path(__file__).parent
@@ -30,9 +31,7 @@ _BUILD = {
     "wasm32": "make native-wasm",
 }  # fmt: skip
 #: What this system's loader takes.
-LIBRARY = {"darwin": "liblite_runtime.dylib", "win32": "liblite_runtime.dll"}.get(
-    sys.platform, "liblite_runtime.so"
-)
+LIBRARY = f"liblite_runtime{system.LIBRARY_SUFFIX}"
 
 
 def host_arch() -> str:
@@ -42,23 +41,26 @@ def host_arch() -> str:
 
 
 def library_path(arch: str | None = None) -> Path:
-    """The shared library of an architecture, by default this machine's.
+    """The shared library of Linux on an architecture, by default this machine's own.
 
     Raises BackendUnavailableError when it was not built.
     """
-    own = arch is None or arch == host_arch()
+    own = arch is None or (arch == host_arch() and system.LINUX)
     path = _HERE / LIBRARY if own else _HERE / "lib" / str(arch) / "liblite_runtime.so"
     return _existing(path, tr("runtime library"), arch or host_arch())
 
 
 def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
-    """The `lite_run` executable of an architecture, by default this machine's; with `opencl`
-    `lite_run_opencl`, which a static executable cannot replace.
+    """The `lite_run` executable of Linux on an architecture, by default this machine's own; with
+    `opencl` the one that opens OpenCL, which a static executable cannot.
 
     Raises BackendUnavailableError when it was not built.
     """
+    if arch is None and not system.LINUX:  # one runner, which is not static
+        own = _HERE / "bin" / "host" / f"lite_run{system.PROGRAM_SUFFIX}"
+        return _existing(own, "runner lite_run", host_arch())
     arch, name = arch or host_arch(), "lite_run_opencl" if opencl else "lite_run"
-    ending = ".wasm" if arch == "wasm32" else ".exe" if sys.platform == "win32" else ""
+    ending = ".wasm" if arch == "wasm32" else ""
     return _existing(_HERE / "bin" / arch / f"{name}{ending}", f"runner {name}", arch)
 
 

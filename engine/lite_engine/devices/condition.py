@@ -7,10 +7,11 @@ machine, ssh and adb. What cannot be read is left out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from lite_messages import tr
+
+from .. import system
 
 _CPU = "/sys/devices/system/cpu/cpu0/cpufreq"
 #: Key → file; the first line is the value.
@@ -30,11 +31,8 @@ def read_here() -> dict[str, Any]:
     """The condition of this machine."""
     lines = {}
     for key, path in FILES.items():
-        try:
-            with Path(path).open(errors="replace") as file:
-                lines[key] = file.readline(200)
-        except OSError:
-            continue
+        if (line := system.first_line(path)) is not None:
+            lines[key] = line
     return parse(lines)
 
 

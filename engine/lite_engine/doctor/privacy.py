@@ -11,6 +11,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from .. import system
 from ..terminal import one_line
 
 _SERIALS = (
@@ -33,15 +34,8 @@ def secrets() -> list[str]:
         pass
     found |= {name.partition(".")[0] for name in found}  # a host in its domain
     for path in _SERIALS:
-        try:
-            found.add(Path(path).read_text(errors="replace").strip("\0\n "))
-        except OSError:
-            continue
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    found |= {x.partition(":")[2].strip() for x in lines if x.startswith("Serial")}
+        found.add(system.text_of(path))
+    found |= {value for name, value in system.cpu_fields() if name == "Serial"}
     return sorted(filter(None, found), key=len, reverse=True)
 
 

@@ -7,7 +7,6 @@ compiler; wheels carry neither.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from lite_messages import tr
 
-from .. import settings
+from .. import settings, system
 from .._native import host_arch
 from ..errors import BackendUnavailableError, LiteError
 from ..model_file import Model
@@ -126,7 +125,7 @@ def _build(build: Path, listed: Path, arch: str) -> None:
         configure += ["-G", "Ninja"]
     if arch != host_arch():
         configure.append(f"-DCMAKE_TOOLCHAIN_FILE={SOURCES}/cmake/{arch}-linux-gnu.cmake")
-    jobs = str(max(1, len(os.sched_getaffinity(0))))
+    jobs = str(system.processors())
     for command in (configure, ["cmake", "--build", str(build), "--parallel", jobs]):
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S)

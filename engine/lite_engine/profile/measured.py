@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
+from .. import system
 from ..backends import Samples as RunnerSamples
 from ..devices import Device, condition
 from ..runtime.execute import Execution
-from .environment import environment, peak_rss_bytes, readings
+from .environment import environment, readings
 
 #: Below this many the interval of a median is not known (order statistics, 95 %).
 FEWEST_RUNS = 6
@@ -65,7 +66,7 @@ def measure_here(
     changed = {f"{k}_after": after[k] for k in _CHANGING if k in after}
     told = condition.warnings(before, after)
     conditions = {**before, **changed}
-    return Measured(samples, first_ms, conditions, peak_rss_bytes(), told, warm)
+    return Measured(samples, first_ms, conditions, system.peak_rss_bytes(), told, warm)
 
 
 def measure_there(

@@ -1,4 +1,5 @@
-# An x86-64 wheel carries the AArch64 runner too, so that `arm` works on it under qemu-aarch64.
+# A wheel for x86-64, macOS or Windows carries the runner of AArch64 Linux too: for boards, and so that
+# `arm` works under qemu-aarch64.
 find_program(LITE_ARM_COMPILER aarch64-linux-gnu-g++)
 if(LITE_ARM_COMPILER)
   include(ExternalProject)

@@ -29,6 +29,12 @@ elseif(processor MATCHES "^(aarch64|arm64)$")
   set(LITE_FLAGS_neonfp16 -march=armv8.2-a+fp16)
   set(LITE_FLAGS_neondot -march=armv8.2-a+fp16+dotprod)
   set(LITE_FLAGS_neoni8mm -march=armv8.2-a+fp16+dotprod+i8mm)
+  if(LITE_ZIG)  # which takes the names of LLVM's features
+    set(LITE_FLAGS_neon -mcpu=generic)
+    set(LITE_FLAGS_neonfp16 -mcpu=generic+v8_2a+fullfp16)
+    set(LITE_FLAGS_neondot -mcpu=generic+v8_2a+fullfp16+dotprod)
+    set(LITE_FLAGS_neoni8mm -mcpu=generic+v8_2a+fullfp16+dotprod+i8mm)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # gcc hoists loads over the multiply chains of a full register tile and then spills it.
     target_compile_options(lite_flags INTERFACE -fno-schedule-insns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import subprocess
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def network() -> Graph:
 
 def runner() -> Path:
     """The runner that can open libraries: lite_run where that one is not static."""
-    plain = runner_path(platform.machine())
+    plain = runner_path()
     own = plain.with_name("lite_run_opencl")
     return own if own.is_file() else plain
 

@@ -1,7 +1,6 @@
 """`lite_run`: files in, files out, on this machine and emulated."""
 
 import json
-import platform
 import subprocess
 import zlib
 
@@ -23,7 +22,7 @@ def command(where):
     if where == "arm":
         return runner_command(), "arm"
     try:
-        return [str(runner_path(platform.machine()))], native.target()
+        return [str(runner_path())], native.target()
     except BackendUnavailableError as error:
         pytest.skip(str(error))
 

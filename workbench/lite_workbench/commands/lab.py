@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from lite_engine import system
 from lite_messages import tr
 
 from ._base import Command
@@ -73,7 +74,7 @@ def _call(args: argparse.Namespace) -> Opened:
         command.append(f"--port={args.port}")
     if args.no_browser:
         command.append("--no-browser")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:
+    if system.is_root():
         command.append("--allow-root")  # containers run as root, and Jupyter refuses it by default
     folder = path.parent.resolve()
     ended = subprocess.run(command, cwd=folder, env=_environment(), check=False)

@@ -10,7 +10,6 @@ each launch, and last {"rates": {…}, "rows": […]}, or {"lost": "why"}.
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any
 
 from lite_messages import tr
 
+from ... import system
 from ...errors import BackendUnavailableError, LiteError
 from .check import KernelVerdict, Note, check_device, roofs_of
 from .device import Device, choose, open_device
@@ -118,10 +118,9 @@ def _started(end: Any) -> threading.Timer:
 
 
 def _ended(status: int) -> str:
-    try:
-        return tr("crashed ({signals})", signals=signal.Signals(-status).name)
-    except ValueError:
-        return tr("ended the process with status {status}", status=status)
+    if crash := system.crash_name(status):
+        return tr("crashed ({signals})", signals=crash)
+    return tr("ended the process with status {status}", status=status)
 
 
 def main(kernels: Sequence[str]) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
+
+from ... import system
 
 Call = Callable[[], int]  # gives an OpenCL status, 0 when it went well
 
@@ -19,11 +20,7 @@ Call = Callable[[], int]  # gives an OpenCL status, 0 when it went well
 @lru_cache(maxsize=1)
 def _entry() -> Any | None:
     """clEnqueueNDRangeKernel of the loader in this process, None where it cannot be found."""
-    try:
-        mapped = Path("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return None
-    for path in sorted({x.split(None, 5)[5] for x in mapped if "libOpenCL" in x}):
+    for path in (p for p in system.mapped_files() if "libOpenCL" in p):
         entry = getattr(ctypes.CDLL(path), "clEnqueueNDRangeKernel", None)
         if entry is not None:
             entry.restype = ctypes.c_int

@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import logging
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from pathlib import Path
 
 from lite_messages import tr
 
+from ... import system
 from ...documents import parse
 from ...errors import LiteError, ModelFormatError
 from ...files import write_file
@@ -29,9 +29,7 @@ from ...files import write_file
 _log = logging.getLogger(__name__)
 TIMEOUT_S = 60
 #: Signals by which a fault of the driver ends a process; any other came from outside.
-_FAULTS = {
-    getattr(signal, n) for n in ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")
-}
+_FAULTS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS")
 
 # argv: sys.path and build options as JSON, number of the device. The binary comes by stdin.
 _TRIAL = """
@@ -93,10 +91,9 @@ class LoadTrial:
             return False
         if done.returncode == 0:
             return self._decide(True)
-        if -done.returncode in _FAULTS:
-            return self._decide(
-                False, tr("crashed ({signal})", signal=signal.Signals(-done.returncode).name)
-            )
+        crash = system.crash_name(done.returncode)
+        if crash in _FAULTS:
+            return self._decide(False, tr("crashed ({signal})", signal=crash))
         log = done.stderr.decode(errors="replace")
         _log.debug("trial of loading compiled kernels ended with %d: %s", done.returncode, log)
         return False  # proves nothing: kernels are compiled, and the next process tries again

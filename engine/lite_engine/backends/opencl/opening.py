@@ -10,7 +10,6 @@ import json
 import platform
 import re
 import shlex
-import signal
 import struct
 import subprocess
 import sys
@@ -19,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lite_messages import tr
+
+from ... import system
 
 TIMEOUT_S = 20
 
@@ -95,10 +96,7 @@ def _probe(names: Sequence[str]) -> tuple[list[dict[str, str]], Opening]:
 
 
 def _crashed(status: int) -> Opening:
-    try:
-        how = signal.Signals(-status).name
-    except ValueError:
-        how = tr("exit status {status}", status=status)
+    how = system.crash_name(status) or tr("exit status {status}", status=status)
     return Opening(
         "crashed", tr("crashed while it was opened ({how})", how=how),
         tr("reinstall the driver, or name another library with LITE_OPENCL_LIBRARY"),

@@ -7,7 +7,6 @@ prints it as JSON behind a marker line.
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from functools import cache
 
 from lite_messages import tr
 
+from ... import system
 from ...documents import parse
 from ...errors import LiteError
 from ...extensions import BACKENDS, Extension, found
@@ -70,11 +70,8 @@ def _probe(name: str, value: str, origin: str, timeout_s: float) -> Usability:
 
 
 def _ending(origin: str, done: subprocess.CompletedProcess[bytes]) -> str:
-    if done.returncode < 0:
-        try:
-            how = signal.Signals(-done.returncode).name
-        except ValueError:
-            how = str(-done.returncode)
+    how = system.crash_name(done.returncode)
+    if how:
         return tr("{origin} ends its process with {signal}", origin=origin, signal=how)
     said = done.stderr.decode(errors="replace").strip().splitlines()
     return tr(

@@ -103,6 +103,7 @@ template <bool kFlip, int kRows, int kVectors>
 struct Pipeline {
   static constexpr int kVectorBytes = kLanes * kDepth, kLoads = 4 * kVectors;
   int8x16_t x[kRows], b[2][kVectors];
+  using AnyBytes = uint8_t[1 << 30];  // what may be read: clang wants a size
 
   // NOTE: offsets in registers. llvm's cortex-a55 has a shorter latency for immediate ones, and
   // then holds the load back until the dot product before it is done.
@@ -110,7 +111,7 @@ struct Pipeline {
     int8x16_t v;
     asm volatile("ldr %q0, [%1, %x2]"
                  : "=w"(v)
-                 : "r"(base), "rZ"(offset), "m"(*static_cast<const uint8_t(*)[]>(base)));
+                 : "r"(base), "rZ"(offset), "m"(*static_cast<const AnyBytes*>(base)));
     return v;
   }
   static LITE_INLINE void flip(int8x16_t& v, int8x16_t signs) {

@@ -18,6 +18,8 @@ const char* own_path() {
 #endif
 }
 
-void use_utf8() {}
+void use_utf8(int*, char***) {}
+
+FILE* open_file(const char* path, const char* mode) { return fopen(path, mode); }
 
 }  // namespace lite

@@ -360,7 +360,7 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
 
 int main(int argc, char** argv) {
   static Arguments args;
-  lite::use_utf8();
+  lite::use_utf8(&argc, &argv);
   if (argc == 2 && strcmp(argv[1], "--kernels") == 0) return print_kernels();
   if (argc > 1 && strcmp(argv[1], "--list-devices") == 0) return list_devices(argc, argv);
   if (argc > 1 && strncmp(argv[1], "--probe-", 8) == 0) return lite_opencl_child(argc, argv);

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "platform/files.h"
+
 #ifdef LITE_NO_PIPELINES
 
 bool answer_image(lite_file*, const lite_options&, const char*, const char*, bool, int, char* error,
@@ -24,7 +26,7 @@ bool said(char* error, size_t bytes, const char* path, const char* what) {
 
 // The whole file in memory, which the caller frees; null with one line in `error`.
 void* read_whole(const char* path, size_t* size, char* error, size_t bytes) {
-  FILE* file = fopen(path, "rb");
+  FILE* file = lite::open_file(path, "rb");
   long end = -1;
   if (file && fseek(file, 0, SEEK_END) == 0) end = ftell(file);
   if (!file || end < 0 || end > kMaxFile || fseek(file, 0, SEEK_SET) != 0) {
@@ -45,7 +47,7 @@ void* read_whole(const char* path, size_t* size, char* error, size_t bytes) {
 }
 
 bool write_whole(const char* path, const void* data, size_t size, char* error, size_t bytes) {
-  FILE* file = fopen(path, "wb");
+  FILE* file = lite::open_file(path, "wb");
   if (!file) return said(error, bytes, path, "cannot be written");
   const bool written = fwrite(data, 1, size, file) == size;
   if (fclose(file) != 0 || !written) return said(error, bytes, path, "cannot be written");

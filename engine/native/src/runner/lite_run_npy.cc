@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "platform/files.h"
+
 namespace {
 
 // Per dtype number: our name, NumPy's descriptor. NumPy has no bfloat16: its bits travel as u2.
@@ -70,7 +72,7 @@ const char* dtype_text(int dtype) { return row_of(dtype).name; }
 
 bool read_input(const char* path, const lite_tensor_info& info, void* out, char* error,
                 size_t error_bytes) {
-  FILE* file = fopen(path, "rb");
+  FILE* file = lite::open_file(path, "rb");
   if (!file) {
     snprintf(error, error_bytes, "cannot be opened");
     return false;
@@ -123,7 +125,7 @@ bool write_npy(const char* path, const lite_tensor_info& info, const void* data,
                                   0,
                                   static_cast<unsigned char>(length & 255),
                                   static_cast<unsigned char>(length >> 8)};
-  FILE* file = fopen(path, "wb");
+  FILE* file = lite::open_file(path, "wb");
   bool good = file && fwrite(lead, 1, 10, file) == 10 &&
               fwrite(header, 1, length, file) == static_cast<size_t>(length) &&
               (info.bytes == 0 || fwrite(data, 1, info.bytes, file) == info.bytes);

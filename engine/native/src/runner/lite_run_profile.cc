@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "platform/files.h"
+
 void print_json_text(FILE* out, const char* text) {
   fputc('"', out);
   for (; *text; ++text) {
@@ -39,7 +41,7 @@ void print_step(FILE* out, const lite_program* p, int step) {
 
 bool write_profile(const lite_program* p, const char* path, int runs, const int64_t* times,
                    int64_t first_ns, char* error, size_t error_bytes) {
-  FILE* out = fopen(path, "w");
+  FILE* out = lite::open_file(path, "w");
   if (!out) {
     snprintf(error, error_bytes, "%s cannot be written", path);
     return false;
