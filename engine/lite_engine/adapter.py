@@ -1,16 +1,17 @@
-"""How a model's outputs are read: it travels with the model like its preprocessing.
+"""What a model's outputs mean: an adapter, which travels with the model like its preprocessing.
 
 `metadata["adapter"]` is `{"kind": "boxes", "threshold": 0.3, "overlap": 0.5}`; what is not said is
-found from the shapes of the outputs. Short form: `boxes,threshold=0.3`. A Python function can be an
-adapter, too: `decode.py:read`, called with the outputs by name, returns what
-`answers.of_function` takes. Files hold no code: such an adapter is given anew each time.
+found from the shapes of the outputs. Short form: `boxes,threshold=0.3`. The native runtime reads
+outputs (native/src/app), for `lite run`, `lite evaluate`, pipelines and applications alike. A
+Python function can be an adapter, too: `decode.py:read`, called with the outputs by name, returns
+what `answers.of_function` takes. Files hold no code: such an adapter is given anew each time.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,12 @@ from lite_messages import tr
 
 from .errors import LiteError, UsageError
 
-KINDS = ("text", "top", "boxes", "mask", "regions", "image")
+KINDS = ("text", "top", "boxes", "mask", "regions", "keypoints", "vector", "image")
+#: what else an adapter may say (docs/pipelines.md); the native runtime checks the values
+MORE = (
+    "top", "softmax", "map_threshold", "box_threshold", "unclip", "decode", "anchors", "strides",
+    "bins", "scale_xy", "sigmoid", "points", "gallery", "colours",
+)  # fmt: skip
 #: a box is shown from this score on; `lite run --threshold` changes it
 THRESHOLD = 0.4
 #: boxes that share more than this (intersection over union) are one
@@ -28,13 +34,14 @@ OVERLAP = 0.3
 
 @dataclass(frozen=True)
 class Adapter:
-    """None is not said. `function(outputs, picture)` reads them instead, where there is one;
-    `picture` is the image's (width, height) or None."""
+    """None is not said; `more` has those of MORE that are. `function(outputs, picture)` reads the
+    outputs instead, where there is one; `picture` is the image's (width, height) or None."""
 
     kind: str | None = None
     threshold: float | None = None
     overlap: float | None = None
     function: Callable[..., Any] | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in (None, *KINDS):
@@ -56,11 +63,13 @@ class Adapter:
     def of(metadata: Mapping[str, Any]) -> Adapter:
         """What a model's metadata says, perhaps nothing. Raises UsageError."""
         data = metadata.get("adapter") or {}
-        if not isinstance(data, Mapping) or not set(data) <= {"kind", "threshold", "overlap"}:
+        known = ("kind", "threshold", "overlap", *MORE)
+        if not isinstance(data, Mapping) or not set(data) <= set(known):
             raise UsageError(
-                tr("the model's adapter is not a mapping of kind, threshold and overlap")
+                tr("the model's adapter is not a mapping of {known}", known=", ".join(known))
             )
-        return Adapter(**data)
+        own = {k: v for k, v in data.items() if k not in MORE}
+        return Adapter(**own, more={k: v for k, v in data.items() if k in MORE})
 
     @staticmethod
     def parse(text: str) -> Adapter:
@@ -71,17 +80,18 @@ class Adapter:
         said: dict[str, Any] = {}
         for word in (w.strip() for w in text.split(",") if w.strip()):
             key, sign, value = word.partition("=")
-            try:
-                said |= {key: float(value)} if sign else {"kind": word}
-            except ValueError:
+            if not sign:
+                said["kind"] = word
+            elif key in MORE:
+                said[key] = _value(value)
+            elif key in ("threshold", "overlap"):
+                said[key] = _number(key, value)
+            else:
                 raise UsageError(
-                    tr("adapter: {key} {value!r} is not a number", key=key, value=value)
-                ) from None
-            if sign and key not in ("threshold", "overlap"):
-                raise UsageError(
-                    tr("an adapter has no {key!r}", key=key), fix=tr("it has threshold and overlap")
+                    tr("an adapter has no {key!r}", key=key),
+                    fix=tr("it has {known}", known=", ".join(("threshold", "overlap", *MORE))),
                 )
-        return Adapter(**said)
+        return Adapter.of({"adapter": said})
 
     def to_dict(self) -> dict[str, Any]:
         """What is said, as the model keeps it. Raises UsageError for a function."""
@@ -95,7 +105,7 @@ class Adapter:
     def options(self) -> dict[str, Any]:
         """What is said, as `answers.answer` takes it."""
         own = {"kind": self.kind, "threshold": self.threshold, "overlap": self.overlap}
-        return {k: v for k, v in own.items() if v is not None}
+        return {k: v for k, v in own.items() if v is not None} | dict(self.more)
 
     def call(self, outputs: Mapping[str, np.ndarray], picture: tuple[int, int] | None) -> Any:
         """What the function returns. Raises LiteError when it fails."""
@@ -111,6 +121,33 @@ class Adapter:
                 ),
                 fix=tr("it is called with the outputs by name and the image's (width, height)"),
             ) from error
+
+
+def _number(key: str, value: str) -> float:
+    """Raises UsageError."""
+    try:
+        return float(value)
+    except ValueError:
+        raise UsageError(
+            tr("adapter: {key} {value!r} is not a number", key=key, value=value)
+        ) from None
+
+
+def _value(text: str) -> Any:
+    """`8/16/32` is a list, `10/13+30/61` a list of lists, true and false are what they say; numbers
+    are numbers, everything else is a word."""
+    if "+" in text:
+        return [[_value(n) for n in part.split("/")] for part in text.split("+")]
+    if "/" in text:
+        return [_value(n) for n in text.split("/")]
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _function(path: Path, name: str) -> Callable[..., Any]:

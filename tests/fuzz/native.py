@@ -46,7 +46,8 @@ TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc
            "npy": ("lite_run_npy.cc",),
            "image": ("jpeg.cc", "jpeg_scan.cc", "jpeg_pixels.cc", "png.cc", "inflate.cc", "bmp.cc"),
            "pipeline": ("config.cc", "json.cc", "run.cc", "reading.cc", "read_boxes.cc",
-                        "read_classes.cc", "read_regions.cc", "crop.cc"),
+                        "read_classes.cc", "read_regions.cc", "read_yolo.cc", "read_keypoints.cc",
+                        "read_vector.cc", "crop.cc"),
            "opencl": ("device_plan.cc", "constants.cc", "layout.cc", "defines.cc", "reach.cc",
                       "expression.cc", "statement.cc")}  # fmt: skip
 MOST_BYTES = 1 << 16
@@ -105,18 +106,35 @@ def image_seeds(folder: Path) -> None:
 
 def pipeline_seeds(folder: Path) -> None:
     """Pipelines of each reading with a crop and a turn, and bytes for the outputs."""
-    for kind in ("", "text", "top", "boxes", "mask", "regions"):
-        read = {"kind": kind} if kind else {}
+    plain: list[tuple[dict[str, Any], list[int]]] = [
+        ({"kind": kind} if kind else {}, [1, 1, 10, 12])
+        for kind in ("", "text", "top", "boxes", "mask", "regions")
+    ]
+    boxes: dict[str, Any] = {"kind": "boxes", "threshold": 0.1, "anchors": [[1, 2]], "bins": 2}
+    points = {"kind": "keypoints", "points": 2, "threshold": 0.1}
+    heads = [
+        ({**boxes, "decode": "yolov3"}, [1, 8, 2, 2]),
+        ({**boxes, "decode": "yolov5"}, [1, 2, 2, 8]),
+        ({**boxes, "decode": "yolov8"}, [1, 11, 4, 4]),
+        ({**boxes, "decode": "yolox", "strides": [2]}, [1, 4, 8]), (points, [1, 2, 5, 5]),
+        (points, [1, 9, 11]), (points, [1, 3, 11]), (points, [1, 1, 2, 3]), (points, [1, 6]),
+        ({"kind": "vector", "gallery": [[1, 2, 3], [0, 0, 1]]}, [1, 3]),
+        ({"kind": "mask", "colours": [[1, 2, 3]]}, [1, 3, 10, 10]),
+    ]  # fmt: skip
+    for i, (read, dims) in enumerate(plain + heads):
         model = {"section": "MODEL.0", "input": {"dtype": "f32"}, "outputs": [{}],
-                 "preprocess": {"size": [4, 5], "fit": "letterbox"}, "labels": ["a", "b", "-"],
+                 "preprocess": {"size": [4, 4 if i >= len(plain) else 5], "fit": "letterbox"},
+                 "labels": ["a", "b", "-"],
                  "read": read}  # fmt: skip
         stages = [{"model": "m"}, {"crop": {"grow": 0.1}}, {"model": "n"},
                   {"turn": {"model": "n", "label": "a", "above": 0}}]  # fmt: skip
         whole = {"format": 1, "models": [{**model, "name": "m"}, {**model, "name": "n"}],
                  "stages": stages}  # fmt: skip
-        shape = bytes([0, 3, 1, 1, 10, 12])  # one output, of rank 4
+        shape = bytes([0, len(dims) - 1, *dims])  # one output
         data = shape + bytes(60 if (i // 7) % 2 else 3 for i in range(120))
-        (folder / (kind or "guessed")).write_bytes(json.dumps(whole).encode() + b"\0" + data * 3)
+        (folder / f"{i}-{read.get('kind', 'guessed')}").write_bytes(
+            json.dumps(whole).encode() + b"\0" + data * 3
+        )
 
 
 def opencl_seeds(folder: Path) -> None:

@@ -153,7 +153,7 @@ def test_crops_turn_and_go_to_the_next_model() -> None:
     ("stages", "why"),
     [
         ([{"crop": {}}], "no `models`"),
-        ([{"model": "digits.lite", "read": {"kind": "poem"}}], "`kind` is not text"),
+        ([{"model": "digits.lite", "read": {"kind": "poem"}}], "'poem' is not one of text"),
         ([{"model": "digits.lite", "size": 3}], "a stage has no 'size'"),
         ([{"rotate": {}}], "a stage is one of model, crop, turn"),
         ([{"model": "digits.lite"}, {"turn": {"model": "other"}}], "that is not there"),

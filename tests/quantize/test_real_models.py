@@ -15,8 +15,8 @@ from lite_engine.quantize.samples import feed_of
 from lite_engine.runtime import Predictor
 from lite_workbench.cli import main
 from lite_workbench.quantizing import float_graph
-from lite_workbench.regions import BOX_THRESHOLD, find_regions
 
+from tests.pipeline.reference.regions import BOX_THRESHOLD, find_regions
 from tests.quantize import text_pictures
 
 pytestmark = [pytest.mark.models, pytest.mark.cpu, pytest.mark.slow]

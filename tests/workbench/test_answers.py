@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from lite_engine.ir import QuantParams
 from lite_workbench.answers import answer, real_of
-from lite_workbench.pictures import suppress
 from lite_workbench.views import _worst_outputs
 from lite_workbench.words import milliseconds, number
+
+from tests.pipeline.reference.boxes import suppress
 
 
 def test_post_processed_boxes_are_turned() -> None:

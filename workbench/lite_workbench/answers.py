@@ -1,23 +1,26 @@
-"""What a model's outputs say: a line of text, classes, boxes, masks, or plain values."""
+"""What a model's outputs say: a line of text, classes, boxes, masks, or plain values.
+
+The native runtime reads them, as it does on a device; here they get their words.
+"""
 
 from __future__ import annotations
 
 import html
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lite_engine.adapter import OVERLAP, THRESHOLD, Adapter
+from lite_engine.adapter import Adapter
 from lite_engine.errors import UsageError, reason_of
+from lite_engine.pipeline.native import read_outputs
 from lite_engine.preprocess import Placement, Preprocess
 from lite_messages import tr
 
-from .pictures import find_boxes, find_image, find_mask, is_one_row, mask_items
-from .regions import find_regions
-from .scores import find_line, find_top
+from .pictures import class_name, find_image, mask_items
 
 if TYPE_CHECKING:
     from lite_engine.ir import QuantParams
@@ -55,109 +58,98 @@ def answer(
     outputs: Mapping[str, np.ndarray],
     labels: Sequence[str],
     *,
-    kind: str = "",
-    top: int = TOP,
     size: tuple[int, int] | None = None,
     placed: Placement | None = None,
-    threshold: float = THRESHOLD,
-    overlap: float = OVERLAP,
     pixels: Preprocess | None = None,
+    **how: Any,
 ) -> Answer:
-    """Reads the outputs as the first of READINGS that fits their shapes, or as the one that `kind`
-    names; otherwise their ranges. `size` is the input's (height, width), for boxes in pixels;
-    `placed` says where the picture lies in it, otherwise the input is taken for the picture;
-    `pixels` how numbers become pixels, for outputs that are images."""
+    """Reads the outputs as the adapter `how` says, or as the first kind that fits their shapes;
+    where none does, the answer is their ranges. `size` is the input's (height, width), for boxes in
+    pixels; `placed` says where the picture lies in it, otherwise the input is taken for the
+    picture; `pixels` how numbers become pixels, for outputs that are images. Raises UsageError for
+    an adapter that is not valid."""
     arrays = [np.asarray(a) for a in outputs.values()]
-    if all(a.size and not (a.dtype.kind == "f" and np.isnan(a).any()) for a in arrays):
-        given = Outputs(
-            outputs, arrays, labels, top, size, placed, threshold, overlap, pixels, bool(kind)
-        )
-        for name, read in READINGS.items():
-            if name == kind or (not kind and name != "image"):
-                found = read(given)
-                if found is not None:
-                    return found
-    return Answer("values", "", [_value(name, array) for name, array in outputs.items()])
+    readable = all(a.dtype.kind in "fiub" and a.ndim <= 8 for a in arrays)
+    if how.get("kind") == "image":
+        return _image(arrays, pixels) or _values(outputs)
+    if not arrays or not readable:
+        return _values(outputs)
+    if placed is None:
+        whole = (size[1], size[0]) if size else (1, 1)
+        placed = Placement(whole, whole, (0, 0))
+    document = {
+        "labels": list(labels),
+        "read": how,
+        "placed": [*placed.size, *placed.scaled, *placed.offset],
+    }
+    made = read_outputs(json.dumps(document).encode(), arrays)
+    kind, found, scores = made["kind"], made["found"], made["classes"]
+    if kind == "text":
+        letters = [{"label": labels[i] if i >= 0 else " ", "score": s} for i, s in scores]
+        return Answer("text", "".join(str(item["label"]) for item in letters), letters)
+    if kind == "top":
+        return _top(scores, labels, arrays[0].size)
+    if kind == "boxes" or kind == "keypoints":
+        return _boxes(found, labels)
+    if kind == "regions":
+        items = [
+            {"label": tr("region {number}", number=n), **_placed(item)}
+            for n, item in enumerate(found, 1)
+        ]
+        return Answer("boxes", tr("{regions} regions", regions=len(items)), items)
+    if kind == "mask":
+        return _mask(made["mask"], labels, placed.whole)
+    if kind == "vector" and scores:
+        return _top(scores, labels, len(labels))
+    return _values(outputs)
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """What a reading is made of, as `answer` takes it; `named` tells that a person chose it."""
-
-    outputs: Mapping[str, np.ndarray]
-    arrays: list[np.ndarray]
-    labels: Sequence[str]
-    top: int
-    size: tuple[int, int] | None
-    placed: Placement | None
-    threshold: float
-    overlap: float
-    pixels: Preprocess | None
-    named: bool
+def _values(outputs: Mapping[str, np.ndarray]) -> Answer:
+    return Answer("values", "", [_value(n, np.asarray(a)) for n, a in outputs.items()])
 
 
-def _as_text(o: Outputs) -> Answer | None:
-    items = find_line(o.arrays, o.labels)
-    return None if items is None else Answer("text", "".join(i["label"] for i in items), items)
-
-
-def _as_top(o: Outputs) -> Answer | None:
-    found = None if is_one_row(o.arrays[0]) else find_top(o.arrays, o.labels, o.top)
-    if found is None:
-        return None
-    items, classes = found
-    made = Answer("top", items[0]["label"] if items else "", items)
-    if o.labels and len(o.labels) < classes:
+def _top(scores: list[tuple[int, float]], labels: Sequence[str], classes: int) -> Answer:
+    named = labels if len(labels) >= classes else ()
+    items = [{"label": named[i] if named else str(i), "score": s, "index": i} for i, s in scores]
+    made = Answer("top", str(items[0]["label"]) if items else "", items)
+    if labels and not named:
         made.note = tr(
             "class names are not shown: there are {labels} labels for {classes} classes",
-            labels=len(o.labels),
+            labels=len(labels),
             classes=classes,
         )
     return made
 
 
-def _as_boxes(o: Outputs) -> Answer | None:
-    boxes = find_boxes(o.outputs, o.labels, o.size, o.threshold, o.overlap)
-    if boxes is None:
-        return None
-    return Answer("boxes", listed([b["label"] for b in boxes]), _on_picture(boxes, o.placed))
+def _placed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Score, box and keypoints of something that was found."""
+    made = {"score": item["score"][0], "box": item["box"]}
+    return made | ({"keypoints": item["keypoints"]} if "keypoints" in item else {})
 
 
-def _as_mask(o: Outputs) -> Answer | None:
-    seen = find_mask(o.outputs, o.placed, binary=o.named)
-    if seen is None:
-        return None
-    whole = o.placed is None or o.placed.whole
-    items = mask_items(seen, o.labels, tr("the image") if whole else tr("the center of the image"))
+def _boxes(found: list[dict[str, Any]], labels: Sequence[str]) -> Answer:
+    items = [
+        {"label": class_name(labels, i["index"]), "index": i["index"], **_placed(i)} for i in found
+    ]
+    return Answer("boxes", listed([item["label"] for item in items]), items)
+
+
+def _mask(mask: Mapping[str, Any], labels: Sequence[str], whole: bool) -> Answer:
+    runs = np.array(mask["runs"], np.int64).reshape(-1, 2)
+    seen = np.repeat(runs[:, 0], runs[:, 1]).reshape(mask["size"])
+    items = mask_items(seen, labels, tr("the image") if whole else tr("the center of the image"))
     said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in items)
     return Answer("values", said, items, mask=seen)
 
 
-def _as_regions(o: Outputs) -> Answer | None:
-    regions = find_regions(o.outputs)
-    if regions is None:
-        return None
-    return Answer(
-        "boxes", tr("{regions} regions", regions=len(regions)), _on_picture(regions, o.placed)
-    )
-
-
-def _as_image(o: Outputs) -> Answer | None:
-    image = find_image(o.arrays, o.pixels)
+def _image(arrays: Sequence[np.ndarray], pixels: Preprocess | None) -> Answer | None:
+    image = find_image(arrays, pixels)
     if image is None:
         return None
     height, width = image.shape[:2]
     return Answer(
         "values", tr("image of {width}x{height}", width=width, height=height), image=image
     )
-
-
-#: How outputs can be read, in the order in which it is tried. An image looks like scores per pixel:
-#: it must be asked for.
-READINGS: dict[str, Callable[[Outputs], Answer | None]] = {
-    "text": _as_text, "top": _as_top, "boxes": _as_boxes, "mask": _as_mask,
-    "regions": _as_regions, "image": _as_image,
-}  # fmt: skip
 
 
 def answer_of(
@@ -229,13 +221,6 @@ def _around(keypoints: Sequence[Sequence[float]]) -> list[float]:
     """x0, y0, x1, y1 of keypoints."""
     xs, ys = [float(p[0]) for p in keypoints], [float(p[1]) for p in keypoints]
     return [min(xs), min(ys), max(xs), max(ys)]
-
-
-def _on_picture(items: list[dict[str, Any]], placed: Placement | None) -> list[dict[str, Any]]:
-    """The boxes in parts of the picture instead of the input's."""
-    if placed is None:
-        return items
-    return [{**item, "box": placed.to_picture(item["box"]).tolist()} for item in items]
 
 
 def real_of(array: np.ndarray, quant: QuantParams | None) -> np.ndarray:

@@ -9,7 +9,22 @@ exported application run the same code, and the models where they are told to.
 """
 
 from .bundle import is_bundle
+from .compare import PipelineComparison, answer_changes, compare
 from .families import FAMILIES
+from .guess import Guess, guess
 from .pipeline import Pipeline
+from .stream import Frame, Rates, Stream
 
-__all__ = ["FAMILIES", "Pipeline", "is_bundle"]
+__all__ = [
+    "FAMILIES",
+    "Frame",
+    "Guess",
+    "Pipeline",
+    "PipelineComparison",
+    "Rates",
+    "Stream",
+    "answer_changes",
+    "compare",
+    "guess",
+    "is_bundle",
+]

@@ -16,10 +16,23 @@ from lite_messages import tr
 from ..errors import UsageError
 
 _TURNED = ["0", "180"]
+#: Anchors of YOLO v3, v5 and v7 as trained on COCO, of strides 8, 16 and 32, and those of v3 tiny,
+#: of 16 and 32, in pixels of the input. Source: the models' published configurations.
+_ANCHORS = [[10, 13, 16, 30, 33, 23], [30, 61, 62, 45, 59, 119], [116, 90, 156, 198, 373, 326]]
+_TINY_ANCHORS = [[10, 14, 23, 27, 37, 58], [81, 82, 135, 169, 344, 319]]
+_YOLO_READ = {"kind": "boxes", "threshold": 0.25, "overlap": 0.45}
+
+
+def _yolo(preprocess: str = "unit,letterbox", **read: Any) -> list[dict[str, Any]]:
+    return [{"model": "", "name": "detect", "preprocess": preprocess, "open_size": [640, 640],
+             "read": {**_YOLO_READ, **read}}]  # fmt: skip
+
+
 #: Family → its stages; an empty `model` is the next one that is given, and the last model gets the
 #: labels that are given. `open_size` is for inputs whose size the file leaves open.
 FAMILIES: dict[str, list[dict[str, Any]]] = {
-    # PP-OCR v2 to v5: text detector (DB), direction of a line, recognizer (CTC)
+    # PP-OCR v3 to v5: text detector (DB), direction of a line, recognizer (CTC); v2's lines are 32
+    # pixels high
     "ppocr": [
         {"model": "", "name": "detect", "preprocess": "imagenet,letterbox=0",
          "open_size": [960, 960], "read": {"kind": "regions"}},
@@ -30,6 +43,7 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
         {"model": "", "name": "read", "preprocess": "pm1,bgr,height", "open_size": [48, 320],
          "read": {"kind": "text"}},
     ],
+    "ppocrv2": [],  # below
     # text detector and recognizer, without the direction
     "text": [
         {"model": "", "name": "detect", "preprocess": "imagenet,letterbox=0",
@@ -46,10 +60,21 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
          "read": {"kind": "text"}},
     ],
     "ssd": [{"model": "", "name": "detect", "preprocess": "pm1", "read": {"kind": "boxes"}}],
-    # YOLO v5 to v12 and YOLOX-like heads that are decoded in the model
-    "yolo": [{"model": "", "name": "detect", "preprocess": "unit,letterbox",
-              "open_size": [640, 640],
-              "read": {"kind": "boxes", "threshold": 0.25, "overlap": 0.45}}],
+    # YOLO v5 to v12 whose boxes the model decodes
+    "yolo": _yolo(),
+    # heads that the model leaves encoded; v7 is like v5
+    "yolov3": _yolo(decode="yolov3", anchors=_ANCHORS),
+    "yolov3-tiny": _yolo(decode="yolov3", anchors=_TINY_ANCHORS),
+    "yolov5": _yolo(decode="yolov5", anchors=_ANCHORS),
+    "yolov8": _yolo(decode="yolov8"),
+    "yolox": _yolo("raw,bgr,letterbox", decode="yolox"),
+    # people's keypoints: YOLO pose, and heat maps of one person (SimpleBaseline, HRNet)
+    "pose": _yolo(kind="keypoints"),
+    "heatmaps": [{"model": "", "name": "pose", "preprocess": "imagenet",
+                  "read": {"kind": "keypoints"}}],
+    # a vector for each image; `gallery` in a stage of one's own has the known ones
+    "embedding": [{"model": "", "name": "embed", "preprocess": "pm1",
+                   "read": {"kind": "vector"}}],
     "ultraface": [{"model": "", "name": "faces", "preprocess": "mean=127,std=128",
                    "labels": ["background", "face"],
                    "read": {"kind": "boxes", "threshold": 0.7}}],
@@ -59,6 +84,8 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
                       "read": {"kind": "mask"}}],
     "keywords": [{"model": "", "name": "word", "read": {"kind": "top"}}],
 }  # fmt: skip
+FAMILIES["ppocrv2"] = [dict(stage) for stage in FAMILIES["ppocr"]]
+FAMILIES["ppocrv2"][-1]["open_size"] = [32, 320]
 
 
 def stages_of(family: str, models: Sequence[Any], labels: Any = None) -> list[dict[str, Any]]:

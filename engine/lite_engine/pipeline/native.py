@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,6 +50,7 @@ def _lib() -> ctypes.CDLL:
             pointer, text, size, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32),
             text, size,
         ),
+        "lite_outputs_read": (pointer, text, size, ctypes.POINTER(_Array), number, text, size),
         "lite_text_free": (None, pointer),
     }  # fmt: skip
     for name, (result, *arguments) in signatures.items():
@@ -90,6 +92,12 @@ class NativePipeline:
         if failed:
             raise UsageError(error.value.decode(errors="replace"))
 
+    def answer_of(self, image: bytes, *, times: bool = False) -> dict[str, Any]:
+        """`run` and `answer`."""
+        self.run(image)
+        made: dict[str, Any] = json.loads(self.answer(times=times))
+        return made
+
     def answer(self, *, times: bool) -> str:
         """JSON. Raises LiteError when memory does not suffice."""
         text = self._lib.lite_app_answer(self._handle, int(times))
@@ -115,13 +123,33 @@ class NativePipeline:
                     tr("a pipeline's model has at most {count} outputs", count=_MAX_OUTPUTS)
                 )
             for i, array in enumerate(self._kept):
-                dims = (ctypes.c_int64 * 8)(*array.shape)
-                number = _DTYPES.index(DType.of(array)) + 1
-                outputs[i] = _Array(number, array.ndim, dims, array.ctypes.data, array.nbytes)
+                outputs[i] = _described(array)
         except BaseException as raised:  # noqa: BLE001 (handed on by `run`)
             self._raised = raised
             return -1
         return len(self._kept)
+
+
+def read_outputs(document: bytes, outputs: Sequence[np.ndarray]) -> dict[str, Any]:
+    """What outputs mean, as `lite_outputs_read` says it; `document` is what it takes. Raises
+    UsageError for an adapter that the runtime refuses."""
+    lib, error = _lib(), ctypes.create_string_buffer(_ERROR_BYTES)
+    kept = [np.ascontiguousarray(a) for a in outputs]
+    given = (_Array * max(len(kept), 1))(*map(_described, kept))
+    text = lib.lite_outputs_read(document, len(document), given, len(kept), error, _ERROR_BYTES)
+    if not text:
+        raise UsageError(error.value.decode(errors="replace"))
+    try:
+        made: dict[str, Any] = json.loads(ctypes.string_at(text))
+    finally:
+        lib.lite_text_free(text)
+    return made
+
+
+def _described(array: np.ndarray) -> _Array:
+    dims = (ctypes.c_int64 * 8)(*array.shape)
+    number = _DTYPES.index(DType.of(array)) + 1
+    return _Array(number, array.ndim, dims, array.ctypes.data, array.nbytes)
 
 
 def _as_array(given: _Array) -> np.ndarray:

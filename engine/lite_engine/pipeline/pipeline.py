@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
+from ..devices import find_device
 from ..errors import UsageError, reason_of
 from ..model_file import Model
 from ..runtime import Predictor
@@ -19,6 +20,8 @@ from .families import stages_of
 from .native import NativePipeline
 from .stages import Part, read_document, read_stages
 
+#: What runs one model: its prepared input → its outputs, in order.
+Run = Callable[[np.ndarray], Sequence[np.ndarray]]
 #: The version of the document in section PIPE.
 FORMAT = 1
 
@@ -111,22 +114,57 @@ class Pipeline:
     def run(
         self,
         image: str | Path | bytes,
-        backend: str = "auto",
+        backend: str | Mapping[str, str] = "auto",
         *,
         times: bool = False,
         **options: Any,
     ) -> dict[str, Any]:
         """The answer about an image or WAV file (or its bytes), as docs/pipelines.md describes it;
-        with `times` also what each stage took. `options` are those of `Predictor`. Raises
-        UsageError for a file that cannot be read, and what running a model raises."""
-        data = image if isinstance(image, bytes) else _bytes(Path(image))
-        native = self._native(backend, options)
-        try:
-            native.run(data)
-        except UsageError as error:
-            raise error if isinstance(image, bytes) else error.within(image) from None
-        answer: dict[str, Any] = json.loads(native.answer(times=times))
-        return answer
+        with `times` also what each stage took. `backend` is one for all models, or one for each by
+        its name (the others' is "auto"); `options` are those of `Predictor`. Raises UsageError for
+        a file that cannot be read, and what running a model raises."""
+        named = backend if isinstance(backend, str) else tuple(sorted(backend.items()))
+        key = (named, *sorted(options.items()))
+        if self._running is None or self._running[0] != key:
+            self._running = key, self.native(self.runners(backend, **options))
+        return _answer(self._running[1], image, times=times)
+
+    def runners(self, backend: str | Mapping[str, str] = "auto", **options: Any) -> list[Run]:
+        """What runs each model: its prepared input → its outputs, in order. A backend may name a
+        device, `arm@emulated`. Raises what `Predictor` raises."""
+        if isinstance(backend, Mapping):
+            for name in backend:
+                if name not in self.models:
+                    raise UsageError(
+                        tr("the pipeline has no model {name!r}", name=name),
+                        fix=tr("it has {known}", known=", ".join(self.models)),
+                    )
+        names = [
+            backend if isinstance(backend, str) else backend.get(part.name, "auto")
+            for part in self.parts
+        ]
+        return [self._runner(p, n, options) for p, n in zip(self.parts, names, strict=True)]
+
+    def _runner(self, part: Part, backend: str, options: Mapping[str, Any]) -> Run:
+        name, _, device = backend.partition("@")
+        where = {"device": find_device(device)} if device else {}
+        predictor = Predictor(part.model, name, **{**options, **where})
+
+        def run(array: np.ndarray) -> list[np.ndarray]:
+            if self.hears:  # features may have more or fewer dims of 1
+                array = array.reshape(part.input_dims)
+            outputs = predictor.run({predictor.input_names[0]: array})
+            return [outputs[name] for name in predictor.output_names]
+
+        return run
+
+    def native(self, runners: Sequence[Run]) -> NativePipeline:
+        """Of its own, for one thread at a time, with what runs each model."""
+        return NativePipeline(self._document(), lambda index, array: runners[index](array))
+
+    def answer_with(self, runners: Sequence[Run], image: str | Path | bytes) -> dict[str, Any]:
+        """`run`, with what runs each model."""
+        return _answer(self.native(runners), image)
 
     def drawn(self) -> bytes:
         """The last image with the answer on it, as a PNG file. Raises UsageError before a run."""
@@ -134,25 +172,21 @@ class Pipeline:
             raise UsageError(tr("nothing ran yet"), fix=tr("call run first"))
         return self._running[1].drawn()
 
-    def _native(self, backend: str, options: Mapping[str, Any]) -> NativePipeline:
-        """The one of the last run, where it was on this backend."""
-        key = (backend, *sorted(options.items()))
-        if self._running is None or self._running[0] != key:
-            predictors = [Predictor(p.model, backend, **options) for p in self.parts]
-
-            def run(index: int, array: np.ndarray) -> list[np.ndarray]:
-                predictor = predictors[index]
-                if self.hears:  # features may have more or fewer dims of 1
-                    array = array.reshape(self.parts[index].input_dims)
-                outputs = predictor.run({predictor.input_names[0]: array})
-                return [outputs[name] for name in predictor.output_names]
-
-            self._running = key, NativePipeline(self._document(), run)
-        return self._running[1]
-
     def __repr__(self) -> str:
         said = " → ".join(s.get("model") or next(iter(s)) for s in self.stages)
         return f"<Pipeline {self.name}: {said}>"
+
+
+def _answer(
+    native: NativePipeline, image: str | Path | bytes, *, times: bool = False
+) -> dict[str, Any]:
+    """Raises UsageError, and what running a model raises."""
+    try:
+        return native.answer_of(
+            image if isinstance(image, bytes) else _bytes(Path(image)), times=times
+        )
+    except UsageError as error:
+        raise error if isinstance(image, bytes) else error.within(image) from None
 
 
 def _bytes(path: Path) -> bytes:

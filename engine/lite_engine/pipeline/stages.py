@@ -12,6 +12,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..adapter import Adapter
+from ..arrays import read_array
 from ..errors import LiteError, ShapeError, UsageError, reason_of
 from ..ir import DType, QuantParams, Value
 from ..model_file import Model, open_model, with_shapes
@@ -158,9 +159,23 @@ def _part(stage: Mapping[str, Any], folder: Path) -> Part:
         _of_one_size(model, preprocess, stage.get("open_size")),
         preprocess,
         tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
-        {**Adapter.of(model.metadata).options(), **(stage.get("read") or {})},
+        _read(model, stage.get("read") or {}, folder),
         features,
     )
+
+
+def _read(model: Model, said: Any, folder: Path) -> dict[str, Any]:
+    """The model's adapter with what the stage says; a `gallery` may be a .npy file of (N,D).
+    Raises UsageError."""
+    if not isinstance(said, Mapping):
+        said = Adapter.parse(str(said)).to_dict()
+    read = Adapter.of({"adapter": {**Adapter.of(model.metadata).options(), **said}}).to_dict()
+    if isinstance(read.get("gallery"), (str, Path)):
+        vectors = read_array(folder / read["gallery"])
+        if vectors.ndim != 2 or vectors.dtype.kind != "f":
+            raise UsageError(tr("a gallery is an array of floats (N,D)"), where=read["gallery"])
+        read["gallery"] = vectors.astype(float).tolist()
+    return read
 
 
 def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None) -> Model:

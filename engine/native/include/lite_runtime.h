@@ -197,6 +197,12 @@ LITE_API const char* lite_app_answer(lite_app*, int times);
 /* The last image with the answer drawn on it, as a PNG file. Valid until the next call;
  * NULL for a sound. */
 LITE_API const void* lite_app_drawn(lite_app*, size_t* bytes);
+/* What a model's outputs mean, read as a pipeline reads them. `json` has `outputs` (scale and zero_point of
+ * each), `labels`, `read` and `placed`: width and height of the input, and of the image in it, and the image's
+ * left and top. The answer is JSON, with places as parts of the image; free it with lite_text_free. NULL with
+ * one line in `error`. */
+LITE_API char* lite_outputs_read(const char* json, size_t bytes, const lite_array* outputs, int count,
+                                 char* error, size_t error_bytes);
 /* A JPEG, PNG or BMP file's pixels, upright: height * width * 3 bytes, red first. Free them with
  * lite_text_free. NULL with one line in `error`. */
 LITE_API uint8_t* lite_image_decode(const void* file, size_t bytes, int32_t* width, int32_t* height,

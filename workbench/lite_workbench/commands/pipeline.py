@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +12,22 @@ from lite_engine.files import writing
 from lite_messages import tr
 
 from ._base import Command, add_backend
-from ._table import table
+from ._table import clip, table
 
 if TYPE_CHECKING:
-    from lite_engine.pipeline import Pipeline
+    from lite_engine.pipeline import Guess, Pipeline, PipelineComparison
 
 
 @dataclass
 class PipelineResult:
-    """What was opened, the file that was written, and the answer about an image."""
+    """What was opened, the file that was written, the answer about an image, and how another
+    backend's differs. `guesses` are families that a model without an adapter may belong to."""
 
     pipeline: Pipeline
     file: str = ""
     answer: dict[str, Any] = field(default_factory=dict)
+    comparison: PipelineComparison | None = None
+    guesses: list[Guess] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -33,6 +36,8 @@ class PipelineResult:
             "stages": list(self.pipeline.stages),
             "file": self.file,
             "answer": self.answer,
+            "comparison": self.comparison.to_dict() if self.comparison else None,
+            "guesses": [asdict(guess) for guess in self.guesses],
         }
 
 
@@ -43,7 +48,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--family", metavar="NAME",
-        help=tr("a ready pipeline: ppocr, text, plates, ssd, yolo, ultraface, classification, "
+        help=tr("a ready pipeline: ppocr, ppocrv2, text, plates, ssd, yolo, yolov3, yolov3-tiny, "
+                "yolov5, yolov8, yolox, pose, heatmaps, embedding, ultraface, classification, "
                 "segmentation or keywords"),
     )  # fmt: skip
     parser.add_argument(
@@ -55,6 +61,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draw", metavar="FILE.png", help=tr("write the image with the results drawn on it")
     )
+    parser.add_argument(
+        "--compare", metavar="BACKEND",
+        help=tr("say which stage differs on this backend, like opencl or arm@emulated, and what "
+                "that changes in the answer"),
+    )  # fmt: skip
     add_backend(parser)
     parser.add_argument(
         "-o",
@@ -70,26 +81,48 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> PipelineResult:
     from lite_engine.model_file import parse_targets
-    from lite_engine.pipeline import Pipeline
+    from lite_engine.pipeline import Pipeline, compare, guess
 
+    if args.compare and not args.image:
+        raise UsageError(tr("--compare needs --image"))
     if args.draw and not args.image:
         raise UsageError(tr("--draw needs --image"))
     if args.family:
         opened = Pipeline.of_family(args.family, args.pipeline, args.labels)
     elif len(args.pipeline) > 1 or args.labels:
-        raise UsageError(tr("several models, or --labels, need --family"))
+        raise UsageError(
+            tr("several models, or --labels, need --family"), fix=_suggested(args.pipeline)
+        )
     else:
         opened = Pipeline.open(args.pipeline[0])
     result = PipelineResult(opened)
+    (first, *others) = opened.parts
+    if not args.family and not others and not first.read and not first.features:
+        result.guesses = guess([first.model])
     if args.output:
         result.file = str(result.pipeline.save(Path(args.output), parse_targets(args.targets)))
+    options = {"threads": args.threads, "precision": args.precision}
     if args.image:
-        options = {"threads": args.threads, "precision": args.precision}
         result.answer = result.pipeline.run(args.image, args.backend, times=True, **options)
+    if args.compare:
+        result.comparison = compare(opened, args.image, args.backend, args.compare, **options)
     if args.draw:
         with writing(args.draw) as file:
             file.write(result.pipeline.drawn())
     return result
+
+
+def _suggested(paths: list[str]) -> str:
+    """The family that these models look like, to be confirmed."""
+    from lite_engine.model_file import open_model
+    from lite_engine.pipeline import FAMILIES, guess
+
+    for found in guess([open_model(path) for path in paths]):
+        return tr(
+            "pass --family {family} if that is right ({evidence})",
+            family=found.family, evidence=found.evidence,
+        )  # fmt: skip
+    return tr("pass one of {known}", known=", ".join(FAMILIES))
 
 
 def _show(result: PipelineResult, args: argparse.Namespace) -> str:
@@ -100,14 +133,51 @@ def _show(result: PipelineResult, args: argparse.Namespace) -> str:
             "",
             table([tr("what"), tr("answer"), tr("score"), tr("box (px)")], rows, right=(2,)),
         ]
-        times = [
-            [s["name"], s["pictures"], f"{s['ms']:.1f}"] for s in result.answer["times"]["stages"]
-        ]
-        times.append([tr("total"), "", f"{result.answer['times']['total_ms']:.1f}"])
-        lines += ["", table([tr("stage"), tr("pictures"), "ms"], times, right=(1, 2))]
+        heads = [tr("stage"), tr("pictures"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
+        lines += ["", table(heads, stage_rows(result.answer["times"]), right=(1, 2, 3, 4, 5, 6))]
+    if result.comparison:
+        lines += ["", *_compared(result.comparison)]
+    lines += [
+        tr("looks like the family {family}: {evidence}; pass --family {family} if that is right",
+           family=found.family, evidence=found.evidence)
+        for found in result.guesses
+    ]  # fmt: skip
     for path in (result.file, args.draw):
         lines += [tr("wrote {path}", path=path)] if path else []
     return "\n".join(lines)
+
+
+def stage_rows(times: dict[str, Any]) -> list[list[Any]]:
+    """Name, pictures, ms, share of the total, and of a model its three parts in ms, per stage."""
+    total = times["total_ms"]
+
+    def row(name: str, pictures: Any, ms: float, *parts: float) -> list[Any]:
+        share = 100 * ms / total if total else 0.0
+        told = [f"{part:.1f}" for part in parts]
+        return [name, pictures, f"{ms:.1f}", f"{share:.0f}", *told, *[""] * (3 - len(told))]
+
+    rows = [row(tr("decode"), "", times["decode_ms"])]
+    for s in times["stages"]:
+        parts = [s[key] for key in ("prepare_ms", "model_ms", "read_ms") if key in s]
+        rows.append(row(s["name"], s["pictures"], s["ms"], *parts))
+    return [*rows, row(tr("total"), "", total)]
+
+
+def _compared(made: PipelineComparison) -> list[str]:
+    """Each model's error and its effect, and how the answers differ."""
+    rows = [
+        [s.name, s.calls, f"{s.rel_l2:.2g}", f"{s.max_abs:.2g}", clip("; ".join(s.effect), 60)]
+        for s in made.stages
+    ]
+    heads = [tr("stage"), tr("calls"), tr("relative error"), tr("largest error"),
+             tr("changes on its own")]  # fmt: skip
+    if made.changes:
+        first = tr("{candidate} differs from {baseline}:",
+                   candidate=made.candidate, baseline=made.baseline)  # fmt: skip
+    else:
+        first = tr("{candidate} gives the same answer as {baseline}",
+                   candidate=made.candidate, baseline=made.baseline)  # fmt: skip
+    return [table(heads, rows, right=(1, 2, 3)), first, *made.changes]
 
 
 def found(answers: dict[str, Any], indent: str = "") -> list[tuple[str, str, str, str]]:

@@ -117,7 +117,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top",
         type=at_least(1),
-        default=TOP,
         metavar="N",
         help=tr("number of classes to show (default: {top})", top=TOP),
     )
@@ -222,14 +221,15 @@ def _answer(
     if not args.input:
         return Answer("values", "")
     adapter = _adapter(model, args)
-    return answer_of(model, feeds, outputs, labels, picture=picture, adapter=adapter, top=args.top)
+    return answer_of(model, feeds, outputs, labels, picture=picture, adapter=adapter)
 
 
 def _adapter(model: Model, args: argparse.Namespace) -> Adapter:
     """The one that was given or the model's, with the thresholds that were given."""
     adapter = Adapter.parse(args.adapter) if args.adapter else Adapter.of(model.metadata)
     given = {k: v for k in ("threshold", "overlap") if (v := getattr(args, k)) is not None}
-    return replace(adapter, **given)
+    more = {} if args.top is None else {"top": args.top}
+    return replace(adapter, **given, more={**adapter.more, **more})
 
 
 def _look(files: list[str]) -> tuple[int, int] | None:

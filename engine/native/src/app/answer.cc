@@ -69,6 +69,19 @@ void put_found(Text* out, const App& app, const View& view, const Answer& a) {
       put_points(out, view, f.corners, 4);
       out->add("]");
     }
+    if (f.num_points) {
+      out->add(", \"keypoints\": [");
+      for (int32_t k = 0; k < f.num_points; ++k) {
+        const Keypoint& p = a.points[f.first_point + k];
+        out->add(k ? ", [" : "[");
+        const float at[2] = {p.x, p.y};
+        put_points(out, view, at, 1);
+        out->add(", ");
+        put_score(out, p.score);
+        out->add("]");
+      }
+      out->add("]");
+    }
     if (f.crop) {
       out->add(", \"answers\": ");
       put_answers(out, app, *f.crop);
@@ -93,7 +106,19 @@ void put_answers(Text* out, const App& app, const View& view) {
       out->add(", \"items\": [");
       put_classes(out, m.reading, *a, a->kind == Kind::kTop ? "score" : "share");
       out->add("]");
-    } else if (a->kind == Kind::kBoxes || a->kind == Kind::kRegions) {
+    } else if (a->kind == Kind::kVector) {
+      out->add(", \"vector\": [");
+      for (size_t i = 0; i < a->vector.size(); ++i) {
+        if (i) out->add(", ");
+        put_score(out, a->vector[i]);
+      }
+      out->add("]");
+      if (m.reading.gallery_size) {
+        out->add(", \"items\": [");
+        put_classes(out, m.reading, *a, "score");
+        out->add("]");
+      }
+    } else if (a->kind == Kind::kBoxes || a->kind == Kind::kRegions || a->kind == Kind::kKeypoints) {
       out->add(", \"items\": [");
       put_found(out, app, view, *a);
       out->add("]");

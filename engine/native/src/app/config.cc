@@ -9,25 +9,16 @@ namespace {
 
 constexpr int kMaxModels = 16, kMaxStages = 64;
 
-const char* read_quant(Json::Value from, Quant* out) {
-  if (!from["scale"]) return nullptr;
-  out->scale = static_cast<float>(from["scale"].number());
-  const bool good = out->scale > 0 && out->scale < 1e30f;
-  return good && from["zero_point"].whole(-65536, 65536, &out->zero_point)
-             ? nullptr
-             : "a `scale` is not above 0, or a `zero_point` is not a whole number";
-}
-
 const char* read_model(Json::Value from, bool hears, Model* m) {
   m->name = from["name"].text();
   if (!*m->name || strlen(m->name) > 60) return "a model has no `name`, or one of more than 60 bytes";
   const char* dtype = from["input"]["dtype"].text("f32");
   m->dtype = strcmp(dtype, "f32") == 0 ? 1 : strcmp(dtype, "i8") == 0 ? 5 : strcmp(dtype, "u8") == 0 ? 6 : 0;
   if (!m->dtype) return "a model's input is neither f32, i8 nor u8";
-  if (const char* why = read_quant(from["input"], &m->input)) return why;
+  if (const char* why = m->input.read(from["input"])) return why;
   for (Json::Value v = from["outputs"].first(); v; v = v.next()) {
     Quant q;
-    if (const char* why = read_quant(v, &q)) return why;
+    if (const char* why = q.read(v)) return why;
     if (!m->outputs.push(q)) return "does not fit in memory";
   }
   if (m->outputs.empty() || m->outputs.size() > LITE_APP_MAX_OUTPUTS) return "a model has no `outputs`, or too many";

@@ -67,15 +67,18 @@ struct Pen {
   }
 };
 
-void colour_mask(const Answer& a, const View& view, Image* out) {
+// Half of the pixel, half of its class's colour; class 0 is the background unless it has a colour of its own.
+void colour_mask(const Answer& a, const Reading& how, const View& view, Image* out) {
+  const int own = static_cast<int>(how.colours.size() / 3);
   for (int y = 0; y < out->height; ++y)
     for (int x = 0; x < out->width; ++x) {
       const int u = static_cast<int>(int64_t{x} * a.mask_w / view.image.width);
       const int v = static_cast<int>(int64_t{y} * a.mask_h / view.image.height);
       if (u >= a.mask_w || v >= a.mask_h) continue;
       const int number = a.mask[static_cast<size_t>(v) * a.mask_w + u];
-      for (int c = 0; number && c < 3; ++c)
-        out->at(x, y)[c] = static_cast<uint8_t>((out->at(x, y)[c] + kColours[number % 8][c]) / 2);
+      const uint8_t* colour = own ? &how.colours[3 * (number % own)] : kColours[number % 8];
+      for (int c = 0; (number || own) && c < 3; ++c)
+        out->at(x, y)[c] = static_cast<uint8_t>((out->at(x, y)[c] + colour[c]) / 2);
     }
 }
 
@@ -97,8 +100,8 @@ void caption(const App& app, const Answer& a, const Found& f, char* out, size_t 
 void draw_view(const App& app, const View& view, Image* out) {
   const int wide = std::max(2, std::min(out->width, out->height) / 200);
   for (const Answer* a = view.answers; a; a = a->next) {
-    if (a->kind == Kind::kMask && &view == app.photo) colour_mask(*a, view, out);
-    if (a->kind == Kind::kTop && &view == app.photo && !a->classes.empty()) {
+    if (a->kind == Kind::kMask && &view == app.photo) colour_mask(*a, app.models[a->model]->reading, view, out);
+    if ((a->kind == Kind::kTop || a->kind == Kind::kVector) && &view == app.photo && !a->classes.empty()) {
       char line[96], room[24];
       snprintf(line, sizeof line, "%.60s %.2f",
                app.models[a->model]->reading.name(a->classes[0].index, room, sizeof room),
@@ -114,6 +117,12 @@ void draw_view(const App& app, const View& view, Image* out) {
                  static_cast<double>(p[2 * i + 1]) * view.image.height, at[i]);
       Pen pen{out, kColours[static_cast<uint32_t>(f.index) % 8], wide};
       for (int i = 0; i < 4; ++i) pen.line(at[i], at[(i + 1) % 4]);
+      for (int32_t k = 0; k < f.num_points; ++k) {
+        const Keypoint& p = a->points[f.first_point + k];
+        double to[2];
+        to_photo(view, static_cast<double>(p.x) * view.image.width, static_cast<double>(p.y) * view.image.height, to);
+        pen.line(to, to);
+      }
       char line[96] = "";
       caption(app, *a, f, line, sizeof line);
       if (*line) pen.text(static_cast<int>(at[0][0]), static_cast<int>(at[0][1]) - 7 * wide, line);

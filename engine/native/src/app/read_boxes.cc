@@ -1,7 +1,6 @@
 // Detectors: TFLite's post-processing (boxes, classes, scores, count), rows of label, score and corners
 // (multiclass_nms, 6 columns; DetectionOutput, 7), (1,N,4) corners with (1,N,C) scores whose class 0 is the
-// background (SSD and its relatives), and YOLO's rows of centre, size and scores (v5 to v7: with an objectness;
-// v8 and later, anchor-free: without, and often transposed).
+// background (SSD and its relatives). YOLO's forms are in read_yolo.cc.
 #include "reading.h"
 
 #include <math.h>
@@ -14,19 +13,9 @@ namespace {
 
 bool is_float(const Values& v) { return !v.whole; }
 
-struct List {
-  Array<Found>* out;
-  double threshold;
-  bool full = false;
-  void add(float x0, float y0, float x1, float y1, int64_t index, float score) {
-    if (!(score > threshold)) return;
-    full = full || !out->push({{x0, y0, x1, y1}, {}, score, static_cast<int32_t>(index), false, nullptr});
-  }
-};
-
 int64_t first_of(const Values& v) { return static_cast<int64_t>(v.v[0]); }
 
-bool post_processed(const Array<Values*>& o, List* list) {
+bool post_processed(const Array<Values*>& o, BoxList* list) {
   if (o.size() != 4 || o[0]->rank != 3 || o[0]->dims[2] != 4 || o[0]->dims[0] != 1) return false;
   const int64_t n = o[0]->dims[1];
   for (int i = 1; i < 3; ++i)
@@ -41,7 +30,7 @@ bool post_processed(const Array<Values*>& o, List* list) {
   return true;
 }
 
-bool rows(const Array<Values*>& o, List* list) {
+bool rows(const Array<Values*>& o, BoxList* list) {
   const Values* v = nullptr;
   for (const Values* each : o)
     if (!v && is_float(*each) && (each->rank == 2 || each->rank == 4)) v = each;
@@ -60,7 +49,7 @@ bool rows(const Array<Values*>& o, List* list) {
   return true;
 }
 
-bool corners(const Array<Values*>& o, List* list) {
+bool corners(const Array<Values*>& o, BoxList* list) {
   if (o.size() != 2) return false;
   for (const Values* v : o)
     if (v->rank != 3 || !is_float(*v) || v->dims[0] != 1) return false;
@@ -91,36 +80,23 @@ bool corners(const Array<Values*>& o, List* list) {
   return true;
 }
 
-// (1,N,5+C), or (1,4+C,N) and its transpose: only where a person or the labels say so, since any plane of
-// numbers could be this. With labels their number tells whether there is an objectness.
-bool yolo(const Given& g, List* list) {
-  if (g.outputs.size() != 1) return false;
-  const Values& v = *g.outputs[0];
-  if (v.rank != 3 || !is_float(v) || v.dims[0] != 1) return false;
-  const bool turned = v.dims[1] < v.dims[2];
-  const int64_t n = turned ? v.dims[2] : v.dims[1], columns = turned ? v.dims[1] : v.dims[2];
-  const int64_t labels = g.how.num_labels;
-  if (columns < 5 || n < 8 || (labels ? columns != labels + 4 && columns != labels + 5 : !g.how.named))
-    return false;
-  const bool sure = labels ? columns == labels + 5 : !turned;
-  const int64_t row = turned ? 1 : columns, column = turned ? n : 1;
-  for (int64_t i = 0; i < n; ++i) {
-    const float* p = &v.v[i * row];
-    const int64_t from = sure ? 5 : 4;
-    int64_t best = from;
-    for (int64_t c = from; c < columns; ++c)
-      if (p[c * column] > p[best * column]) best = c;
-    const float object = sure ? p[4 * column] : 1.f;
-    const float score = from < columns ? object * p[best * column] : object;
-    const float x = p[0], y = p[column], w = p[2 * column] / 2, h = p[3 * column] / 2;
-    list->add(x - w, y - h, x + w, y + h, from < columns ? best - from : 0, score);
-  }
-  return true;
-}
-
 bool better(const Found& a, const Found& b) { return a.score > b.score; }
 
 }  // namespace
+
+void BoxList::add(float x0, float y0, float x1, float y1, int64_t index, float score) {
+  if (!(score > threshold)) return;
+  full = full || !out->push({{x0, y0, x1, y1}, {}, score, static_cast<int32_t>(index), false, nullptr});
+}
+
+void best_first(Array<Found>* found, size_t most) {
+  Array<Found>& f = *found;
+  for (size_t i = 0; i < f.size(); ++i) f[i].corners[0] = static_cast<float>(i);
+  std::sort(f.begin(), f.end(), [](const Found& a, const Found& b) {
+    return a.score != b.score ? better(a, b) : a.corners[0] < b.corners[0];
+  });
+  f.cut(most);
+}
 
 bool suppress(Array<Found>* found, double overlap) {
   Array<Found> kept;
@@ -144,24 +120,22 @@ bool suppress(Array<Found>* found, double overlap) {
 
 bool read_boxes(const Given& g, Answer* out, const char** why) {
   constexpr size_t kMost = 30000;  // what suppression sees: its time grows with the square
-  List list{&out->found, g.how.threshold};
+  BoxList list{&out->found, g.how.threshold};
   bool thin = false;
-  if (!post_processed(g.outputs, &list) && !rows(g.outputs, &list)) {
+  if (g.how.heads.form != Heads::kNone) {
     thin = true;
-    if (!corners(g.outputs, &list) && !yolo(g, &list)) return out->found.clear(), false;
+    if (!read_heads(g, &list)) return out->found.clear(), false;
+  } else if (!post_processed(g.outputs, &list) && !rows(g.outputs, &list)) {
+    thin = true;
+    if (!corners(g.outputs, &list) && !read_yolo_rows(g, &list)) return out->found.clear(), false;
   }
   if (list.full) return *why = "does not fit in memory", true;
-  // Equal scores keep their order.
   Array<Found>& f = out->found;
-  for (size_t i = 0; i < f.size(); ++i) f[i].corners[0] = static_cast<float>(i);
-  std::sort(f.begin(), f.end(), [](const Found& a, const Found& b) {
-    return a.score != b.score ? better(a, b) : a.corners[0] < b.corners[0];
-  });
-  f.cut(kMost);
+  best_first(&f, kMost);
   float most = 0;
   for (const Found& each : f)
     for (const float x : each.box) most = std::max(most, x);
-  if (most > 2)  // pixels of the input
+  if (list.pixels || most > 2)  // pixels of the input
     for (Found& each : f)
       for (int i = 0; i < 4; ++i)
         each.box[i] /= static_cast<float>(i % 2 ? g.placed.height : g.placed.width);

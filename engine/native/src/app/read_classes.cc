@@ -9,14 +9,6 @@ namespace lite::app {
 
 namespace {
 
-// The dims that are not 1; the product of the others.
-int squeezed(const Values& v, int64_t* dims) {
-  int rank = 0;
-  for (int i = 0; i < v.rank; ++i)
-    if (v.dims[i] != 1) dims[rank++] = v.dims[i];
-  return rank;
-}
-
 bool append(Array<char>* text, const char* more) {
   for (; *more; ++more)
     if (!text->push(*more)) return false;
@@ -64,6 +56,13 @@ bool alphabet_of(const int64_t* dims, const Reading& how, Alphabet* out) {
 }
 
 }  // namespace
+
+int squeezed(const Values& v, int64_t* dims) {
+  int rank = 0;
+  for (int i = 0; i < v.rank; ++i)
+    if (v.dims[i] != 1) dims[rank++] = v.dims[i];
+  return rank;
+}
 
 bool read_top(const Given& g, Answer* out, const char** why) {
   if (g.outputs.size() != 1 || is_one_row(*g.outputs[0])) return false;
@@ -113,7 +112,9 @@ bool read_text(const Given& g, Answer* out, const char** why) {
     }
     if (best != before && best != a.blank) {
       const int64_t at = a.shifted ? best - 1 : best;
-      if (!append(&out->text, at < g.how.num_labels ? g.how.label[at] : " "))
+      const bool named = at < g.how.num_labels;
+      if (!append(&out->text, named ? g.how.label[at] : " ") ||
+          !out->classes.push({named ? static_cast<int32_t>(at) : -1, static_cast<float>(score)}))
         *why = "does not fit in memory";
       sum += score;
       ++letters;

@@ -17,7 +17,11 @@ const Row kRows[] = {{"text", Kind::kText, read_text},
                      {"top", Kind::kTop, read_top},
                      {"boxes", Kind::kBoxes, read_boxes},
                      {"mask", Kind::kMask, read_mask},
-                     {"regions", Kind::kRegions, read_regions}};
+                     {"regions", Kind::kRegions, read_regions},
+                     {"keypoints", Kind::kKeypoints, read_keypoints},
+                     {"vector", Kind::kVector, read_vector}};
+
+const char kNoColour[] = "read: `colours` is not a list of red, green and blue from 0 to 255";
 
 bool share(Json::Value from, double* out) {
   *out = from.number(*out);
@@ -36,7 +40,7 @@ const char* Reading::read(Json::Value from, Json::Value names) {
   if (const char* wanted = from["kind"].text(nullptr)) {
     for (const Row& row : kRows)
       if (strcmp(row.name, wanted) == 0) named = true, kind = row.kind;
-    if (!named) return "read: `kind` is not text, top, boxes, mask or regions";
+    if (!named) return "read: `kind` is not text, top, boxes, mask, regions, keypoints or vector";
   }
   if (!share(from["threshold"], &threshold) || !share(from["overlap"], &overlap) ||
       !share(from["map_threshold"], &map_threshold) || !share(from["box_threshold"], &box_threshold))
@@ -45,6 +49,15 @@ const char* Reading::read(Json::Value from, Json::Value names) {
   if (!(unclip >= 0 && unclip <= 10)) return "read: `unclip` is not a number from 0 to 10";
   if (!from["top"].whole(1, 1000, &top)) return "read: `top` is not a whole number from 1 on";
   normalised = from["softmax"].yes();
+  if (!from["points"].whole(1, 1024, &keypoints)) return "read: `points` is not a whole number from 1 to 1024";
+  if (const char* why = heads.read(from)) return why;
+  if (const char* why = read_gallery(from["gallery"], this)) return why;
+  for (Json::Value colour = from["colours"].first(); colour; colour = colour.next()) {
+    int64_t level = 0;
+    for (Json::Value v = colour.first(); v; v = v.next())
+      if (!v.whole(0, 255, &level) || !colours.push(static_cast<uint8_t>(level))) return kNoColour;
+    if (colour.count() != 3) return kNoColour;
+  }
   for (Json::Value v = names.first(); v; v = v.next())
     if (!label.push(v.text())) return "does not fit in memory";
   num_labels = static_cast<int>(label.size());

@@ -1,6 +1,8 @@
-// What a model's outputs say: the readings of lite_workbench/answers.py, with the same rules and numbers.
+// What a model's outputs mean. Every place that reads outputs asks here: Python through lite_outputs_read,
+// pipelines, `lite_run` and exported applications directly.
 #pragma once
 
+#include "heads.h"
 #include "image.h"
 #include "json.h"
 #include "prepare.h"
@@ -19,6 +21,12 @@ struct Found {
   int32_t index;
   bool slanted;   // `corners` say more than `box`
   View* crop;     // owned by the answer, null until it is cut out
+  int32_t first_point = 0, num_points = 0;  // of Answer::points
+};
+
+// A keypoint, in parts of the view.
+struct Keypoint {
+  float x, y, score;
 };
 
 struct Class {
@@ -26,14 +34,16 @@ struct Class {
   float score;  // of a mask: the share of the pixels
 };
 
-enum class Kind { kValues, kText, kTop, kBoxes, kMask, kRegions, kVector };
+enum class Kind { kValues, kText, kTop, kBoxes, kMask, kRegions, kKeypoints, kVector };
 const char* kind_name(Kind kind);
 
 struct Answer {
   int model = 0;
   Kind kind = Kind::kValues;
   Array<Found> found;
-  Array<Class> classes;
+  Array<Class> classes;      // of a text: its letters in order, -1 for a space without label
+  Array<Keypoint> points;
+  Array<float> vector;       // of length 1
   Array<char> text;          // UTF-8, with its zero byte
   float confidence = 0;      // mean of the letters' scores
   Array<uint8_t> mask;       // class of each pixel over the picture
@@ -50,6 +60,11 @@ struct Reading {
   double map_threshold = 0.3, box_threshold = 0.6, unclip = 1.5;
   int64_t top = 5;
   bool normalised = false;  // softmax of class scores
+  Heads heads;              // of boxes that the model leaves encoded
+  int64_t keypoints = 17;
+  Array<float> gallery;     // known vectors of length 1, one for each label
+  int64_t gallery_size = 0; // of one vector
+  Array<uint8_t> colours;   // of a mask's classes: red, green, blue
   Json::Value labels;
   int num_labels = 0;
   Array<const char*> label;
@@ -70,9 +85,16 @@ bool read_top(const Given& g, Answer* out, const char** why);
 bool read_boxes(const Given& g, Answer* out, const char** why);
 bool read_mask(const Given& g, Answer* out, const char** why);
 bool read_regions(const Given& g, Answer* out, const char** why);
+bool read_keypoints(const Given& g, Answer* out, const char** why);
+bool read_vector(const Given& g, Answer* out, const char** why);
 // The first kind that fits, or the one that was chosen. Null, or why not.
 const char* read_answer(const Given& g, Answer* out);
 
+const char* read_gallery(Json::Value from, Reading* out);
+// The dims that are not 1; how many there are.
+int squeezed(const Values& v, int64_t* dims);
+// Sorts best first; equal scores keep their order. At most `most` stay.
+void best_first(Array<Found>* found, size_t most);
 // Keeps of boxes sorted best first those that no better one of their class covers (intersection over union).
 bool suppress(Array<Found>* found, double overlap);
 

@@ -31,6 +31,15 @@ float from_half(uint16_t h) {
 
 }  // namespace
 
+const char* Quant::read(Json::Value from) {
+  if (!from["scale"]) return nullptr;
+  scale = static_cast<float>(from["scale"].number());
+  const bool good = scale > 0 && scale < 1e30f;
+  return good && from["zero_point"].whole(-65536, 65536, &zero_point)
+             ? nullptr
+             : "a `scale` is not above 0, or a `zero_point` is not a whole number";
+}
+
 const char* Values::read(const lite_array& from, Quant q) {
   static const int sizes[] = {0, 4, 2, 2, 8, 1, 1, 2, 2, 4, 4, 8, 8, 1};
   if (from.dtype < 1 || from.dtype > 13 || from.rank < 0 || from.rank > 8 || !from.data)

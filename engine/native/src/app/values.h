@@ -1,7 +1,7 @@
 // What a model gave, as the numbers that it stands for.
 #pragma once
 
-#include "array.h"
+#include "json.h"
 #include "lite_runtime.h"
 
 namespace lite::app {
@@ -9,6 +9,8 @@ namespace lite::app {
 struct Quant {
   float scale = 0;  // 0: not quantised
   int64_t zero_point = 0;
+  // Null, or why not: `scale` and `zero_point`, where they are there.
+  const char* read(Json::Value from);
 };
 
 // An output of a model: floats in row-major order.

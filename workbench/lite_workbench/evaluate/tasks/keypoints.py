@@ -10,7 +10,7 @@ from lite_messages import tr
 from . import _coco
 from ._base import Outcome
 from ._boxes import Found
-from .detection import Detection
+from .detection import LEAST_SCORE, Detection
 
 if TYPE_CHECKING:
     from ...answers import Answer
@@ -24,7 +24,7 @@ class Keypoints(Detection):
     KIND = _coco.KEYPOINTS
 
     def options(self) -> Mapping[str, Any]:
-        return {}  # the shapes of outputs do not tell: an adapter's function reads them
+        return {"kind": "keypoints", "threshold": LEAST_SCORE}
 
     def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         if picture is None or any("keypoints" not in item for item in answer.items):

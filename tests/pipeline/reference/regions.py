@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from lite_messages import tr
 
 MAP_THRESHOLD = 0.3
 BOX_THRESHOLD = 0.6
@@ -42,7 +41,7 @@ def find_regions(outputs: Mapping[str, np.ndarray]) -> list[dict[str, Any]] | No
         found.append((np.prod(rectangle.sides), score, box.tolist()))
     found.sort(key=lambda item: -item[0])
     return [
-        {"label": tr("region {number}", number=n), "score": score, "box": box}
+        {"label": f"region {n}", "score": score, "box": box}
         for n, (_, score, box) in enumerate(found, 1)
     ]
 

@@ -1,0 +1,1 @@
+"""NumPy references of the readings of outputs (engine/native/src/app), written on their own."""

@@ -1,0 +1,107 @@
+"""Frames through a pipeline: order, the newest frame wins, errors, rates."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from lite_engine import optimize
+from lite_engine.errors import UsageError
+from lite_engine.pipeline import Pipeline, Stream
+
+from tests.small_models import classifier
+
+from .pipes import png
+
+pytestmark = pytest.mark.cpu
+rng = np.random.default_rng(3)
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Pipeline:
+    return Pipeline([{"model": optimize(classifier())}], "stream")
+
+
+def frames(count: int) -> list[bytes]:
+    return [png(rng.integers(0, 256, (30, 30, 3), np.uint8)) for _ in range(count)]
+
+
+class Gated(Pipeline):
+    """Its model waits for a gate, and tells when it was reached."""
+
+    def runners(self, backend="auto", **options):
+        (run,) = super().runners(backend, **options)
+        self.gate, self.reached = threading.Event(), threading.Semaphore(0)
+
+        def gated(array):
+            self.reached.release()
+            assert self.gate.wait(30)
+            return run(array)
+
+        return [gated]
+
+
+def test_answers_are_those_of_run_and_in_order(pipeline) -> None:
+    given = frames(8)
+    with Stream(pipeline, waiting=8, workers=3) as stream:
+        assert [stream.put(frame) for frame in given] == list(range(8))
+        found = [*stream.close()]
+    assert [f.number for f in found] == list(range(8))
+    assert [f.answer for f in found] == [pipeline.run(frame) for frame in given]
+    assert stream.rates.answered == 8 and stream.rates.dropped == 0
+    assert stream.rates.per_second > 0 and all(f.latency_ms > 0 for f in found)
+
+
+def test_the_newest_frame_wins() -> None:
+    gated = Gated([{"model": optimize(classifier())}], "gated")
+    given = frames(6)
+    with Stream(gated, waiting=2, workers=1) as stream:
+        stream.put(given[0])
+        assert gated.reached.acquire(timeout=30)  # the first one is in the model
+        for frame in given[1:]:
+            stream.put(frame)
+        assert list(stream.ready()) == []  # and nothing waits for it
+        gated.gate.set()
+        found = stream.close()
+    assert [f.number for f in found] == [0, 4, 5]
+    assert stream.rates.dropped == 3
+
+
+def test_a_later_answer_waits_for_an_earlier_frame() -> None:
+    """Two workers are in the model at the same time."""
+    gated = Gated([{"model": optimize(classifier())}], "gated")
+    with Stream(gated, workers=2) as stream:
+        gated.gate.clear()
+        for frame in frames(2):
+            stream.put(frame)
+        gated.gate.set()
+        assert [f.number for f in stream.close()] == [0, 1]
+
+
+def test_a_damaged_frame_is_an_answer_and_a_broken_model_ends_the_stream(pipeline) -> None:
+    good = frames(1)[0]
+    with Stream(pipeline) as stream:
+        stream.put(b"no image")
+        stream.put(good)
+        bad, fine = stream.close()
+        assert bad.answer is None and "image" in str(bad.error)
+        assert fine.error is None and fine.answer == pipeline.run(good)
+        with pytest.raises(UsageError, match="closed"):
+            stream.put(good)
+
+    class Broken(Pipeline):
+        def runners(self, backend="auto", **options):
+            return [lambda array: 1 / 0]
+
+    broken = Broken([{"model": optimize(classifier())}], "broken")
+    with Stream(broken) as stream:
+        stream.put(good)
+        with pytest.raises(ZeroDivisionError):
+            stream.close()
+
+
+@pytest.mark.parametrize("options", [{"waiting": 0}, {"workers": 65}])
+def test_limits_are_refused(pipeline, options) -> None:
+    with pytest.raises(UsageError, match="between 1 and 64"):
+        Stream(pipeline, **options)
