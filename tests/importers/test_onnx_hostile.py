@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import Predictor
 from lite_engine.errors import LiteError, ModelFormatError
 from lite_engine.importers import load
 from lite_engine.importers import onnx as importer
@@ -105,6 +106,37 @@ def test_external_data_is_a_view(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(data)
     graph = importer.open(tmp_path / "m.onnx")
     np.testing.assert_array_equal(graph.find("w").const, wanted)
+
+
+def test_local_functions_are_written_out() -> None:
+    """One in another, an attribute handed on, an optional input that is absent: onnxruntime's
+    numbers, and no function left."""
+    ort = pytest.importorskip("onnxruntime")
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    leaky = helper.make_node("LeakyRelu", ["a"], ["t"])
+    alpha = onnx.AttributeProto(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    leaky.attribute.append(alpha)
+    inner = helper.make_function(
+        "local", "Inner", ["a", "low"], ["b"],
+        [leaky, helper.make_node("Clip", ["t", "low"], ["b"])], opsets, ["slope"],
+    )  # fmt: skip
+    outer = helper.make_function(
+        "local", "Outer", ["p"], ["q"],
+        [helper.make_node("Constant", [], ["low"], value_float=-0.5),
+         helper.make_node("Inner", ["p", ""], ["r"], domain="local", slope=0.25),
+         helper.make_node("Inner", ["r", "low"], ["s"], domain="local", slope=0.75),
+         helper.make_node("Sub", ["r", "s"], ["q"])], opsets,
+    )  # fmt: skip
+    calls = [helper.make_node("Outer", [a], [b], domain="local") for a, b in ("xh", "hy")]
+    graph = helper.make_graph(calls, "g", [two_floats("x")], [two_floats("y")])
+    model = helper.make_model(
+        graph, opset_imports=opsets, functions=[inner, outer], ir_version=8
+    ).SerializeToString()
+    made = importer.read_bytes(model)
+    assert sorted(n.op for n in made.nodes) == ["Clip"] * 4 + ["LeakyRelu"] * 4 + ["Sub"] * 2
+    x = np.array([-3.0, 2.0], np.float32)
+    (wanted,) = ort.InferenceSession(model).run(None, {"x": x})
+    np.testing.assert_allclose(Predictor(made, "reference").run(x=x)["y"], wanted, rtol=1e-6)
 
 
 def test_recursive_function() -> None:

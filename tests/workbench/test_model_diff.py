@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import lite_workbench as lw
 import pytest
+from lite_engine import load
 from lite_engine.errors import UsageError
 from lite_widgets import GraphView
 from lite_workbench import views
+from lite_workbench.cli import main
 from lite_workbench.rich import _VIEWS
+from lite_workbench.steps import step_class
+
+from tests.workbench.sessions import click
 
 
 @pytest.fixture
@@ -47,3 +52,29 @@ def test_the_same_model_has_no_changes(session):
     made = session.diff(session.path, optimized=True)
     assert made.changes.agrees
     assert session.code[-1].endswith("optimized=True)")
+
+
+def test_the_selection_becomes_a_model_by_a_click(session, tmp_path, monkeypatch):
+    """The button is there while layers are selected; a file that exists is left alone."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "digits-part.onnx").write_text("mine")
+    step = step_class("Model")(session)
+    assert [b["id"] for b in step.header.buttons] == ["next"]
+    session.selected = ["/b3/dw/Conv", "/b3/Relu", "/b3/dw_norm/BatchNormalization"]
+    assert [b["id"] for b in step.header.buttons] == ["extract", "next"]
+    click(step.header, "extract")
+    assert step.notice.kind == "done" and "digits-part-2.onnx" in step.notice.detail
+    assert [n.op for n in load("digits-part-2.onnx").nodes] == [
+        "Conv", "BatchNormalization", "Relu",
+    ]  # fmt: skip
+    assert (tmp_path / "digits-part.onnx").read_text() == "mine"
+
+
+def test_the_page_about_two_files(session, tmp_path, capsys):
+    session.edit(tmp_path / "label.onnx", drop=["/Softmax"], append=["ArgMax:1"])
+    page = tmp_path / "changes.html"
+    words = ["diff", str(session.path), str(tmp_path / "label.onnx"), "--report", str(page)]
+    assert main(words) == 1
+    shown = page.read_text()
+    assert "digits.onnx → label.onnx" in shown and "1 added, 1 deleted" in shown
+    assert all(word in shown for word in ("/Softmax", "ArgMax", "graph_view"))

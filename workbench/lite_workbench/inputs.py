@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,14 +120,25 @@ def save_upload(name: str, data: bytes, folder: str | Path = ".") -> Path:
     base = Path(name.replace("\\", "/")).name
     if base in ("", ".", "..") or "\0" in base:
         raise UsageError(tr("{name!r} is not a file name", name=name))
-    for number in range(1, 1000):
-        stem, suffix = Path(base).stem, Path(base).suffix
-        path = Path(folder) / (base if number == 1 else f"{stem}-{number}{suffix}")
+    for path in _numbered(Path(folder) / base):
         if not path.exists():
             return write_file(path, data)
         if path.is_file() and path.read_bytes() == data:
             return path
-    raise UsageError(tr("a thousand files with this name exist already"), where=base)
+    raise AssertionError("unreachable")
+
+
+def free_path(name: str) -> Path:
+    """A file that does not exist yet, in the current folder: `name`, or it with a number."""
+    return next(path for path in _numbered(Path(name)) if not path.exists())
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    """Raises UsageError after a thousand."""
+    yield path
+    for number in range(2, 1000):
+        yield path.with_name(f"{path.stem}-{number}{path.suffix}")
+    raise UsageError(tr("a thousand files with this name exist already"), where=path.name)
 
 
 def png(picture: Any) -> bytes:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lite_engine.compare.graph_diff import Difference, GraphDiff, NodeChange
     from lite_engine.ir import Graph
 
-_SIGNS = {"added": "+", "deleted": "-", "changed": "~"}
+SIGNS = {"added": "+", "deleted": "-", "changed": "~"}
 
 
 @dataclass(repr=False)
@@ -46,10 +46,10 @@ def read_graph(path: Path, optimized: bool) -> Graph:
 
 def text(made: GraphDiff) -> str:
     """A line for each change, and one that counts them."""
-    lines = [f"{d.kind} {_said(d)}" for d in made.ends]
+    lines = [f"{d.kind} {said(d)}" for d in made.ends]
     for change in made.changes:
-        lines.append(f"{_SIGNS[change.kind]} {_name(change)} ({change.op})")
-        lines += [f"    {d.kind} {_said(d)}" for d in change.differences]
+        lines.append(f"{SIGNS[change.kind]} {named(change)} ({change.op})")
+        lines += [f"    {d.kind} {said(d)}" for d in change.differences]
     kinds = [c.kind for c in made.changes]
     lines.append(
         tr(
@@ -65,12 +65,12 @@ def text(made: GraphDiff) -> str:
     return "\n".join(lines)
 
 
-def _name(change: NodeChange) -> str:
+def named(change: NodeChange) -> str:
     both = dict.fromkeys(name for name in (change.before, change.after) if name)
     return " → ".join(both)
 
 
-def _said(d: Difference) -> str:
+def said(d: Difference) -> str:
     text = f"{d.name}: {d.before or '–'} → {d.after or '–'}"
     if d.distance is not None:
         text += tr(" (relative L2 distance {distance:.1e})", distance=d.distance)

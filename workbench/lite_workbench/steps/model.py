@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import LiteError
-from lite_messages import tr
+from lite_messages import tr, trn
 from lite_widgets import DataTable, DropZone, FactsCard, GraphView, NetronView, Tabbed, columns
 
 from .. import views
-from ..inputs import save_upload
+from ..inputs import free_path, save_upload
 from ..session import Session
 from ..state.inside import FILE
 from ._base import Step, button
@@ -42,8 +42,10 @@ class ModelStep(Step):
 
     def build(self) -> None:
         info = self.session.info
-        self.header.buttons = [button("next", tr("Check"), primary=True)]
         self.on(self.header, "next", lambda _: self.go("Check"))
+        self.on(self.header, "extract", lambda _: self._extract())
+        self.follow("selected", lambda _: self._offer())
+        self._offer()
         facts = views.facts_data(info)
         facts["facts"].append([tr("Folder"), str(self.session.path.parent)])
         self.facts = FactsCard(**facts)
@@ -61,6 +63,22 @@ class ModelStep(Step):
         )
         self.link(self.graph, self.netron, self.inside.view)
         self.show(columns(self.graph, self.tabs, kind="graph"), self.drop)
+
+    def _offer(self) -> None:
+        """With layers selected, the part of the network that they are can become a file."""
+        extract = [button("extract", tr("Extract as a model"))] if self.session.selected else []
+        self.header.buttons = [*extract, button("next", tr("Check"), primary=True)]
+
+    def _extract(self) -> None:
+        """Writes it into the current folder, where no file has the name."""
+        made = self.session.extract(free_path(f"{self.session.path.stem}-part.onnx"))
+        count = len(self.session.selected)
+        self.tell(
+            "done",
+            trn("**Wrote {n} layer**", "**Wrote {n} layers**", count),
+            detail=tr("The part of the network is in {file}.", file=made.name),
+            where=str(made),
+        )
 
     def _tab_opened(self, change: dict[str, Any]) -> None:
         """The file goes to netron when somebody wants to see it."""
