@@ -81,8 +81,7 @@ class OpDef:
     #: what passes/layout_sink_transposes makes of a Transpose before it: "same" moves it behind,
     #: "axis" turns the attribute too; other words name its function
     transpose_rule: str = ""
-    #: where it ends a model, what it makes of raw results: "scores", or "choice" of some of them
-    postprocess: str = ""
+    postprocess: str = ""  # at a model's end: makes "scores" of raw results, or a "choice"
     kernels: list[KernelRef] = field(default_factory=list)
     _samples: Callable[..., Iterable[Any]] | None = None
     _infer: Infer | None = None
