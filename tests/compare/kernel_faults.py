@@ -20,12 +20,12 @@ for _module in ("devices.check", "model_file.writer"):
     importlib.import_module(f"lite_engine.{_module}")
 
 
-def plant_in_plan(monkeypatch, layer: str, kind: str) -> None:
-    """Plans of every backend but the reference get a wrong layer."""
+def plant_in_plan(monkeypatch, layer: str, kind: str, only: str = "") -> None:
+    """Plans of every backend but the reference, or of one `only`, get a wrong layer."""
 
     def spoilt(graph, backend, *args, **options) -> Plan:
         plan = make_plan(graph, backend, *args, **options)
-        if backend != "reference":
+        if backend == only or (not only and backend != "reference"):
             for step in plan.steps:
                 if step.name == layer:
                     _IN_PLAN[kind](plan, step)

@@ -33,6 +33,7 @@ NOT_RUN = {
     "lite devices test board": "there is no board; tests/devices",
     "lite profile model.lite --device": "there is no board; tests/devices",
     "lite compare model.lite --backends reference,arm --devices": "no board; tests/devices",
+    "lite compare model.lite --backends arm,opencl --device": "no board; tests/devices",
     "lite info inference": "a published model, which the project does not ship",
     "lite convert det1.prototxt": "a published model, which the project does not ship",
     "lite convert shufflenet/": "a published model, which the project does not ship",

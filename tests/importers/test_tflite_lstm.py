@@ -38,7 +38,7 @@ def test_backends(tmp_path, name, place):
     where = PLACES[place]
     plan = make_plan(_graph(tmp_path, content), where.backend)
     assert "reference" not in {s.backend for s in plan.steps}
-    found = Execution(plan, threads=2, cpu=where.cpu).run([x])
+    found = Execution(plan, threads=2, instead=where.cpu).run([x])
     for y, wanted in zip(found, WANTED[name], strict=True):
         np.testing.assert_allclose(y.ravel(), wanted, atol=1e-5)
 

@@ -40,7 +40,7 @@ def test_backends(tmp_path, name, place):
     plan = make_plan(graph, where.backend)
     used = {s.backend for s in plan.steps}
     assert used == {where.backend} or (used <= {"cpu", "opencl"} and name.startswith(ON_CPU))
-    (found,) = Execution(plan, threads=2, cpu=where.cpu).run(arrays)
+    (found,) = Execution(plan, threads=2, instead=where.cpu).run(arrays)
     np.testing.assert_array_equal(found.ravel().view(np.uint8), WANTED[name])
 
 

@@ -179,7 +179,7 @@ def test_times_of_a_device_are_milliseconds() -> None:
         times=lambda: [SimpleNamespace(variant=v) for v in "ab"],
         memory=lambda: {"arena": 64, "weights": 36},
     )
-    device = SimpleNamespace(target=lambda: "arm", name="board")
+    device = SimpleNamespace(target=lambda: "arm", name="board", times_meaningful=True)
     made = measure_there(execution, [], 2, 0, device)
     assert made.first_ms == 9 and made.samples.plain.tolist() == [4.5, 4.25]
     assert made.samples.starts.tolist() == [[0, 1], [0, 2]]
@@ -187,6 +187,13 @@ def test_times_of_a_device_are_milliseconds() -> None:
     assert made.samples.variants == ["a", "b"] and made.peak_bytes == 100
     assert made.conditions == {"cpu": "arm of board", "governor": "paper"}
     assert made.warnings == ["hot"]
+    slower = np.linspace(1e6, 2e6, 9).astype(int)
+    samples = RunnerSamples(np.ones((9, 2), int), slower, 9_000_000, {}, [])
+    execution.measure = lambda ordered, runs, warmup: samples
+    (said,) = measure_there(execution, [], 9, 0, device).warnings
+    assert "not steady: 1.125 ms at first, 1.875 ms at the end" in said
+    device.times_meaningful = False
+    assert measure_there(execution, [], 9, 0, device).warnings == []
 
 
 def test_what_a_profile_is_not_trusted_in() -> None:

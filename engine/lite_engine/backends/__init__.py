@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SHARED,
         Backend,
         Executable,
+        Joint,
         LayersRefused,
         Measured,
         Offload,
@@ -68,7 +69,7 @@ def unregister_backend(name: str) -> None:
 
 
 _CONTRACT = (
-    "SHARED", "Backend", "Executable", "LayersRefused", "Measured", "Offload", "Probed",
+    "SHARED", "Backend", "Executable", "Joint", "LayersRefused", "Measured", "Offload", "Probed",
     "Recovering", "Repeats", "Samples", "StepTime", "Tried", "Tunable",
 )  # fmt: skip
 __getattr__ = lazily(__name__, dict.fromkeys(_CONTRACT, "_base"))
@@ -77,6 +78,7 @@ __all__ = [
     "SHARED",
     "Backend",
     "Executable",
+    "Joint",
     "LayersRefused",
     "Measured",
     "Offload",

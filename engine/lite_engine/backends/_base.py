@@ -1,6 +1,6 @@
 """What a backend promises to the runtime: `Backend` and `Executable`, and what only some can do.
 
-`Tunable`, `Offload` and `Probed` are a backend's own choice, `Repeats` and `Recovering` an
+`Tunable`, `Offload`, `Probed` and `Joint` are a backend's own choice, `Repeats` and `Recovering` an
 executable's: a caller asks with isinstance.
 """
 
@@ -103,6 +103,13 @@ class Repeats(Protocol):
     def repeat(self, runs: int, warmup: int) -> None: ...
 
     def samples(self) -> Samples: ...
+
+
+@runtime_checkable
+class Joint(Protocol):
+    """A backend that `runs` the steps of several others, neighbours as one segment."""
+
+    runs: tuple[str, ...]
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from . import arm_opencl, condition
     from ._base import STAGES, Device, Job, RunnerResult, Stage
     from .backend import DeviceBackend
-    from .check import DeviceCheck, check_device, device_features
+    from .check import DeviceCheck, check_device, device_features, usable_opencl
     from .emulated import EmulatedDevice, emulator_usability
     from .opencl import OpenCLDevice, OpenCLListing
     from .process import ProcessDevice
@@ -54,13 +54,14 @@ __all__ = [
     "load_entries",
     "open_address",
     "remove_entry",
+    "usable_opencl",
     "wasm_usability",
 ]
 
 _WHERE = {
     "_base": ("STAGES", "Device", "Job", "RunnerResult", "Stage"),
     "backend": ("DeviceBackend",),
-    "check": ("DeviceCheck", "check_device", "device_features"),
+    "check": ("DeviceCheck", "check_device", "device_features", "usable_opencl"),
     "emulated": ("EmulatedDevice", "emulator_usability"),
     "opencl": ("OpenCLDevice", "OpenCLListing"),
     "process": ("ProcessDevice",),

@@ -29,7 +29,7 @@ TARGETS = {
 class Job:
     """One call of the runner: a program file, its inputs and the tensors that are wanted, by name.
     `runs` 0 wants the answer only; from 1 on the program is measured as well. `libraries` are those
-    with kernels of its custom operators."""
+    with kernels of its custom operators. `opencl` says that the program is one for OpenCL."""
 
     program: Path
     inputs: Mapping[str, np.ndarray]
@@ -38,14 +38,29 @@ class Job:
     runs: int = 0
     warmup: int = 0
     libraries: Sequence[Path] = ()
+    opencl: bool = False
+
+    @property
+    def opens_libraries(self) -> bool:
+        """Whether a runner that is linked statically cannot do it."""
+        return self.opencl or bool(self.libraries)
 
     def arguments(
-        self, program: str, inputs: Mapping[str, str], folder: str, libraries: Sequence[str] = ()
+        self,
+        program: str,
+        inputs: Mapping[str, str],
+        folder: str,
+        libraries: Sequence[str] = (),
+        cache: str = "",
     ) -> list[str]:
-        """What `lite_run` takes where the program, the inputs (by name), the libraries and the
-        folder for every result have these paths."""
+        """What `lite_run` takes where the program, the inputs (by name), the libraries, the
+        folder for every result and that for compiled kernels have these paths."""
         args = [program, "--threads", str(self.threads), "--runs", str(max(self.runs, 1))]
         args += ["--warmup", str(self.warmup)]
+        if self.opencl:
+            args += ["--backend", "opencl", *(["--cache-dir", cache] if cache else [])]
+        elif self.runs:  # a thread that moves between cores of two sizes measures neither
+            args += ["--pin"]
         for library in libraries:
             args += ["--library", library]
         for name, path in inputs.items():

@@ -13,17 +13,29 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..backends import Backend, Executable, Repeats, Samples, StepTime, Usability
+from ..backends import (
+    Backend,
+    Executable,
+    Joint,
+    LayersRefused,
+    Repeats,
+    Samples,
+    StepTime,
+    Usability,
+)
 from ..backends.cpu.custom import KERNEL, libraries_of
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import Plan, Segment
 from ._base import Device, Job, RunnerResult
+from .check import usable_opencl
 
 
-class DeviceBackend(Backend):
-    """Compiles CPU segments to program files and runs them on a device."""
+class DeviceBackend(Backend, Joint):
+    """Compiles segments of CPU and OpenCL steps to program files and runs them on a device."""
 
     name = "cpu"
+    #: What one call of the runner executes together.
+    runs = ("cpu", "opencl")
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -36,7 +48,8 @@ class DeviceBackend(Backend):
 
 
 class DeviceExecutable(Executable, Repeats):
-    """A segment on a device: one runner call per run."""
+    """A segment on a device: one runner call per run. Raises BackendUnavailableError for steps on
+    OpenCL where the device has none, LayersRefused where it leaves them to its CPU."""
 
     def __init__(self, segment: Segment, device: Device, *, threads: int) -> None:
         self.plan = segment.plan if device.times_meaningful else _steps_apart(segment.plan)
@@ -44,7 +57,11 @@ class DeviceExecutable(Executable, Repeats):
         self.threads = threads
         folder = tempfile.mkdtemp(prefix="lite-device-")
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self.program = write_program_file(self.plan, Path(folder) / "program.lite")
+        self.opencl = segment.backend == "opencl"
+        found = usable_opencl(device).device_class if self.opencl else ""
+        self.program = write_program_file(
+            self.plan, Path(folder) / "program.lite", opencl_class=found
+        )
         own = [step.op for step in self.plan.steps if step.kernel == KERNEL]
         self.libraries = libraries_of(own, device.arch()) if own else []
         self._taps: list[int] = []
@@ -57,11 +74,29 @@ class DeviceExecutable(Executable, Repeats):
             for i, a in zip(self.plan.inputs, inputs, strict=True)
         }
         wanted = [tensor_file_name(i) for i in dict.fromkeys([*self.plan.outputs, *self._taps])]
-        job = Job(
-            self.program, arrays, wanted, self._threads(), self._runs, self._warmup, self.libraries
-        )
-        self._result = self.device.run_program(job)
+        self._execute(arrays, wanted)
         return [self._array(i) for i in self.plan.outputs]
+
+    def measure(self, runs: int, warmup: int) -> Samples:
+        """Times on inputs of zeros; nothing is sent but the program, and no result is fetched."""
+        self.repeat(runs, warmup)
+        self._execute({}, [])
+        return self.samples()
+
+    def _execute(self, arrays: dict[str, np.ndarray], wanted: list[str]) -> None:
+        job = Job(
+            self.program, arrays, wanted, self._threads(), self._runs, self._warmup,
+            self.libraries, self.opencl,
+        )  # fmt: skip
+        self._result = self.device.run_program(job)
+        ran = {str(s["name"]) for s in self._result.profile["steps"] if _on_opencl(s)}
+        refused = [
+            s.name for s in self.plan.steps
+            if s.backend == "opencl" and s.op != "Copy" and s.name not in ran
+        ]  # fmt: skip
+        if refused:
+            reason = str(self._result.profile.get("choice", ""))
+            raise LayersRefused(dict.fromkeys(refused, reason))
 
     def _threads(self) -> int:
         """An emulated device is measured in instructions, which one thread executes."""
@@ -114,6 +149,10 @@ class DeviceExecutable(Executable, Repeats):
     def memory(self) -> dict[str, int]:
         keys = {"arena": "arena_bytes", "packed": "packed_bytes", "scratch": "scratch_bytes"}
         return {k: int(self._result.profile.get(v, 0)) for k, v in keys.items()}
+
+
+def _on_opencl(step: dict[str, Any]) -> bool:
+    return "__opencl" in str(step["variant"])
 
 
 def _steps_apart(plan: Plan) -> Plan:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import DeviceError
+from ..errors import BackendUnavailableError, DeviceError
 from ..ir import DType, Graph, Value
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import make_plan
 from ._base import STAGES, Device, Job, Stage
-from .opencl import OpenCLListing
+from .opencl import OpenCLDevice, OpenCLListing
 
 
 @dataclass
@@ -55,6 +55,20 @@ def device_features(device: Device) -> tuple[str, ...]:
     if checked.failure is not None:
         raise checked.failure
     return tuple(checked.features)
+
+
+@lru_cache(maxsize=8)
+def usable_opencl(device: Device) -> OpenCLDevice:
+    """The OpenCL device that programs run on there; looked for once. Raises
+    BackendUnavailableError with what was found."""
+    listing = device.opencl()
+    if listing.chosen is None:
+        raise BackendUnavailableError(
+            tr("{device} has no usable OpenCL: {found}", device=device.name,
+               found="; ".join(listing.lines())),
+            command=f"lite devices test {device.name}",
+        )  # fmt: skip
+    return listing.chosen
 
 
 def check_device(device: Device, *, opencl: bool = False) -> DeviceCheck:

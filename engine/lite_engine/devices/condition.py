@@ -6,7 +6,8 @@ machine, ssh and adb. What cannot be read is left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lite_messages import tr
@@ -25,6 +26,8 @@ FILES = {
 }
 HOT_MILLICELSIUS = 80_000
 SLOW_SHARE = 0.9
+COOLING_S = 60.0
+COOLING_STEP_S = 2.0
 
 
 def read_here() -> dict[str, Any]:
@@ -60,11 +63,26 @@ def parse(lines: Mapping[str, str]) -> dict[str, Any]:
     return out
 
 
+def cooled(read: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A reading to begin a measurement with: a hot device is waited for, a minute at most."""
+    end = time.monotonic() + COOLING_S
+    now = read()
+    while _is_hot(now) and time.monotonic() < end:
+        time.sleep(COOLING_STEP_S)
+        now = read()
+    return now
+
+
+def _is_hot(told: Mapping[str, Any]) -> bool:
+    heat = told.get("temperature_millicelsius")
+    return isinstance(heat, int) and heat >= HOT_MILLICELSIUS
+
+
 def warnings(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Why the times between two readings may be unreliable."""
     out = []
     heat = after.get("temperature_millicelsius")
-    if isinstance(heat, int) and heat >= HOT_MILLICELSIUS:
+    if _is_hot(after) and heat:
         out.append(
             tr(
                 "throttling likely: {heat:.0f} °C; let the device cool down, then measure again",

@@ -107,9 +107,10 @@ class EmulatedDevice(ProcessDevice):
         runner, found = super().command(job, folder), emulator()
         if found is None:
             return runner
-        # Counting makes the emulator several times slower.
-        count = counting(found, folder / _COUNTS) if job.runs else []
+        # Counting makes the emulator several times slower; a kernel of OpenCL is compiled there.
+        count = counting(found, folder / _COUNTS) if job.runs and not job.opencl else []
         root = ["-L", _SYSROOT] if job.libraries else []
+        root = self._with_opencl() if job.opencl else root
         return [found, "-cpu", self.cpu, *root, *count, *runner]
 
     def opencl_command(self) -> list[str]:
@@ -120,13 +121,17 @@ class EmulatedDevice(ProcessDevice):
         command, found = super().opencl_command(), emulator()
         if host_arch() == "aarch64" or found is None:
             return command
+        return [found, "-cpu", self.cpu, *self._with_opencl(), *command]
+
+    def _with_opencl(self) -> list[str]:
+        """Arguments of the emulator. Raises DeviceError when no OpenCL is set up for it."""
         arguments = arm_opencl.arguments()
         if not arguments:
             raise DeviceError(
                 tr("no OpenCL is set up for the emulated device"), where=self.name,
                 command="lite devices setup emulated",
             )  # fmt: skip
-        return [found, "-cpu", self.cpu, *arguments, *command]
+        return arguments
 
     def fetch(self, job: Job, folder: Path) -> RunnerResult:
         """Adds `instructions` to the runner's profile and to its steps where they were counted."""

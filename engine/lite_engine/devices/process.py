@@ -8,6 +8,7 @@ from typing import Any
 
 from lite_messages import tr, trn
 
+from .. import settings
 from .._native import host_arch
 from ..errors import DeviceError
 from . import condition
@@ -27,7 +28,7 @@ class ProcessDevice(RunnerDevice):
 
     def command(self, job: Job, folder: Path) -> list[str]:
         """What starts the runner. Raises DeviceError when it cannot run here."""
-        return [str(self.runner(opencl=bool(job.libraries)))]
+        return [str(self.runner(opencl=job.opens_libraries))]
 
     def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:
         command = self.command(job, folder)
@@ -38,7 +39,8 @@ class ProcessDevice(RunnerDevice):
         files = {name: str(path) for name, path in write_inputs(folder, job.inputs).items()}
         stage.detail = trn("{n} input", "{n} inputs", len(files))
         libraries = [str(path) for path in job.libraries]
-        return [*start, *job.arguments(str(job.program), files, str(folder), libraries)]
+        cache = str(settings.cache_dir())
+        return [*start, *job.arguments(str(job.program), files, str(folder), libraries, cache)]
 
     def execute(self, job: Job, command: list[str]) -> str:
         return self._call(command, RUN_TIMEOUT_S).stderr.strip()

@@ -85,7 +85,7 @@ class RemoteDevice(RunnerDevice):
 
     def reach(self, job: Job, folder: Path, stage: Stage) -> list[str]:
         stage.detail = self.arch()
-        return [str(self.runner(opencl=bool(job.libraries)))]
+        return [str(self.runner(opencl=job.opens_libraries))]
 
     def copy(self, job: Job, folder: Path, start: list[str], stage: Stage) -> list[str]:
         local, run = write_inputs(folder, job.inputs), self._there(folder)
@@ -101,7 +101,11 @@ class RemoteDevice(RunnerDevice):
             if sent
             else tr("all files were there already")
         )
-        return [runner, *job.arguments(program, given, run, [there for there, _ in libraries])]
+        cache = f"{self.transport.home}/kernels"
+        if job.opencl:
+            self._good("mkdir", ["mkdir", "-p", cache])
+        there = [path for path, _ in libraries]
+        return [runner, *job.arguments(program, given, run, there, cache)]
 
     def execute(self, job: Job, command: list[str]) -> str:
         done = self.transport.call(command, RUN_TIMEOUT_S)

@@ -77,7 +77,7 @@ class RunnerDevice(ABC):
                 with self.log.stage("copy") as stage:
                     command = self.copy(job, folder, start, stage)
                 with self.log.stage("run") as stage:
-                    before = self.condition()
+                    before = condition.cooled(self.condition) if job.runs else self.condition()
                     stage.detail = self.execute(job, command)
                     after = self.condition()
                 with self.log.stage("fetch") as stage:

@@ -36,9 +36,17 @@ def opencl_programs(
         raise UnsupportedOperatorError(
             tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
         )
-    targets = map(Target, PROFILES.values())
-    made = {f"OCL.{i}": encode_opencl(plan, target, pool) for i, target in enumerate(targets)}
+    made = programs_of(plan, pool)
     return made | (shipped(custom_texts(plan), "CLTEXT.{i}") if ship_kernels else {})
+
+
+def programs_of(plan: Plan, pool: WeightTable, device_class: str = "") -> dict[str, bytes]:
+    """The same of a plan; with `device_class` only what devices of that class can take."""
+    fitting = (device_class, "gpu") if device_class != "cpu" else ("cpu",)
+    targets = [
+        Target(p) for p in PROFILES.values() if not device_class or p.device_class in fitting
+    ]
+    return {f"OCL.{i}": encode_opencl(plan, target, pool) for i, target in enumerate(targets)}
 
 
 def shipped(files: Sequence[Path], tag: str) -> dict[str, bytes]:

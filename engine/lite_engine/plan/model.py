@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -167,13 +167,18 @@ class Plan:
     def weight_bytes(self) -> int:
         return sum(t.nbytes for t in self.weights())
 
-    def segments(self) -> list[tuple[str, list[Step]]]:
-        """Runs of consecutive steps on one backend."""
+    def segments(self, together: Collection[str] = ()) -> list[tuple[str, list[Step]]]:
+        """Runs of consecutive steps on one backend; those on backends that work `together` are one
+        run, under the name of the first that is not the CPU."""
         out: list[tuple[str, list[Step]]] = []
         for step in self.steps:
-            if not out or out[-1][0] != step.backend:
-                out.append((step.backend, []))
-            out[-1][1].append(step)
+            last = out[-1][0] if out else ""
+            if last == step.backend or {last, step.backend} <= {*together}:
+                out[-1][1].append(step)
+                if last == "cpu":
+                    out[-1] = step.backend, out[-1][1]
+            else:
+                out.append((step.backend, [step]))
         return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .memory import assign_offsets
@@ -11,7 +11,7 @@ from .model import Plan, Step
 
 @dataclass
 class Segment:
-    """Consecutive steps of one backend as a Plan of their own.
+    """Consecutive steps of one backend, or of several that work together, as a Plan of their own.
 
     `plan.inputs` and `plan.outputs` are its crossing tensors; `outer[i]` is the index of its
     tensor i in
@@ -23,10 +23,10 @@ class Segment:
     outer: list[int]
 
 
-def cut(plan: Plan) -> list[Segment]:
-    """Segments in order. A tensor that a later segment, another backend or the caller reads
-    becomes an output."""
-    runs = plan.segments()
+def cut(plan: Plan, together: Collection[str] = ()) -> list[Segment]:
+    """Segments in order; steps on backends that work `together` share one. A tensor that a later
+    segment, another backend or the caller reads becomes an output."""
+    runs = plan.segments(together)
     crossing = _crossing(plan, runs)
     names: dict[int, list[str]] = {}
     for name, index in plan.tensor_of.items():

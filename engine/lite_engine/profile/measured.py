@@ -19,6 +19,8 @@ from .environment import environment, readings
 
 #: Below this many the interval of a median is not known (order statistics, 95 %).
 FEWEST_RUNS = 6
+#: By how much the first and the last third of the runs may differ on a steady device.
+STEADY_SHARE = 0.1
 #: What is read again after the runs.
 _CHANGING = ("frequency_khz", "temperature_millicelsius")
 
@@ -82,9 +84,27 @@ def measure_there(
             **remote.environment,
         },
         sum(execution.memory().values()),
-        remote.warnings,
+        [*remote.warnings, *(_unsteady(remote.total_ns) if device.times_meaningful else ())],
         instructions=remote.instructions,
     )
+
+
+def _unsteady(total_ns: np.ndarray) -> list[str]:
+    """Whether the runs were still getting faster or slower: the clock was not steady yet."""
+    third = len(total_ns) // 3
+    if third < FEWEST_RUNS // 2:
+        return []
+    first, last = np.median(total_ns[:third]) / 1e6, np.median(total_ns[-third:]) / 1e6
+    if abs(first - last) <= STEADY_SHARE * min(first, last):
+        return []
+    return [
+        tr(
+            "the device was not steady: {first:.3f} ms at first, {last:.3f} ms at the end; "
+            "use more --warmup",
+            first=first,
+            last=last,
+        )
+    ]
 
 
 def _from_device(made: RunnerSamples, variants: list[str]) -> Samples:

@@ -220,6 +220,22 @@ def _forced(model: Model, backend: str, precision: str | None, by: str) -> Decis
 
 def _on_device(model: Model, backend: str, precision: str | None, device: Device) -> Decision:
     target = device.target()
+    chosen = Decision()
+    times = "" if device.times_meaningful else tr("; times are not meaningful")
+    if backend == "opencl" or (backend == "auto" and model.targets[:1] == ["opencl"]):
+        if backend == "opencl" and model.targets and "opencl" not in model.targets:
+            raise _unfit(model, "opencl", device)
+        try:
+            found = _opencl_there(device)
+        except BackendUnavailableError as error:
+            if backend == "opencl" or target not in model.targets:
+                raise
+            chosen.reasons.append(("opencl", False, str(error)))
+        else:
+            chosen.backend = "opencl"
+            chosen.precision, note = precision_on(model, "opencl", precision)
+            chosen.reasons.append(("opencl", True, f"{device.name}: {found}{times}{note}"))
+            return chosen
     if backend not in ("auto", target):
         raise BackendUnavailableError(
             tr(
@@ -231,21 +247,31 @@ def _on_device(model: Model, backend: str, precision: str | None, device: Device
             fix=tr("use --backend {target}, or leave it out", target=target),
         )
     if model.targets and target not in model.targets:
-        raise TargetMismatchError(
-            tr(
-                "{model} was converted for {targets}, {device} is {target}",
-                model=model.name,
-                targets=", ".join(model.targets),
-                device=device.name,
-                target=target,
-            ),
-            command=_convert(model, target),
-        )
-    held, note = precision_on(model, target, precision, device)
-    chosen = Decision(target, held)
-    times = "" if device.times_meaningful else tr("; times are not meaningful")
+        raise _unfit(model, target, device)
+    chosen.backend = target
+    chosen.precision, note = precision_on(model, target, precision, device)
     chosen.reasons.append((target, True, tr("device {name}", name=device.name) + times + note))
     return chosen
+
+
+def _opencl_there(device: Device) -> str:
+    """The OpenCL of a device, as a line. Raises BackendUnavailableError."""
+    from ..devices import usable_opencl
+
+    return usable_opencl(device).text()
+
+
+def _unfit(model: Model, target: str, device: Device) -> LiteError:
+    return TargetMismatchError(
+        tr(
+            "{model} was converted for {targets}, {device} is {target}",
+            model=model.name,
+            targets=", ".join(model.targets),
+            device=device.name,
+            target=target,
+        ),
+        command=_convert(model, target),
+    )
 
 
 def precision_on(

@@ -12,6 +12,7 @@ import numpy as np
 from ..backends import (
     Backend,
     Executable,
+    Joint,
     Recovering,
     Repeats,
     Samples,
@@ -35,13 +36,15 @@ class Execution:
     a step is computed in another way than its kernel's first, the plan's `why` says so.
     """
 
-    def __init__(self, plan: Plan, *, threads: int, cpu: Backend | None = None) -> None:
-        """`cpu` runs the CPU segments instead of this machine's own library."""
+    def __init__(self, plan: Plan, *, threads: int, instead: Backend | None = None) -> None:
+        """`instead` runs the segments of the CPU, or of every backend that it `runs`."""
         self.plan = plan
         self.threads = threads
         self._parts = []
-        for segment in cut(plan):
-            backend = cpu if cpu and segment.backend == "cpu" else get_backend(segment.backend)
+        runs = instead.runs if isinstance(instead, Joint) else ("cpu",) if instead else ()
+        for segment in cut(plan, runs):
+            there = segment.backend in runs
+            backend = instead if instead and there else get_backend(segment.backend)
             self._parts.append(_Part(segment, backend.compile(segment, threads=threads)))
         self._made = {i for step in plan.steps for i in step.outputs}
         self._home = {

@@ -27,8 +27,8 @@ from .overlap import Occupied
 from .stored import StoredProgram
 
 if TYPE_CHECKING:  # a stored program runs without these
-    from ..backends import Backend, LayersRefused
-    from ..devices import Device
+    from ..backends import LayersRefused
+    from ..devices import Device, DeviceBackend
     from ..ir import Graph
     from ..plan import Plan
     from .execute import Execution
@@ -45,7 +45,7 @@ class Predictor:
     `backend` is auto, x86, arm, wasm, opencl, reference or one of an installed package;
     LITE_BACKEND and then the file's preference decide when it is auto. `overrides` (layer → backend
     or precision) and `tuning` (layer → kernel) go before what the file says of its target; `faults`
-    spoils layers on purpose (plan/faults.py), `device` runs the CPU steps elsewhere. `mmap=False`
+    spoils layers on purpose (plan/faults.py), `device` runs CPU and OpenCL elsewhere. `mmap=False`
     (default: LITE_MMAP) reads a file into memory; one that is mapped may not be overwritten in
     place. A new set of input shapes makes (and caches) a new plan. Threads may share one: their
     runs take turns.
@@ -200,8 +200,8 @@ class Predictor:
 
     def _leave_device(self, error: BackendUnavailableError) -> None:
         """From here on the CPU runs this model."""
-        cpu = host_target()
-        self.backend = cpu if usability(cpu).usable else "reference"
+        cpu = self.device.target() if self.device else host_target()
+        self.backend = cpu if self.device or usability(cpu).usable else "reference"
         self.precision = self.model.precision(self.backend)
         self.decision.backend, self.decision.precision = self.backend, self.precision
         self.decision.placement = ""
@@ -302,10 +302,10 @@ class Predictor:
                 accelerators=accelerators(self.backend, self.overrides),
                 accelerate=is_plugin(self.backend),
             )
-            if self.backend == "opencl":
+            if self.backend == "opencl" and self.device is None:
                 self._before_opencl(plan)
             try:
-                return Execution(plan, threads=self.threads, cpu=self._cpu())
+                return Execution(plan, threads=self.threads, instead=self._elsewhere())
             except LayersRefused as error:
                 self._refuse(error)
 
@@ -326,13 +326,13 @@ class Predictor:
 
     @property
     def emulated(self) -> bool:
-        """Whether its CPU steps run under an emulator, where durations mean nothing."""
+        """Whether it runs under an emulator, where durations mean nothing."""
         if self.device is None:
             return self._foreign and self.backend == "arm"
         return not self.device.times_meaningful
 
-    def _cpu(self) -> Backend | None:
-        """What runs CPU steps: the device, the emulator for another machine's CPU, the engine for
+    def _elsewhere(self) -> DeviceBackend | None:
+        """What runs the steps: the device, the emulator for another machine's CPU, the engine for
         WebAssembly, or None for here."""
         if self.device is None and not self._foreign:
             return None

@@ -119,7 +119,9 @@ def _run(cases: Sequence[Case], place: Place, threads: int) -> list[Result]:
     )
     steps = {step.name: step for step in plan.steps}
     outputs = iter(
-        Execution(plan, threads=threads, cpu=place.cpu).run([a for c in cases for a in c.inputs])
+        Execution(plan, threads=threads, instead=place.cpu).run(
+            [a for c in cases for a in c.inputs]
+        )
     )
     results = []
     for name, case in zip(names, cases):

@@ -153,7 +153,7 @@ def layer_of(file: File, operator: Operator) -> tuple[Graph, list[int]]:
 def run_on(graph: Graph, place: Place, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
     shapes = {v.name: x.shape for v, x in zip(graph.inputs, feeds, strict=True)}
     plan = make_plan(optimize_graph(graph), place.backend, shapes)
-    return Execution(plan, threads=1, cpu=place.cpu).run(list(feeds))
+    return Execution(plan, threads=1, instead=place.cpu).run(list(feeds))
 
 
 def difference(found: np.ndarray, wanted: np.ndarray) -> Difference:

@@ -33,7 +33,7 @@ typedef struct lite_file lite_file;
 /* All zero is a good default. */
 typedef struct {
   int32_t threads;            /* 0: one per processor this process may use, at most 64 */
-  int32_t pin;                /* 1: thread i is pinned to the i-th allowed processor */
+  int32_t pin;                /* 1: thread i is pinned to the i-th fastest allowed processor */
   const char* max_isa;        /* highest instruction set to use ("avx2"), NULL: no limit */
   int64_t fail_allocation;    /* tests: the n-th allocation (1, 2, ...) fails; 0: none */
   int64_t memory_limit_bytes; /* arena, packed weights and scratch together; 0: no limit */

@@ -53,8 +53,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--threads", metavar="N[,M]", help=tr("number of CPU threads on each side"))
     parser.add_argument(
-        "--devices", metavar="A[,B]", help=tr("the device of each side: local, emulated, ssh://…")
-    )
+        "--devices", "--device", metavar="A[,B]",
+        help=tr("the device of each side: local, emulated, ssh://…"),
+    )  # fmt: skip
     add_input(parser)
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(

@@ -1,9 +1,11 @@
 #include "threads.h"
 
 #include <limits.h>
+#include <mutex>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,20 +23,45 @@ void wake_all(std::atomic<int>& value) {
           0);
 }
 
+namespace {
+
+// How fast a processor is against the others, 0 where the system does not say.
+long speed_of(int cpu) {
+  long speed = 0;
+  for (const char* file : {"cpu_capacity", "cpufreq/cpuinfo_max_freq"}) {
+    char path[96];
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
+    FILE* in = fopen(path, "r");
+    if (!in) continue;
+    if (fscanf(in, "%ld", &speed) != 1) speed = 0;
+    fclose(in);
+    if (speed > 0) break;
+  }
+  return speed;
+}
+
+}  // namespace
+
 Affinity pin_thread(int index) {
   Affinity before{};
   cpu_set_t allowed, one;
   before.known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   if (!before.known) return before;
   memcpy(before.bits, &allowed, sizeof allowed);
-  const int wanted = index % CPU_COUNT(&allowed);
-  for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || seen++ != wanted) continue;
+  static long speeds[CPU_SETSIZE];
+  static std::once_flag asked;
+  std::call_once(asked, [&] {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      speeds[cpu] = CPU_ISSET(cpu, &allowed) ? speed_of(cpu) : 0;
+  });
+  for (int left = index % CPU_COUNT(&allowed), best = -1; left >= 0; --left, best = -1) {
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(cpu, &allowed) && (best < 0 || speeds[cpu] > speeds[best])) best = cpu;
+    CPU_CLR(best, &allowed);
     CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);
-    break;
+    CPU_SET(best, &one);
   }
+  pthread_setaffinity_np(pthread_self(), sizeof one, &one);
   return before;
 }
 
