@@ -11,7 +11,8 @@ from tests.conftest import ROOT
 
 MODELS = ROOT / "notebooks" / "models"
 AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
-STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Profile", "Compare", "Deploy")
+STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Evaluate", "Profile", "Compare",
+         "Deploy")  # fmt: skip
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
 START = """import lite_workbench as lw

@@ -13,7 +13,8 @@ import pytest
 from lite_engine import LiteError, Predictor, load, optimize
 from lite_engine.errors import UsageError
 from lite_engine.profile.advice import Advice
-from lite_workbench.answers import answer, mark_different
+from lite_workbench.answer_difference import mark_different
+from lite_workbench.answers import answer
 from lite_workbench.inputs import feeds_of, save_upload
 from lite_workbench.notebook import cells_of
 from lite_workbench.state import overrides

@@ -264,16 +264,6 @@ def _value(name: str, array: np.ndarray) -> dict[str, Any]:
     return {"label": name, "shape": shape, "text": text}
 
 
-def mark_different(a: Answer, b: Answer) -> None:
-    """Marks the letters or classes of `b` that `a` has otherwise."""
-    for i, item in enumerate(b.items):
-        item["bad"] = i >= len(a.items) or a.items[i]["label"] != item["label"]
-    if len(b.items) < len(a.items) and b.kind == "text":
-        b.items += [
-            {"label": "∅", "score": 0.0, "bad": True} for _ in range(len(a.items) - len(b.items))
-        ]
-
-
 @dataclass
 class Run:
     """One inference: where, what came out, what it says. `ms` is this one run, not a profile;

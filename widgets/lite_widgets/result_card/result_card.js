@@ -89,7 +89,7 @@ function picture(c) {
           .map((i) => {
             const [x0, y0, x1, y1] = i.box.map((v) => 100 * v);
             return html`<div
-              class="box"
+              class="box${i.bad ? " bad" : ""}"
               style="left:${x0}%;top:${y0}%;width:${x1 - x0}%;height:${y1 - y0}%"
             >
               <span>${i.label} ${fixed(i.score, 2)}</span>

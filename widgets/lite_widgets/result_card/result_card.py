@@ -16,7 +16,8 @@ class ResultCard(LiteWidget):
 
     backend, title, note, aside   of the header ("fp32 · 5.99 ms", "mean confidence 0.98").
     kind     "text": items are characters in order; "top": classes, best first;
-             "boxes": rectangles on `image`; "values": one row per output.
+             "boxes": rectangles on `image`, dashed where "bad" (the other side lacks it);
+             "values": one row per output.
     items    text/top: [{"label", "score", "bad"}]; boxes: the same with "box": [x0, y0, x1, y1]
              in 0…1; values: [{"label", "shape": "1×21×65×65", "text"}]
     image    PNG or JPEG bytes, shown above the answer.

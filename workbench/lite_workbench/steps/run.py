@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lite_engine.runtime import usability
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr
 from lite_widgets import DropZone, ResultCard, columns
 
-from ..answers import Run, mark_different
+from ..answer_difference import mark_different, masked
+from ..answers import Run
 from ..inputs import is_guessed, save_upload
 from ..words import listed
 from ._base import Step, button
@@ -21,6 +23,7 @@ _GUESSED = tr(
     "the model does not define its image preprocessing: pixels were scaled to "
     "0…1; change it with Pixels above, or with session.prepare"
 )
+_WHERE = tr("A comparison layer by layer shows where the difference begins.")
 _FIRST = tr("Drop an image, or arrays (.npy, .npz). Without an input, random data is used.")
 
 
@@ -132,15 +135,17 @@ class RunStep(Step):
         self.header.note = self._input_name()
         runs = [self.session.runs[n] for n in self.cards if n in self.session.runs]
         if len(runs) == 2:
-            mark_different(runs[0].answer, runs[1].answer)
-            self._judge(*runs)
-        for made in runs:
-            self._fill(self.cards[made.backend], made)
+            one, other = runs
+            self._judge(one, other, mark_different(one.answer, other.answer))
+        masks = [made.answer.mask for made in runs]
+        for i, made in enumerate(runs):
+            self._fill(self.cards[made.backend], made, masks[1 - i] if len(runs) == 2 else None)
 
     def _input_name(self) -> str:
         return self._copied or (tr("random data") if not self.session.image else "")
 
-    def _fill(self, card: ResultCard, run: Run) -> None:
+    def _fill(self, card: ResultCard, run: Run, other: np.ndarray | None) -> None:
+        """`other` is the mask of the other side."""
         confidence = run.answer.confidence
         with card.hold_sync():
             card.status = {}
@@ -159,19 +164,27 @@ class RunStep(Step):
                 else tr("mean confidence {confidence:.2f}", confidence=confidence)
             )
             card.items = run.answer.items
-            card.image = self.session.image or b""
+            mask, image = run.answer.mask, self.session.image or b""
+            card.image = masked(image, mask, other) if image and mask is not None else image
 
-    def _judge(self, a: Run, b: Run) -> None:
+    def _judge(self, a: Run, b: Run, found: str) -> None:
+        """`found` is what `mark_different` says of boxes and masks."""
         names = tr("{a} and {b}", a=_title(a.backend), b=_title(b.backend))
         guessed = self.session.image and is_guessed(self.session.model)
         doubt = tr("About the image: {guessed}.", guessed=_GUESSED) if guessed else ""
-        if a.answer.kind == "values":
+        bad = any(item.get("bad") for run in (a, b) for item in run.answer.items)
+        same = a.answer.kind != "boxes" or not bad
+        if a.answer.kind == "values" and not found:
             self.tell("warn", doubt) if doubt else self.quiet()
-        elif a.text == b.text:
+        elif a.answer.kind == "values":
+            masks = [run.answer.mask for run in (a, b)]
+            kind = "done" if np.array_equal(masks[0], masks[1]) else "warn"  # type: ignore[arg-type]
+            self.tell(kind, tr("**{names}**: {found}", names=names, found=found), detail=doubt)
+        elif a.text == b.text and same:
             self.tell(
                 "done",
                 tr("**{names} outputs agree**: {text}", names=names, text=a.text),
-                detail=doubt,
+                detail=" ".join(filter(None, (found and f"{found}.", doubt))),
             )
         else:
             self.tell(
@@ -182,7 +195,7 @@ class RunStep(Step):
                     one=a.text,
                     other=b.text,
                 ),
-                detail=tr("A comparison layer by layer shows where the difference begins."),
+                detail=" ".join(filter(None, (found and f"{found}.", _WHERE))),
                 actions=[["compare", tr("Compare {names}", names=names), True]],
             )
 
