@@ -112,6 +112,36 @@ test("roofline: share of the own roof", async () => {
   assert.equal(points({ layers: [{ ...whole, roofline_fraction: 0.25 }] }, roof)[0].part, 0.25);
 });
 
+test("roofline: a layer's label keeps clear of the words on the line", async () => {
+  const { points, rooflineSvg } = await at("roofline/roofline");
+  const { encode } = await at("_shared/encode");
+  const roof = { gflops: 100, gbytes_per_s: 10, what: "2 threads" };
+  for (const rate of [60, 70, 80, 90, 95, 100, 104]) {
+    const layers = [row("label", 1, { macs: 50000, bytes: 1000, gflops: rate })];
+    const e = encode({ ...profile, layers }, { by: "time", paint });
+    const { text } = rooflineSvg(points({ layers }, roof), { width: 700, height: 380, roof, e, hidden: [] });
+    const y = (word) => +[...text.matchAll(/<text[^>]*? y="([\d.]+)"[^>]*>([^<]*)/g)].find((m) => m[2].includes(word))[1];
+    assert.ok(Math.abs(y("label") - y("GFLOP/s measured")) >= 14, `${rate}`);
+  }
+});
+
+test("tensor: bytes of a view, thumbnails that fit, scales and pixels", async () => {
+  const { grid, limits, tilePixels, viewOf } = await at("tensor_view/tensor_view");
+  const view = (low, high) => ({ lows: [low, 0], highs: [high, 1], tile: [1, 2], low, high, scale: [low, high / 2], not_finite: 1 });
+  const tiles = new DataView(new Uint8Array([9, 9, 9, 9, 0, 254, 255, 127]).buffer);
+  const second = viewOf({ views: [view(0, 1), view(-2, 2)] }, tiles, 1);
+  assert.deepEqual([...second.values], [0, 254, 255, 127]);
+  assert.deepEqual(limits(second, 0, "shared"), { low: -2, high: 2, name: "change", cut: [false, false] });
+  assert.deepEqual(limits(view(0, 8), 0, "shared"), { low: 0, high: 4, name: "rate", cut: [false, true] });
+  assert.deepEqual(limits(second, 1, "own"), { low: 0, high: 1, name: "rate", cut: false });
+  assert.deepEqual([...tilePixels(second, 0, "shared", false)], [0x21, 0x66, 0xac, 255, 0xb3, 0x58, 0x06, 255]);
+  assert.deepEqual([...tilePixels(second, 1, "own", false)].slice(0, 4), [0, 0, 0, 255]); // not finite
+  for (const [count, dims, width] of [[1, [1, 1000], 300], [256, [48, 48], 700], [88, [12, 160], 340], [3, [7, 7], 1200]]) {
+    const g = grid(count, dims, width);
+    assert.ok(g.columns * g.rows >= count && g.columns * g.cw <= width && g.ch >= 12, `${count}`);
+  }
+});
+
 test("memory: the peak is the highest end, and whose it is", async () => {
   const { memorySvg, peakOf } = await at("memory_map/memory_map");
   const tensors = [{ name: "a", first: 0, last: 1, offset: 0, bytes: 10 }, { name: "b", first: 1, last: 2, offset: 10, bytes: 30 }];

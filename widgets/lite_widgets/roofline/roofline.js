@@ -40,7 +40,7 @@ export function points(profile, roof) {
 const decades = (lo, hi) =>
   Array.from({ length: Math.floor(hi) - Math.ceil(lo) + 1 }, (_, i) => 10 ** (Math.ceil(lo) + i));
 
-function rooflineSvg(all, { width, height, roof, e, hidden }) {
+export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const off = new Set(hidden);
   const shown = all.filter((p) => !off.has(p.row.type));
   // sorted, slowest first: what takes next to no time must not stretch the axes
@@ -111,9 +111,12 @@ function rooflineSvg(all, { width, height, roof, e, hidden }) {
     : Math.max(...xOf, 0) + 34;
   const room = leftward ? labelX - LEFT : width - labelX;
   const letters = Math.min(28, Math.max(8, Math.floor(room / LETTER) - TIME_LETTERS));
+  const roofs = [roof.gflops, integers].filter(Boolean).map((v) => Y(v) - 7); // lines of their words
   let last = -99;
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
+    for (const words of [...roofs].sort((a, b) => a - b))
+      if (Math.abs(last + 4 - words) < 15) last = words + 15;
     return svg`<path
         d="M${X(p.x)} ${clampY(p.y)}L${labelX + (leftward ? 5 : -5)} ${last}"
         stroke="var(--ink2)"
