@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
 from lite_engine.figures import choose, new_figure, plotly
 from lite_messages import tr
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
-def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Any:
+
+def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Figure:
     """A plotly Figure. Raises UsageError for an unknown kind or layer, or before `explore`."""
     draw = choose(kind, KINDS)
     if draw is _ranges:
@@ -21,7 +24,7 @@ def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Any:
     return draw(made)
 
 
-def _trade_off(made: Any) -> Any:
+def _trade_off(made: Any) -> Figure:
     """Accuracy against latency with its interval; the area is the size of the file."""
     most = max(p["bytes"] for p in [made.float_point, *made.points])
     traces = [
@@ -40,7 +43,7 @@ def _trade_off(made: Any) -> Any:
     return new_figure(traces, made.headline, "ms", tr("same result as float, %"))
 
 
-def _sensitivity(made: Any) -> Any:
+def _sensitivity(made: Any) -> Figure:
     """Error of the outputs when only this layer is int8, the largest on top."""
     rows = made.layers[::-1]
     bars = plotly().Bar(
@@ -50,7 +53,7 @@ def _sensitivity(made: Any) -> Any:
     return new_figure([bars], made.headline, tr("relative error of the outputs, %"), "")
 
 
-def _ranges(made: Any, layer: str | None = None) -> Any:
+def _ranges(made: Any, layer: str | None = None) -> Figure:
     """How often a layer gave which value, and the range that int8 keeps."""
     found = made.made.calibration.statistics
     node = next(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, line_cell_magic, magics_class, needs_local_scope
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.terminal import error_line
@@ -165,10 +166,11 @@ def _last(text: str) -> str:
     return re.search(r"\S*$", text)[0]  # type: ignore[index]
 
 
-def get_shell() -> Any:
+def get_shell() -> InteractiveShell | None:
     from IPython import get_ipython
 
-    return get_ipython()
+    shell: InteractiveShell | None = get_ipython()
+    return shell
 
 
 def candidates(words: list[str], fragment: str, names: Mapping[str, Any]) -> list[str]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.arrays import array_shapes, read_arrays
@@ -31,6 +31,9 @@ from lite_messages import tr, trn
 
 from .answers import answer_of
 from .jobs import Work
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 #: How many layers, worst first, each measured version keeps in float.
 KEPT = (0, 1, 2, 4, 8)
@@ -114,7 +117,7 @@ class Quantization(Displayed):
             for p in [*points, *self.points]
         ]  # fmt: skip
 
-    def figure(self, kind: str = "trade_off", layer: str | None = None) -> Any:
+    def figure(self, kind: str = "trade_off", layer: str | None = None) -> Figure:
         """A plotly Figure: "trade_off" or "sensitivity" (after `explore`), or "ranges" of a layer
         (default: the first that was calibrated). Raises UsageError, LiteError without plotly."""
         from .figures import quantization_figure

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lite_engine import settings
@@ -14,10 +15,12 @@ from lite_engine.terminal import error_line
 from lite_messages import tr
 
 if TYPE_CHECKING:
+    from ipywidgets import Widget
     from lite_engine.compare.comparison import Comparison
     from lite_engine.history.changes import ProfileChange
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
+    from lite_widgets import PicturedBox
 
     from .evaluate import Evaluation
     from .looking import Look
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from .recommend import Recommendation
     from .session import Session
     from .sweep import Sweep
+    from .workbench import Workbench
 
 Bundle = dict[str, Any]
 
@@ -69,7 +73,7 @@ def bundle(value: Any) -> Bundle | None:
     return {**data, "text/plain": repr(value)}
 
 
-def _profile(value: Profile) -> Any:
+def _profile(value: Profile) -> PicturedBox:
     from lite_widgets import LatencyChart, LayerTable, TimingLine
 
     data, link = _views().profile_data(value), f"lite-{id(value)}"
@@ -80,7 +84,7 @@ def _profile(value: Profile) -> Any:
     )  # fmt: skip
 
 
-def _comparison(value: Comparison) -> Any:
+def _comparison(value: Comparison) -> PicturedBox:
     from lite_widgets import ErrorStrip, LayerTable
 
     data, link = _views().comparison_data(value), f"lite-{id(value)}"
@@ -88,13 +92,13 @@ def _comparison(value: Comparison) -> Any:
     return _stack(ErrorStrip(**shared), LayerTable(**shared, height=320))
 
 
-def _change(value: ProfileChange) -> Any:
+def _change(value: ProfileChange) -> PicturedBox:
     from lite_widgets import Waterfall
 
     return _stack(Waterfall(change=value.to_dict()))
 
 
-def _info(value: ModelInfo) -> Any:
+def _info(value: ModelInfo) -> PicturedBox:
     from lite_widgets import DataTable, FactsCard
 
     return _stack(
@@ -103,13 +107,13 @@ def _info(value: ModelInfo) -> Any:
     )
 
 
-def _session(value: Session) -> Any:
+def _session(value: Session) -> Workbench:
     from .workbench import Workbench
 
     return Workbench(value)
 
 
-def _quantization(value: Quantization) -> Any:
+def _quantization(value: Quantization) -> PicturedBox | None:
     from lite_widgets import SensitivityList, TradeOff
 
     if not value.points:
@@ -121,13 +125,13 @@ def _quantization(value: Quantization) -> Any:
     )  # fmt: skip
 
 
-def _evaluation(value: Evaluation) -> Any:
+def _evaluation(value: Evaluation) -> PicturedBox:
     from .answer_tables import evaluation_tables
 
     return _tables(evaluation_tables(value))
 
 
-def _sweep(value: Sweep) -> Any:
+def _sweep(value: Sweep) -> PicturedBox:
     from lite_widgets import DataTable, SweepChart
 
     from .answer_tables import sweep_chart, sweep_tables
@@ -135,19 +139,19 @@ def _sweep(value: Sweep) -> Any:
     return _stack(SweepChart(**sweep_chart(value)), DataTable(**sweep_tables(value)[0]))
 
 
-def _recommendation(value: Recommendation) -> Any:
+def _recommendation(value: Recommendation) -> PicturedBox:
     from .answer_tables import recommendation_tables
 
     return _tables(recommendation_tables(value))
 
 
-def _diff(value: ModelDiff) -> Any:
+def _diff(value: ModelDiff) -> PicturedBox:
     from lite_widgets import GraphView
 
     return _stack(GraphView(title=tr("What changed"), **_views().diff_data(value)))
 
 
-def _look(value: Look) -> Any:
+def _look(value: Look) -> PicturedBox:
     from lite_widgets import TensorView
 
     view = TensorView()
@@ -156,13 +160,13 @@ def _look(value: Look) -> Any:
     return _stack(view)
 
 
-def _tables(tables: list[dict[str, Any]]) -> Any:
+def _tables(tables: list[dict[str, Any]]) -> PicturedBox:
     from lite_widgets import DataTable
 
     return _stack(*(DataTable(**traits) for traits in tables))
 
 
-def _stack(*widgets: Any) -> Any:
+def _stack(*widgets: Widget) -> PicturedBox:
     from lite_widgets import PicturedBox
 
     box = PicturedBox(list(widgets))
@@ -170,7 +174,7 @@ def _stack(*widgets: Any) -> Any:
     return box
 
 
-def _views() -> Any:
+def _views() -> ModuleType:
     from . import views
 
     return views
@@ -189,7 +193,7 @@ _SHOWN = (
     ("lite_workbench.model_diff", "ModelDiff"),
     ("lite_workbench.looking", "Look"),
 )
-_VIEWS: dict[str, Callable[[Any], Any]] = {
+_VIEWS: dict[str, Callable[[Any], PicturedBox | Workbench | None]] = {
     "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
     "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
     "Sweep": _sweep, "Recommendation": _recommendation, "ModelDiff": _diff,

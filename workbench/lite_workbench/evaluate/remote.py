@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from lite_engine.errors import LiteError, UsageError, reason_of
 from lite_messages import tr
@@ -31,6 +31,9 @@ class Remote:
 
     url: str
     name: str
+
+
+T = TypeVar("T")
 
 
 def is_url(source: Any) -> bool:
@@ -106,7 +109,7 @@ def fetched(url: str) -> bytes:
     return data
 
 
-def _elsewhere(value: Any, urls: dict[Path, str]) -> Any:
+def _elsewhere(value: T, urls: dict[Path, str]) -> T | Remote:
     return Remote(urls[value], value.name) if isinstance(value, Path) and value in urls else value
 
 
@@ -127,7 +130,7 @@ def local(sample: Sample) -> Iterator[Sample]:
         yield replace(sample, source=source, label=label)
 
 
-def _here(value: Any, folder: Path) -> Any:
+def _here(value: T, folder: Path) -> T | Path:
     if not isinstance(value, Remote):
         return value
     folder.mkdir()

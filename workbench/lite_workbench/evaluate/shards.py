@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lite_engine.devices import BUILT_IN, find_device
 from lite_engine.errors import UsageError
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .dataset import Dataset, Sample
     from .judge import Judge, Unreadable
     from .tasks._base import Outcome
+
+T = TypeVar("T")
 
 #: Devices that any worker has.
 _EVERYWHERE = {entry.name for entry in BUILT_IN}
@@ -138,6 +140,6 @@ def run_on_cluster(
     return [outcome for shard in found for outcome in shard]
 
 
-def absolute(value: Any) -> Any:
+def absolute(value: T) -> T | Path:
     """A path that does not depend on the working folder; anything else as it is."""
     return value.resolve() if isinstance(value, Path) else value

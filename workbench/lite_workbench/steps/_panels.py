@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lite_engine.errors import UsageError
 from lite_messages import tr
@@ -16,6 +16,8 @@ from ._base import stack
 if TYPE_CHECKING:
     from ..recommend import Recommendation
     from ..sweep import Sweep
+
+T = TypeVar("T")
 
 #: Starts long work of the step: title, work.
 Start = Callable[[str, Callable[[], object]], object]
@@ -56,7 +58,7 @@ class SweepPanel:
         self.form.errors = {}
         return made
 
-    def _read(self, name: str, values: Mapping[str, str], read: Callable[[str], Any]) -> Any:
+    def _read(self, name: str, values: Mapping[str, str], read: Callable[[str], T]) -> T | None:
         return _marked(self.form, name, values, read)
 
     def fill(self, made: Sweep) -> None:
@@ -95,7 +97,7 @@ class RecommendPanel:
                 for name in ("max_drop", "max_ms", "max_mb")}  # fmt: skip
         self.form.errors = {}
         options = {name: value for name, value in made.items() if value is not None}
-        options["max_drop"] = made["max_drop"] / 100
+        options["max_drop"] = (made["max_drop"] or 0) / 100
         return {**options, **{k: v for k in ("output", "device") if (v := values.get(k))}}
 
     def fill(self, made: Recommendation) -> None:
@@ -114,7 +116,7 @@ def _show(table: DataTable, traits: Mapping[str, Any]) -> None:
     table.layout.display = None
 
 
-def _marked(form: Form, name: str, values: Mapping[str, str], read: Callable[[str], Any]) -> Any:
+def _marked(form: Form, name: str, values: Mapping[str, str], read: Callable[[str], T]) -> T | None:
     """The value of a field; None for an empty one. Raises UsageError after marking the field."""
     text = values.get(name, "").strip()
     if not text:

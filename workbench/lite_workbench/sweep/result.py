@@ -14,6 +14,7 @@ from .cells import Cell
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
 HEADS = ("", tr("backend"), tr("precision"), tr("threads"), tr("batch"), tr("streams"),
          tr("latency ms"), tr("samples/s"), tr("memory MB"))  # fmt: skip
@@ -78,7 +79,7 @@ class Sweep:
         rows = [{**asdict(c.choice), **asdict(c)} for c in self.cells]
         return pd.DataFrame(rows).drop(columns="choice")
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """A plotly figure: latency and throughput of each cell, the front joined by a line."""
         import plotly.graph_objects as go
 

@@ -14,6 +14,8 @@ import numpy as np
 from ..statistics import Resampled
 
 if TYPE_CHECKING:
+    from pycocotools.cocoeval import COCOeval
+
     from ..dataset import Sample
     from ._boxes import Found
 
@@ -106,7 +108,7 @@ def evaluated(
     found: Sequence[Sequence[Found]],
     categories: Sequence[str],
     kind: Kind = BOXES,
-) -> Any:
+) -> COCOeval:
     """A COCOeval that has matched, accumulated and summarized."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,7 +42,7 @@ class Regions(Task):
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         parts = np.array([o.data[0] for o in outcomes], np.float64)
 
-        def share(*of: int) -> Any:
+        def share(*of: int) -> Callable[[np.ndarray], np.ndarray]:
             """Found objects as a share of these sums."""
             return lambda sums: len(of) * sums[..., 0] / np.maximum(sums[..., of].sum(-1), 1)
 

@@ -66,13 +66,13 @@ class Segmentation(Task):
         pixels = np.array([o.data for o in outcomes])
         parts = pixels.reshape(len(pixels), -1).astype(np.float64)
 
-        def mean_iou(sums: np.ndarray) -> Any:
+        def mean_iou(sums: np.ndarray) -> np.ndarray:
             iou = _iou(sums.reshape(*sums.shape[:-1], 3, -1))
-            return np.nanmean(iou, axis=-1)
+            return np.asarray(np.nanmean(iou, axis=-1))
 
-        def accuracy(sums: np.ndarray) -> Any:
+        def accuracy(sums: np.ndarray) -> np.ndarray:
             whole = sums.reshape(*sums.shape[:-1], 3, -1).sum(axis=-1)
-            return whole[..., 0] / np.maximum(whole[..., 1], 1)
+            return np.asarray(whole[..., 0] / np.maximum(whole[..., 1], 1))
 
         total = parts.sum(axis=0)
         return [
