@@ -58,6 +58,10 @@ def test_every_text_compiles(capsys) -> None:
     with capsys.disabled():
         print(f" [{len(found)} OpenCL program texts]", end="")
     assert not failed, f"{len(failed)} of them: {failed[0]}"
+    # Of the same compilations: what a launch hands over is used, unless an option of its text says
+    # that it is not.
+    wrong = wrongly_unread(found)
+    assert not wrong, f"{len(wrong)} of them: {wrong[0]}"
 
 
 @pytest.mark.hours
@@ -231,12 +235,6 @@ def _may_be_unread(unread: str, options: set[str]) -> bool:
             lacks = bool(needs) and not options & set(needs.split())
             return lacks or bool(options & set(unless.split()))
     return False
-
-
-def test_no_parameter_is_unread() -> None:
-    """What a launch hands over is used, unless an option of its text says that it is not."""
-    wrong = wrongly_unread(texts())
-    assert not wrong, f"{len(wrong)} of them: {wrong[0]}"
 
 
 # ---- the checks can fail

@@ -121,7 +121,7 @@ def test_a_few_damaged_entries_recover(tmp_path: Path) -> None:
 
 
 @pytest.mark.opencl
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_200_damaged_entries_recover(damage: Damage, tmp_path: Path) -> None:
     """40 of each kind."""

@@ -53,10 +53,22 @@ def test_it_finds_what_was_planted(kernel: str, found: str, root: Path, tmp_path
 TOO_LONG = "tests/opencl/test_tiles.py::test_winograd_on_matrix_units_without_them"
 
 
+#: The text of a tile is the same for all sizes; simulated, those of 128 take as long as all others.
+WITHOUT_LARGE = ["--deselect", TOO_LONG, "-k", "not 128"]
+
+
+def clean(file: str, chosen: list[str], root: Path, folder: Path) -> None:
+    args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/opencl/{file}", *chosen]
+    report = simulated(args, root, folder / "log")
+    assert not report, report[:3000]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("file", ["test_kernels.py", "test_tiles.py", "test_images.py"])
 def test_kernels_are_clean(file: str, root: Path, tmp_path: Path) -> None:
-    args = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/opencl/{file}",
-            "--deselect", TOO_LONG]  # fmt: skip
-    report = simulated(args, root, tmp_path / "log")
-    assert not report, report[:3000]
+    clean(file, WITHOUT_LARGE, root, tmp_path)
+
+
+@pytest.mark.hours
+def test_large_tiles_are_clean(root: Path, tmp_path: Path) -> None:
+    clean("test_tiles.py", ["-k", "128"], root, tmp_path)

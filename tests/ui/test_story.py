@@ -22,7 +22,9 @@ workbench = lw.Workbench(session)
 workbench"""
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "dark", [False, pytest.param(True, marks=pytest.mark.hours)], ids=["light", "dark"]
+)
 def test_story(lab: Any, server: Any, dark: bool) -> None:
     shutil.copy(MODELS / "ocr.onnx", server("/").root)
     look = "dark" if dark else "light"

@@ -18,7 +18,12 @@ workbench"""
 
 
 @pytest.mark.parametrize(
-    ("base_url", "dark"), [("/", False), ("/user/ada/", True)], ids=["root-light", "user-dark"]
+    ("base_url", "dark"),
+    [
+        # The root in light is where test_story.py goes through the steps.
+        pytest.param("/", False, marks=pytest.mark.hours, id="root-light"),
+        pytest.param("/user/ada/", True, id="user-dark"),
+    ],
 )
 def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
     root = server(base_url).root
