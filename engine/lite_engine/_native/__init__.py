@@ -57,8 +57,9 @@ def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
     Raises BackendUnavailableError when it was not built.
     """
     if arch is None and not system.LINUX:  # one runner, which is not static
-        own = _HERE / "bin" / "host" / f"lite_run{system.PROGRAM_SUFFIX}"
-        return _existing(own, "runner lite_run", host_arch())
+        name = "lite_run"
+        own = _HERE / "bin" / "host" / f"{name}{system.PROGRAM_SUFFIX}"
+        return _existing(own, f"runner {name}", host_arch())
     arch, name = arch or host_arch(), "lite_run_opencl" if opencl else "lite_run"
     ending = ".wasm" if arch == "wasm32" else ""
     return _existing(_HERE / "bin" / arch / f"{name}{ending}", f"runner {name}", arch)
