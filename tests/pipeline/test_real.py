@@ -102,7 +102,9 @@ def test_one_answer_everywhere(name: str, models_dir: Path, qemu, tmp_path) -> N
 
 
 @pytest.mark.opencl
-@pytest.mark.parametrize("name", ["objects", "faces", "plate", "keyword"])
+@pytest.mark.parametrize(
+    "name", ["objects", "faces", "plate", "keyword", pytest.param("ocr", marks=pytest.mark.slow)]
+)
 def test_one_answer_on_opencl(name: str, models_dir: Path) -> None:
     made, given = stages(name, models_dir)
     pipeline = Pipeline(made, name)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
     from lite_engine.compare.comparison import Comparison
     from lite_engine.history.changes import ProfileChange
+    from lite_engine.pipeline import Pipeline, PipelineComparison
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
     from lite_widgets import PicturedBox
@@ -160,7 +161,40 @@ def _look(value: Look) -> PicturedBox:
     return _stack(view)
 
 
+<<<<<<< HEAD
 def _tables(tables: list[dict[str, Any]]) -> PicturedBox:
+=======
+def _pipeline(value: Pipeline) -> Any:
+    from lite_widgets import DataTable, ResultCard, Stages
+
+    from .pipeline_tables import cards, found, stage_table, table_traits
+
+    views = [Stages(title=value.name, stages=cards(value), cancellable=False)]
+    if last := value.last:
+        items = [
+            {"label": what, "shape": box, "text": text}
+            for what, text, _, box in found(last["answers"])
+        ]
+        views += [
+            ResultCard(kind="values", title=value.name, items=items,
+                       image=b"" if value.hears else value.drawn()),
+            DataTable(**table_traits(tr("stages"), *stage_table(last["times"]))),
+        ]  # fmt: skip
+    return _stack(*views)
+
+
+def _pipeline_comparison(value: PipelineComparison) -> Any:
+    from lite_widgets import DataTable
+
+    from .pipeline_tables import comparison_table, table_traits
+
+    title = f"{value.baseline} / {value.candidate}"
+    table = table_traits(title, *comparison_table(value))
+    return _stack(DataTable(**table, note="; ".join(value.changes) or tr("same answer")))
+
+
+def _tables(tables: list[dict[str, Any]]) -> Any:
+>>>>>>> 186e2513 (Notebooks show a pipeline's stages as cards with their times, and a comparison of two backends; PP-OCR on OpenCL is compared with x86)
     from lite_widgets import DataTable
 
     return _stack(*(DataTable(**traits) for traits in tables))
@@ -185,6 +219,8 @@ _SHOWN = (
     ("lite_engine.compare.comparison", "Comparison"),
     ("lite_engine.history.changes", "ProfileChange"),
     ("lite_engine.runtime.support", "ModelInfo"),
+    ("lite_engine.pipeline.pipeline", "Pipeline"),
+    ("lite_engine.pipeline.compare", "PipelineComparison"),
     ("lite_workbench.session", "Session"),
     ("lite_workbench.quantizing", "Quantization"),
     ("lite_workbench.evaluate.evaluation", "Evaluation"),
@@ -195,6 +231,7 @@ _SHOWN = (
 )
 _VIEWS: dict[str, Callable[[Any], PicturedBox | Workbench | None]] = {
     "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
+    "Pipeline": _pipeline, "PipelineComparison": _pipeline_comparison,
     "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
     "Sweep": _sweep, "Recommendation": _recommendation, "ModelDiff": _diff,
     "Look": _look,

@@ -166,6 +166,14 @@ class Pipeline:
         """`run`, with what runs each model."""
         return _answer(self.native(runners), image)
 
+    @property
+    def last(self) -> dict[str, Any] | None:
+        """The answer of the last `run`, with the stages' times; None before it."""
+        if self._running is None:
+            return None
+        answer: dict[str, Any] = json.loads(self._running[1].answer(times=True))
+        return answer
+
     def drawn(self) -> bytes:
         """The last image with the answer on it, as a PNG file. Raises UsageError before a run."""
         if self._running is None:

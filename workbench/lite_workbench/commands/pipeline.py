@@ -11,8 +11,9 @@ from lite_engine.errors import UsageError
 from lite_engine.files import writing
 from lite_messages import tr
 
+from ..pipeline_tables import comparison_table, found, stage_table
 from ._base import Command, add_backend
-from ._table import clip, table
+from ._table import table
 
 if TYPE_CHECKING:
     from lite_engine.pipeline import Guess, Pipeline, PipelineComparison
@@ -117,10 +118,10 @@ def _suggested(paths: list[str]) -> str:
     from lite_engine.model_file import open_model
     from lite_engine.pipeline import FAMILIES, guess
 
-    for found in guess([open_model(path) for path in paths]):
+    for one in guess([open_model(path) for path in paths]):
         return tr(
             "pass --family {family} if that is right ({evidence})",
-            family=found.family, evidence=found.evidence,
+            family=one.family, evidence=one.evidence,
         )  # fmt: skip
     return tr("pass one of {known}", known=", ".join(FAMILIES))
 
@@ -133,44 +134,23 @@ def _show(result: PipelineResult, args: argparse.Namespace) -> str:
             "",
             table([tr("what"), tr("answer"), tr("score"), tr("box (px)")], rows, right=(2,)),
         ]
-        heads = [tr("stage"), tr("pictures"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
-        lines += ["", table(heads, stage_rows(result.answer["times"]), right=(1, 2, 3, 4, 5, 6))]
+        heads, times = stage_table(result.answer["times"])
+        lines += ["", table(heads, times, right=(1, 2, 3, 4, 5, 6))]
     if result.comparison:
         lines += ["", *_compared(result.comparison)]
     lines += [
         tr("looks like the family {family}: {evidence}; pass --family {family} if that is right",
-           family=found.family, evidence=found.evidence)
-        for found in result.guesses
+           family=one.family, evidence=one.evidence)
+        for one in result.guesses
     ]  # fmt: skip
     for path in (result.file, args.draw):
         lines += [tr("wrote {path}", path=path)] if path else []
     return "\n".join(lines)
 
 
-def stage_rows(times: dict[str, Any]) -> list[list[Any]]:
-    """Name, pictures, ms, share of the total, and of a model its three parts in ms, per stage."""
-    total = times["total_ms"]
-
-    def row(name: str, pictures: Any, ms: float, *parts: float) -> list[Any]:
-        share = 100 * ms / total if total else 0.0
-        told = [f"{part:.1f}" for part in parts]
-        return [name, pictures, f"{ms:.1f}", f"{share:.0f}", *told, *[""] * (3 - len(told))]
-
-    rows = [row(tr("decode"), "", times["decode_ms"])]
-    for s in times["stages"]:
-        parts = [s[key] for key in ("prepare_ms", "model_ms", "read_ms") if key in s]
-        rows.append(row(s["name"], s["pictures"], s["ms"], *parts))
-    return [*rows, row(tr("total"), "", total)]
-
-
 def _compared(made: PipelineComparison) -> list[str]:
     """Each model's error and its effect, and how the answers differ."""
-    rows = [
-        [s.name, s.calls, f"{s.rel_l2:.2g}", f"{s.max_abs:.2g}", clip("; ".join(s.effect), 60)]
-        for s in made.stages
-    ]
-    heads = [tr("stage"), tr("calls"), tr("relative error"), tr("largest error"),
-             tr("changes on its own")]  # fmt: skip
+    heads, rows = comparison_table(made)
     if made.changes:
         first = tr("{candidate} differs from {baseline}:",
                    candidate=made.candidate, baseline=made.baseline)  # fmt: skip
@@ -178,21 +158,6 @@ def _compared(made: PipelineComparison) -> list[str]:
         first = tr("{candidate} gives the same answer as {baseline}",
                    candidate=made.candidate, baseline=made.baseline)  # fmt: skip
     return [table(heads, rows, right=(1, 2, 3)), first, *made.changes]
-
-
-def found(answers: dict[str, Any], indent: str = "") -> list[tuple[str, str, str, str]]:
-    """A row for each thing that was found: model, answer, score, place."""
-    rows: list[tuple[str, str, str, str]] = []
-    for model, answer in answers.items():
-        if answer["kind"] == "text":
-            rows.append((indent + model, answer["text"], f"{answer['confidence']:.3f}", ""))
-        for item in answer.get("items", []):
-            score = item.get("score", item.get("share"))
-            box = " ".join(f"{v:.0f}" for v in item.get("box", []))
-            told = "" if score is None else f"{score:.3f}"
-            rows.append((indent + model, item.get("label", answer["kind"]), told, box))
-            rows += found(item.get("answers", {}), indent + "  ")
-    return rows
 
 
 COMMAND = Command("pipeline", _configure, _call, _show, data=lambda result: result.to_dict())

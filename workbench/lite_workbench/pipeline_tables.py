@@ -1,0 +1,80 @@
+"""What is told of a pipeline as tables: stages with their times, what was found, how two backends
+differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lite_messages import tr
+
+if TYPE_CHECKING:
+    from lite_engine.pipeline import Pipeline, PipelineComparison
+
+
+def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows: name, pictures, ms, share of the total, and of a model its three parts in ms,
+    per stage."""
+    total = times["total_ms"]
+
+    def row(name: str, pictures: Any, ms: float, *parts: float) -> list[Any]:
+        share = 100 * ms / total if total else 0.0
+        told = [f"{part:.1f}" for part in parts]
+        return [name, pictures, f"{ms:.1f}", f"{share:.0f}", *told, *[""] * (3 - len(told))]
+
+    rows = [row(tr("decode"), "", times["decode_ms"])]
+    for s in times["stages"]:
+        parts = [s[key] for key in ("prepare_ms", "model_ms", "read_ms") if key in s]
+        rows.append(row(s["name"], s["pictures"], s["ms"], *parts))
+    heads = [tr("stage"), tr("pictures"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
+    return heads, [*rows, row(tr("total"), "", total)]
+
+
+def comparison_table(made: PipelineComparison) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows: each model's error on the same inputs, and what it changes on its own."""
+    rows: list[list[Any]] = [
+        [s.name, s.calls, f"{s.rel_l2:.2g}", f"{s.max_abs:.2g}", "; ".join(s.effect[:3])]
+        for s in made.stages
+    ]
+    heads = [tr("stage"), tr("calls"), tr("relative error"), tr("largest error"),
+             tr("changes on its own")]  # fmt: skip
+    return heads, rows
+
+
+def table_traits(title: str, heads: list[str], rows: list[list[Any]]) -> dict[str, Any]:
+    """As `lite_widgets.DataTable` takes it."""
+    return {
+        "title": title,
+        "columns": [{"id": str(i), "head": head, "kind": "text"} for i, head in enumerate(heads)],
+        "rows": [{str(i): str(cell) for i, cell in enumerate(row)} for row in rows],
+    }
+
+
+def cards(pipeline: Pipeline) -> list[dict[str, Any]]:
+    """Each stage as `lite_widgets.Stages` takes it, with what it took in the last run."""
+    last = pipeline.last
+    times: dict[str, Any] = last["times"] if last else {"stages": [], "total_ms": 0}
+    made = []
+    for i, stage in enumerate(pipeline.stages):
+        name = stage.get("model") or next(iter(stage))
+        card: dict[str, Any] = {"name": name, "state": "todo"}
+        if i < len(times["stages"]):
+            taken = times["stages"][i]
+            share = 100 * taken["ms"] / times["total_ms"] if times["total_ms"] else 0
+            card = {"name": name, "state": "done", "detail": f"{taken['ms']:.1f} ms, {share:.0f} %"}
+        made.append(card)
+    return made
+
+
+def found(answers: dict[str, Any], indent: str = "") -> list[tuple[str, str, str, str]]:
+    """A row for each thing that was found: model, answer, score, place."""
+    rows: list[tuple[str, str, str, str]] = []
+    for model, answer in answers.items():
+        if answer["kind"] == "text":
+            rows.append((indent + model, answer["text"], f"{answer['confidence']:.3f}", ""))
+        for item in answer.get("items", []):
+            score = item.get("score", item.get("share"))
+            box = " ".join(f"{v:.0f}" for v in item.get("box", []))
+            told = "" if score is None else f"{score:.3f}"
+            rows.append((indent + model, item.get("label", answer["kind"]), told, box))
+            rows += found(item.get("answers", {}), indent + "  ")
+    return rows
