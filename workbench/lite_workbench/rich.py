@@ -161,10 +161,7 @@ def _look(value: Look) -> PicturedBox:
     return _stack(view)
 
 
-<<<<<<< HEAD
-def _tables(tables: list[dict[str, Any]]) -> PicturedBox:
-=======
-def _pipeline(value: Pipeline) -> Any:
+def _pipeline(value: Pipeline) -> PicturedBox:
     from lite_widgets import DataTable, ResultCard, Stages
 
     from .pipeline_tables import cards, found, stage_table, table_traits
@@ -183,7 +180,7 @@ def _pipeline(value: Pipeline) -> Any:
     return _stack(*views)
 
 
-def _pipeline_comparison(value: PipelineComparison) -> Any:
+def _pipeline_comparison(value: PipelineComparison) -> PicturedBox:
     from lite_widgets import DataTable
 
     from .pipeline_tables import comparison_table, table_traits
@@ -193,8 +190,7 @@ def _pipeline_comparison(value: PipelineComparison) -> Any:
     return _stack(DataTable(**table, note="; ".join(value.changes) or tr("same answer")))
 
 
-def _tables(tables: list[dict[str, Any]]) -> Any:
->>>>>>> 186e2513 (Notebooks show a pipeline's stages as cards with their times, and a comparison of two backends; PP-OCR on OpenCL is compared with x86)
+def _tables(tables: list[dict[str, Any]]) -> PicturedBox:
     from lite_widgets import DataTable
 
     return _stack(*(DataTable(**traits) for traits in tables))
