@@ -46,6 +46,9 @@ def test_a_wheel_with_its_bill(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, root / "scripts" / "tag_wheel.py", wheel, tmp_path / "out"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    again = subprocess.run([*command[:-1], tmp_path / "again"], capture_output=True, text=True)
+    first, second = (Path(d.stdout.strip()) for d in (done, again))
+    assert first.name == second.name and first.read_bytes() == second.read_bytes()
     with zipfile.ZipFile(done.stdout.strip()) as made:
         bill = json.loads(made.read(f"{info.name}/sboms/lite-workbench.cdx.json"))
         assert made.getinfo("lite_engine/_native/bin/lite_run").external_attr >> 16 & 0o111
