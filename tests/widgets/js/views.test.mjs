@@ -123,6 +123,14 @@ test("roofline: a layer's label keeps clear of the words on the line", async () 
     const y = (word) => +[...text.matchAll(/<text[^>]*? y="([\d.]+)"[^>]*>([^<]*)/g)].find((m) => m[2].includes(word))[1];
     assert.ok(Math.abs(y("label") - y("GFLOP/s measured")) >= 14, `${rate}`);
   }
+  const low = { gflops: 60, gbytes_per_s: 3.8, what: "2 threads" };
+  const layers = [[8.2, 8000, 7], [2.2, 12000, 12], [1, 18000, 18]].map(([t, macs, gflops], i) => row(`label ${i}`, t, { macs: macs / 2, bytes: 1000, gflops }));
+  const e = encode({ ...profile, layers }, { by: "time", paint });
+  const { text } = rooflineSvg(points({ layers }, low), { width: 620, height: 380, roof: low, e, hidden: [] });
+  const [, cx, cy] = text.match(/translate\(([\d.]+),([\d.]+)\)/).map(Number);
+  const labels = [...text.matchAll(/class="t1 halo"[^>]*? x="([\d.]+)"[^>]*? y="([\d.]+)"/g)].map((m) => [+m[1], +m[2]]);
+  assert.equal(labels.length, 3);
+  for (const [end, at] of labels) assert.ok(cx + 45 < end - 100 || Math.abs(cy - at) > 40, "the memory line's words");
 });
 
 test("tensor: bytes of a view, thumbnails that fit, scales and pixels", async () => {

@@ -113,10 +113,12 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const letters = Math.min(28, Math.max(8, Math.floor(room / LETTER) - TIME_LETTERS));
   const roofs = [roof.gflops, integers].filter(Boolean).map((v) => Y(v) - 7); // lines of their words
   let last = -99;
+  const lines = [];
   const labels = top.map((p) => {
     last = Math.max(clampY(p.y) - 8, last + 15);
     for (const words of [...roofs].sort((a, b) => a - b))
       if (Math.abs(last + 4 - words) < 15) last = words + 15;
+    lines.push(last);
     return svg`<path
         d="M${X(p.x)} ${clampY(p.y)}L${labelX + (leftward ? 5 : -5)} ${last}"
         stroke="var(--ink2)"
@@ -132,7 +134,18 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
         >${tail(p.row.name, letters)} ${ms(p.row.median_ms)}${THIN}ms</text
       >`;
   });
-  const slopeAt = Math.sqrt(startX * knee);
+  const wide = (letters + TIME_LETTERS) * LETTER,
+    begin = leftward ? labelX - wide : labelX;
+  const radians = (angle * Math.PI) / 180,
+    halfX = 60 * Math.abs(Math.cos(radians)) + 6,
+    halfY = 60 * Math.abs(Math.sin(radians)) + 6;
+  /** Whether the words along the memory line keep clear of the layers' labels at this place. */
+  const clear = (v) =>
+    !lines.some((y) => Math.abs(y - Y(v * roof.gbytes_per_s) + 7) < halfY + 8) ||
+    X(v) + halfX < begin ||
+    X(v) - halfX > begin + wide;
+  const places = [0.5, 0.35, 0.65, 0.2, 0.8].map((part) => startX * (knee / startX) ** part);
+  const slopeAt = places.find(clear) ?? places[0];
   return html`<svg
     class="chart"
     height="${height}"
