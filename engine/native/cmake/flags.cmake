@@ -51,6 +51,9 @@ else()
 endif()
 
 set(LITE_DYNAMIC_RUNNER_LINK_FLAGS ${LITE_RUNNER_LINK_FLAGS})
+if(LITE_ZIG AND LITE_ZIG_TARGET MATCHES "-musl")  # which zig links statically unless told
+  list(APPEND LITE_DYNAMIC_RUNNER_LINK_FLAGS -dynamic)
+endif()
 set(LITE_RUNNER_IS_STATIC OFF)
 if(LITE_STATIC_RUNNER AND NOT LITE_SANITIZE AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
   include(CheckCXXSourceCompiles)
