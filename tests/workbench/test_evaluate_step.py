@@ -12,11 +12,14 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 import numpy as np
+from lite_engine import optimize
 from lite_engine.errors import UsageError
+from lite_engine.preprocess import open_image
 from lite_workbench.data_sets import data_sets
 from lite_workbench.steps import step_class
 from lite_workbench.workbench import step_states
 
+from tests.evaluate import made
 from tests.workbench.sessions import click, opened, settle
 
 pytestmark = pytest.mark.cpu
@@ -126,3 +129,22 @@ def test_data_sets_are_found_by_their_layout(tmp_path: Path, monkeypatch: Any) -
     Path("damaged.npz").write_bytes(b"PK")
     found = [name for _, name in data_sets(tmp_path / "m.onnx")]
     assert found == ["coco.json", "labelled.npz", "photos/", "seg/"]
+
+
+def test_a_segmented_sample_is_shown_with_its_classes(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    made.segmentation_set(tmp_path / "discs", 3)
+    session = lw.open(optimize(made.colors_network(), targets=["x86"]).save("colors.lite"))
+    session.prepare("unit")
+    step = lw.Workbench(session, step="Evaluate").step("Evaluate")
+    step.header.values = {**step.header.values, "data": "discs", "a": "x86"}
+    click(step.header, "run")
+    settle(session)
+    click(step.samples, "sample", sample="01.png")
+    settle(session)
+    shown = np.asarray(open_image(step.cards[0].image), np.int16)
+    plain = np.asarray(open_image(tmp_path / "discs" / "images" / "01.png"), np.int16)
+    changed = (shown != plain).any(-1)
+    scores = session.run(tmp_path / "discs" / "images" / "01.png", backend="x86")["scores"]
+    classes = scores[0].argmax(0) > 0  # a pixel that has its class's color stays as it is
+    assert not (changed & ~classes).any() and changed.sum() >= 0.99 * classes.sum() > 0

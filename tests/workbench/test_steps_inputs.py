@@ -15,8 +15,10 @@ import numpy as np
 from lite_engine import optimize
 from lite_engine.errors import CalibrationError, UsageError
 from lite_engine.runtime.inputs import random_feeds
+from lite_workbench.recipes import RECIPES
 from lite_workbench.steps import step_class
 from lite_workbench.workbench import step_states
+from PIL import Image
 
 from tests.small_models import classifier
 from tests.workbench.sessions import click, opened, settle
@@ -208,3 +210,28 @@ def test_a_fold_of_thousands_is_a_short_row(session: lw.Session) -> None:
 
 def test_one_target_is_one_target(session: lw.Session) -> None:
     assert step_states(session)["Target"] == ("done", "1 target")
+
+
+def test_recipes_are_shown_before_the_answers_where_the_file_is_silent(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier(), targets=["x86"]).save("m.lite"))
+    step = lw.Workbench(made, step="Run").step("Run")
+    assert step.recipes.layout.display == "none"
+    pixels = np.random.default_rng(2).integers(0, 256, (20, 20, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save("photo.png")
+    step.drop.picked = "photo.png"
+    settle(made)
+    assert step.recipes.layout.display is None and "does not define" in step.recipes.note
+    rows = {row["use"][2]["how"]: row for row in step.recipes.rows}
+    assert set(rows) == {how for how, _ in RECIPES}
+    for how, row in rows.items():
+        other = lw.open("m.lite")
+        other.prepare(how)
+        answer = other.run("photo.png", backend="x86").answer
+        assert row["text"] == answer.text and row["score"] == f"{answer.items[0]['score']:.3f}"
+    click(step.recipes, "use", how="pm1")
+    settle(made)
+    assert "session.prepare('pm1')" in made.code and step.recipes.layout.display == "none"
+    assert made.feeds["x"].min() < 0

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_messages import tr, trn
 
+from .masks import part_of
+
 if TYPE_CHECKING:
     from .answers import Answer
 
@@ -92,13 +94,19 @@ def iou(a: Sequence[float], b: Sequence[float]) -> float:
     return common / whole if whole > 0 else 0.0
 
 
-def masked(image: bytes, mask: np.ndarray, other: np.ndarray | None = None) -> bytes:
+def masked(
+    image: bytes,
+    mask: np.ndarray,
+    other: np.ndarray | None = None,
+    window: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0),
+) -> bytes:
     """PNG of the image with the classes of `mask` over it; where `other` has another class the
-    pixel is orange. Class 0 is left clear."""
+    pixel is orange. Class 0 is left clear. The mask covers the `window`, as in an `Answer`."""
     from PIL import Image
 
     with Image.open(io.BytesIO(image)) as opened:
-        base = np.asarray(opened.convert("RGB"), np.float32)
+        whole = np.array(opened.convert("RGB"), np.float32)
+    base = whole[part_of(whole.shape[:2], window)]
     rows = (np.arange(base.shape[0]) * mask.shape[0]) // base.shape[0]
     columns = (np.arange(base.shape[1]) * mask.shape[1]) // base.shape[1]
     at = np.ix_(rows, columns)
@@ -108,5 +116,6 @@ def masked(image: bytes, mask: np.ndarray, other: np.ndarray | None = None) -> b
     if other is not None and other.shape == mask.shape:
         out = np.where((other != mask)[at][..., None], np.array(_DIFFERENT, np.float32), out)
     file = io.BytesIO()
-    Image.fromarray(out.astype(np.uint8)).save(file, "PNG")
+    base[:] = out
+    Image.fromarray(whole.astype(np.uint8)).save(file, "PNG")
     return file.getvalue()

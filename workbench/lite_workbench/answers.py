@@ -43,6 +43,8 @@ class Answer:
     note: str = ""
     mask: np.ndarray | None = None
     image: np.ndarray | None = None
+    #: x0, y0, x1, y1 of what the mask covers, in parts of the picture: a center that was cut out.
+    window: tuple[float, float, float, float] = (0.0, 0.0, 1.0, 1.0)
 
     @property
     def confidence(self) -> float | None:
@@ -98,7 +100,7 @@ def answer(
         ]
         return Answer("boxes", tr("{regions} regions", regions=len(items)), items)
     if kind == "mask":
-        return _mask(made["mask"], labels, placed.whole)
+        return _mask(made["mask"], labels, placed)
     if kind == "vector" and scores:
         return _top(scores, labels, len(labels))
     return _values(outputs)
@@ -134,12 +136,14 @@ def _boxes(found: list[dict[str, Any]], labels: Sequence[str]) -> Answer:
     return Answer("boxes", listed([item["label"] for item in items]), items)
 
 
-def _mask(mask: Mapping[str, Any], labels: Sequence[str], whole: bool) -> Answer:
+def _mask(mask: Mapping[str, Any], labels: Sequence[str], placed: Placement) -> Answer:
     runs = np.array(mask["runs"], np.int64).reshape(-1, 2)
     seen = np.repeat(runs[:, 0], runs[:, 1]).reshape(mask["size"])
-    items = mask_items(seen, labels, tr("the image") if whole else tr("the center of the image"))
+    what = tr("the image") if placed.whole else tr("the center of the image")
+    items = mask_items(seen, labels, what)
     said = ", ".join(f"{m['label']} {m['text'].partition(' of')[0]}" for m in items)
-    return Answer("values", said, items, mask=seen)
+    x0, y0, x1, y1 = placed.to_picture([0.0, 0.0, 1.0, 1.0]).tolist()
+    return Answer("values", said, items, mask=seen, window=(x0, y0, x1, y1))
 
 
 def _image(arrays: Sequence[np.ndarray], pixels: Preprocess | None) -> Answer | None:

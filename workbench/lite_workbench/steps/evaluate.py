@@ -11,6 +11,7 @@ from lite_engine.runtime import host_target, usability
 from lite_messages import tr
 from lite_widgets import DataTable, Form, Notice, ResultCard, Tabbed, columns
 
+from ..answer_difference import masked
 from ..answer_tables import class_tables, metrics_table, samples_table
 from ..data_sets import data_sets
 from ..evaluate import Evaluation
@@ -260,6 +261,8 @@ class EvaluateStep(Step):
                 card.note = row.sides[side].figure
                 card.kind, card.items = answer.kind, answer.items
                 card.image = picture if answer.image is None else png(answer.image)
+                if picture and answer.mask is not None:
+                    card.image = masked(picture, answer.mask, window=answer.window)
                 card.status = {}
             card.layout.display = None
         for card in self.cards[len(found) :]:

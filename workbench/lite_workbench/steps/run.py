@@ -9,11 +9,12 @@ import numpy as np
 from lite_engine.runtime import usability
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr
-from lite_widgets import DropZone, ResultCard, columns
+from lite_widgets import DataTable, DropZone, ResultCard, columns
 
 from ..answer_difference import mark_different, masked
 from ..answers import Run
-from ..inputs import is_guessed, save_upload
+from ..inputs import is_guessed, is_picture, save_upload
+from ..recipes import RecipeAnswer, recipe_answers
 from ..words import listed
 from ._base import Step, button
 from ._picture import choices, chosen, prepare
@@ -41,15 +42,18 @@ class RunStep(Step):
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
         self.drop.observe(self._picked, names=["picked"])
         self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
+        self.recipes = DataTable(title=tr("With each usual preprocessing"), note=_GUESSED)
+        self.recipes.layout.display = "none"
         self._source: str | None = None
         self._copied = ""  # where a dropped file lies
         self.jobs_changed()
         self.header.observe(lambda _: self.guard(self._prepare), ["values"])
         self.on(self.header, "run", lambda _: self._run())
+        self.on(self.recipes, "use", lambda payload: self._choose(payload["how"]))
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("prepared", lambda _: self._ask())
         self.follow("run", self._answered)
-        self.show(self.drop, columns(*self.cards.values()))
+        self.show(self.drop, self.recipes, columns(*self.cards.values()))
         for run in self.session.runs.values():
             self._answered(run)
 
@@ -66,6 +70,8 @@ class RunStep(Step):
 
     def _ask(self) -> None:
         """The choices of how a picture becomes the input, as they are now."""
+        if not is_guessed(self.session.model):
+            self.recipes.layout.display = "none"
         self.header.selects = choices(self.session)
         self.header.values = chosen(self.session) if self.header.selects else {}
 
@@ -96,11 +102,38 @@ class RunStep(Step):
 
         def work() -> None:
             first, *rest = self.cards
+            if is_picture(source) and is_guessed(session.model):
+                used = session.predictor(first)
+                made = recipe_answers(used.model, used, source)
+                self.on_main(lambda: self._list_recipes(made))
             session.run(source, backend=first)
             for name in rest:
                 session.run(backend=name)
 
         self.start(tr("Running on {title}", title=_title(next(iter(self.cards)))), work)
+
+    def _list_recipes(self, made: list[RecipeAnswer]) -> None:
+        """Before the answers: the file does not say how images become numbers."""
+        heads = {"meaning": tr("Pixels"), "text": tr("result"), "score": tr("score"), "why": "",
+                 "use": ""}  # fmt: skip
+        kinds = {"use": "action"}
+        likely = tr("the file suggests it")
+        with self.recipes.hold_sync():
+            self.recipes.columns = [
+                {"id": i, "head": head, "kind": kinds.get(i, "text")} for i, head in heads.items()
+            ]
+            self.recipes.rows = [
+                {"meaning": r.meaning, "text": r.text, "why": likely if r.likely else "",
+                 "score": "" if r.score is None else f"{r.score:.3f}",
+                 "use": ["use", tr("Use"), {"how": r.preprocess}]}
+                for r in made
+            ]  # fmt: skip
+        self.recipes.layout.display = None
+
+    def _choose(self, how: str) -> None:
+        """Keeps a recipe in every version, and runs the image again with it."""
+        self.session.prepare(how)
+        self._start(self._source)
 
     @property
     def shown(self) -> str:
@@ -165,7 +198,9 @@ class RunStep(Step):
             )
             card.items = run.answer.items
             mask, image = run.answer.mask, self.session.image or b""
-            card.image = masked(image, mask, other) if image and mask is not None else image
+            if image and mask is not None:
+                image = masked(image, mask, other, run.answer.window)
+            card.image = image
 
     def _judge(self, a: Run, b: Run, found: str) -> None:
         """`found` is what `mark_different` says of boxes and masks."""

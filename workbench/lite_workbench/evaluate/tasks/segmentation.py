@@ -2,7 +2,8 @@
 
 IoU of a class is |prediction ∩ label| / |prediction ∪ label| over the pixels of all samples, pixels
 of value 255 aside; the mean is over the classes that occur. The predicted classes are brought to
-the mask's size by nearest neighbor.
+the mask's size by nearest neighbor. Where preprocessing cuts the center out of an image, only the
+center counts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from lite_engine.errors import UsageError
 from lite_engine.preprocess import open_image
 from lite_messages import tr
 
+from ...masks import part_of, resized
 from ..statistics import Measure, ratio
 from ._base import ClassResult, Outcome, Task, UnreadableLabel
 
@@ -45,7 +47,8 @@ class Segmentation(Task):
     def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         if answer.mask is None:
             raise self.refuse(answer, tr("an image of classes"))
-        wanted = read_mask(sample.label)
+        whole = read_mask(sample.label)
+        wanted = whole[part_of(whole.shape, answer.window)]
         got = resized(answer.mask, wanted.shape)
         counted = wanted != IGNORED
         wanted, got = wanted[counted], np.clip(got[counted], 0, IGNORED)
@@ -116,16 +119,6 @@ def read_mask(path: Any) -> np.ndarray:
         )
     array = np.asarray(picture)
     return array.astype(np.uint8)
-
-
-def resized(classes: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """(H,W) in another size, by nearest neighbor."""
-    rows, columns = (
-        np.minimum((np.arange(n) + 0.5) * m / n, m - 1).astype(int)
-        for n, m in zip(shape, classes.shape, strict=True)
-    )
-    found: np.ndarray = classes[np.ix_(rows, columns)].astype(np.int64)
-    return found
 
 
 TASK = Segmentation
