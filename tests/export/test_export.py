@@ -286,6 +286,9 @@ def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
     model = optimize(tmp_path / "m.onnx", targets=["arm"])
     full = export_model(model, tmp_path / "full", "arm")
     made = export_model(model, tmp_path / "trimmed", "arm", trimmed=True)
+    both = optimize(tmp_path / "m.onnx", targets=["opencl", "arm"])
+    with_opencl = export_model(both, tmp_path / "both", "arm", trimmed=True)
+    assert with_opencl.sizes["bin/lite_run_opencl"] <= 1_200_000, with_opencl.sizes
     assert made.sizes["bin/lite_run"] <= 1_000_000, made.sizes
     assert made.sizes["bin/lite_run"] < full.sizes["bin/lite_run"] <= 2_500_000
     for one in (full, made):

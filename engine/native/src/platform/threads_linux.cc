@@ -1,11 +1,13 @@
 #include "threads.h"
 
+#include <fcntl.h>
+#include <initializer_list>
 #include <limits.h>
-#include <mutex>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,12 +31,13 @@ namespace {
 long speed_of(int cpu) {
   long speed = 0;
   for (const char* file : {"cpu_capacity", "cpufreq/cpuinfo_max_freq"}) {
-    char path[96];
+    char path[96], text[24] = "";
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
-    FILE* in = fopen(path, "r");
-    if (!in) continue;
-    if (fscanf(in, "%ld", &speed) != 1) speed = 0;
-    fclose(in);
+    const int in = open(path, O_RDONLY | O_CLOEXEC);
+    if (in < 0) continue;
+    const ssize_t count = read(in, text, sizeof text - 1);
+    close(in);
+    speed = count > 0 ? strtol(text, nullptr, 10) : 0;
     if (speed > 0) break;
   }
   return speed;
@@ -48,12 +51,9 @@ Affinity pin_thread(int index) {
   before.known = sched_getaffinity(0, sizeof allowed, &allowed) == 0;
   if (!before.known) return before;
   memcpy(before.bits, &allowed, sizeof allowed);
-  static long speeds[CPU_SETSIZE];
-  static std::once_flag asked;
-  std::call_once(asked, [&] {
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-      speeds[cpu] = CPU_ISSET(cpu, &allowed) ? speed_of(cpu) : 0;
-  });
+  long speeds[CPU_SETSIZE];
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    speeds[cpu] = CPU_ISSET(cpu, &allowed) ? speed_of(cpu) : 0;
   for (int left = index % CPU_COUNT(&allowed), best = -1; left >= 0; --left, best = -1) {
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
       if (CPU_ISSET(cpu, &allowed) && (best < 0 || speeds[cpu] > speeds[best])) best = cpu;
