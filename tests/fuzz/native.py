@@ -75,6 +75,7 @@ def seeds(target: str, folder: Path) -> int:
         image_seeds(folder)
     elif target == "pipeline":
         pipeline_seeds(folder)
+        detector_seeds(folder)
     elif target == "opencl":
         opencl_seeds(folder)
     elif target == "program":
@@ -135,6 +136,26 @@ def pipeline_seeds(folder: Path) -> None:
         (folder / f"{i}-{read.get('kind', 'guessed')}").write_bytes(
             json.dumps(whole).encode() + b"\0" + data * 3
         )
+
+
+def detector_seeds(folder: Path) -> None:
+    """Outputs of detectors that are read without `decode`; values are 64ths."""
+    corners, row = [5, 6, 40, 50], [64, 40, 5, 6, 40, 50]
+    forms = {
+        "tflite": [([1, 2, 4], corners * 2), ([1, 2], [0, 64]), ([1, 2], [60, 50]), ([1], [127])],
+        "paddle": [([2, 6], row * 2)], "caffe": [([1, 1, 2, 7], [0, *row] * 2)],
+        "ssd": [([1, 2, 4], corners * 2), ([1, 2, 3], [1, 60, 2, 3, 50, 4])],
+        "yolo": [([1, 9, 8], [20, 20, 9, 9, 60, 60, 5, 6] * 9)],
+    }  # fmt: skip
+    for name, outputs in forms.items():
+        model = {"name": "m", "section": "MODEL.0", "input": {"dtype": "f32"},
+                 "outputs": [{}] * len(outputs), "preprocess": {"size": [4, 4]},
+                 "labels": ["a", "b", "c"], "read": {"kind": "boxes"}}  # fmt: skip
+        whole = {"format": 1, "models": [model], "stages": [{"model": "m"}]}
+        data = bytes([len(outputs) - 1])
+        for dims, values in outputs:
+            data += bytes([len(dims) - 1, *dims, *values])
+        (folder / f"detector-{name}").write_bytes(json.dumps(whole).encode() + b"\0" + data)
 
 
 def opencl_seeds(folder: Path) -> None:

@@ -16,6 +16,7 @@ from lite_engine.runtime import Predictor
 from lite_workbench.cli import main
 from lite_workbench.quantizing import float_graph
 
+from tests.pipeline.reference import regions
 from tests.pipeline.reference.regions import BOX_THRESHOLD, find_regions
 from tests.quantize import text_pictures
 
@@ -144,7 +145,7 @@ def test_the_text_detector_finds_the_same_regions(tmp_path, monkeypatch):
         feed = feed_of(float_graph(predictors[0].model), MODELS / "images" / image)
         maps = [p.run(feed) for p in predictors]
         want, got = (find_regions(m) or [] for m in maps)
-        monkeypatch.setattr("lite_workbench.regions.BOX_THRESHOLD", BOX_THRESHOLD - 0.05)
+        monkeypatch.setattr(regions, "BOX_THRESHOLD", BOX_THRESHOLD - 0.05)
         likely = find_regions(maps[0]) or []
         monkeypatch.undo()
         assert len(want) == count and all(nearest(w, got) > 0.5 for w in want), image
