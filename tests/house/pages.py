@@ -172,7 +172,7 @@ def workplace(folder: Path) -> None:
     optimize(folder / "model.onnx", targets=["x86", "arm", "opencl"]).save(folder / "model.lite")
     optimize(folder / "mobilenet_v1.onnx", targets=["x86", "opencl"]).save(folder / "m.lite")
     write_onnx(detector([[1, 0.9, 0.1, 0.2, 0.8, 0.9]]), folder / "detector.onnx")
-    optimize(MODELS / "ocr.onnx", targets=["x86", "arm"]).save(folder / "reader.lite")
+    optimize(MODELS / "ocr.onnx", targets=["x86", "arm", "opencl"]).save(folder / "reader.lite")
     shutil.copy(MODELS / "digits.onnx", folder)
     norm = edit.extract(load(folder / "digits.onnx"), ["/b3/dw/Conv"], ["/b3/Relu"])
     write_onnx(norm, folder / "norm.onnx")

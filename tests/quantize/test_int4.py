@@ -10,7 +10,7 @@ from lite_engine import Predictor, optimize
 from lite_engine.errors import CalibrationError, ShapeError, UsageError
 from lite_engine.importers import load
 from lite_engine.ir import Graph, from_text
-from lite_engine.ops import check_types, infer_types
+from lite_engine.ops import infer_types
 from lite_engine.ops.matmul_nbits import group_count, pack_bits, unpack_bits
 from lite_engine.quantize import Groups, quantize_weights_int4, reference_run
 from lite_engine.quantize.groups import (
@@ -251,4 +251,4 @@ def test_what_cannot_be_done_says_why():
         [np.zeros((4, 1, 16), np.uint8)],
     )
     with pytest.raises(ShapeError, match="expected 4 values in scales, found 3"):
-        check_types(wrong)
+        infer_types(wrong, strict=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lite_workbench import regions
 from lite_workbench.cli import main
 
 pytestmark = [pytest.mark.models, pytest.mark.cpu]
@@ -82,7 +81,7 @@ TEXT_REGIONS = (
 )  # fmt: skip
 
 
-def test_text_regions(lite, models_dir, monkeypatch) -> None:
+def test_text_regions(lite, models_dir) -> None:
     """Grown boxes within 2 pixels (OpenCV's are whole numbers), scores within 0.03 (fillPoly cuts
     turned corners to whole pixels)."""
     command = ("run", models_dir / "ppocr_v3_det_ch/inference",
@@ -96,8 +95,8 @@ def test_text_regions(lite, models_dir, monkeypatch) -> None:
         near = min(boxes, key=lambda box: np.abs(wanted - box).max())
         assert np.abs(wanted - near).max() <= 2
         assert boxes.pop(near) == pytest.approx(score, abs=0.03)
-    monkeypatch.setattr(regions, "BOX_THRESHOLD", 0)
-    assert lite(*command)["text"] == "18 regions"  # as MANIFEST.md counts: whatever exceeds 0.3
+    every = lite(*command, "--adapter", "regions,box_threshold=0")
+    assert every["text"] == "18 regions"  # as MANIFEST.md counts: whatever exceeds 0.3
 
 
 @pytest.mark.parametrize(("image", "angle"), [("text_cls.jpg", "180"), ("text_rec.jpg", "0")])
