@@ -38,7 +38,10 @@ def sshd(tmp_path_factory):
         f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {host}\nPidFile {folder}/pid\n"
         f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
         "PasswordAuthentication no\nPermitRootLogin prohibit-password\n"
+        # A home of its own: files that are sent stay, and other test processes send theirs.
+        f"ForceCommand cd {folder}/home && eval \"$SSH_ORIGINAL_COMMAND\"\n"
     )
+    (folder / "home").mkdir()
     key = (folder / "host.pub").read_text()
     (folder / "known").write_text(f"[127.0.0.1]:{port} {key}")
     config = folder / "config"
