@@ -144,8 +144,13 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
     !lines.some((y) => Math.abs(y - Y(v * roof.gbytes_per_s) + 7) < halfY + 8) ||
     X(v) + halfX < begin ||
     X(v) - halfX > begin + wide;
-  const places = [0.5, 0.35, 0.65, 0.2, 0.8].map((part) => startX * (knee / startX) ** part);
-  const slopeAt = places.find(clear) ?? places[0];
+  /** Whether they keep off the numbers of both axes. */
+  const inside = (v) =>
+    X(v) - halfX > LEFT && Y(v * roof.gbytes_per_s) - 7 + halfY < bottom;
+  const places = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.73, 0.2, 0.8, 0.9]
+    .map((part) => startX * (knee / startX) ** part)
+    .filter(inside);
+  const slopeAt = places.find(clear) ?? places[0] ?? Math.sqrt(startX * knee);
   return html`<svg
     class="chart"
     height="${height}"
