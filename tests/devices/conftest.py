@@ -39,7 +39,7 @@ def sshd(tmp_path_factory):
         f"AuthorizedKeysFile {folder}/authorized\nStrictModes no\nUsePAM no\n"
         "PasswordAuthentication no\nPermitRootLogin prohibit-password\n"
         # A home of its own: files that are sent stay, and other test processes send theirs.
-        f"ForceCommand cd {folder}/home && eval \"$SSH_ORIGINAL_COMMAND\"\n"
+        f'ForceCommand cd {folder}/home && eval "$SSH_ORIGINAL_COMMAND"\n'
     )
     (folder / "home").mkdir()
     key = (folder / "host.pub").read_text()
