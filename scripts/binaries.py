@@ -40,7 +40,7 @@ class Binary:
 
 
 def read(data: bytes) -> Binary:
-    """Raises ValueError for a file that is none of the three kinds, or is damaged."""
+    """Raises ValueError for a damaged file, or one that is not ELF, PE or Mach-O."""
     try:
         if data[:4] == b"\x7fELF":
             return _elf(data)
