@@ -43,11 +43,13 @@ ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build" / "fuzzer"
 #: Target → the source whose lines count.
 TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc"),
-           "npy": ("lite_run_npy.cc",),
+           "npy": ("lite_run_npy.cc",), "sound": ("wav.cc", "features.cc"),
+           "outputs": ("outputs.cc",),
            "image": ("jpeg.cc", "jpeg_scan.cc", "jpeg_pixels.cc", "png.cc", "inflate.cc", "bmp.cc"),
            "pipeline": ("config.cc", "json.cc", "run.cc", "reading.cc", "read_boxes.cc",
                         "read_classes.cc", "read_regions.cc", "read_yolo.cc", "read_keypoints.cc",
-                        "read_vector.cc", "crop.cc"),
+                        "read_vector.cc", "read_distances.cc", "crop.cc", "prepare.cc",
+                        "resize.cc", "draw.cc", "answer.cc"),
            "opencl": ("device_plan.cc", "constants.cc", "layout.cc", "defines.cc", "reach.cc",
                       "expression.cc", "statement.cc")}  # fmt: skip
 MOST_BYTES = 1 << 16
@@ -73,6 +75,10 @@ def seeds(target: str, folder: Path) -> int:
         np.save(folder / "wrong.npy", np.zeros((6, 1), np.float16))
     elif target == "image":
         image_seeds(folder)
+    elif target == "sound":
+        sound_seeds(folder)
+    elif target == "outputs":
+        output_seeds(folder)
     elif target == "pipeline":
         pipeline_seeds(folder)
         detector_seeds(folder)
@@ -118,8 +124,10 @@ def pipeline_seeds(folder: Path) -> None:
         ({**boxes, "decode": "yolov5"}, [1, 2, 2, 8]),
         ({**boxes, "decode": "yolov8"}, [1, 11, 4, 4]),
         ({**boxes, "decode": "yolox", "strides": [2]}, [1, 4, 8]), (points, [1, 2, 5, 5]),
+        ({**boxes, "decode": "nanodet", "strides": [2, 4]}, [1, 5, 11]),
         (points, [1, 9, 11]), (points, [1, 3, 11]), (points, [1, 1, 2, 3]), (points, [1, 6]),
         ({"kind": "vector", "gallery": [[1, 2, 3], [0, 0, 1]]}, [1, 3]),
+        ({"kind": "image"}, [1, 3, 10, 10]),
         ({"kind": "mask", "colours": [[1, 2, 3]]}, [1, 3, 10, 10]),
     ]  # fmt: skip
     for i, (read, dims) in enumerate(plain + heads):
@@ -138,6 +146,37 @@ def pipeline_seeds(folder: Path) -> None:
         )
 
 
+def sound_seeds(folder: Path) -> None:
+    """WAV files of each width, for a model that hears all or a part of them."""
+    features = {"rate": 8000, "samples": 200, "window": 64, "stride": 32, "filters": 8, "low": 20,
+                "high": 3000, "coefficients": 4}  # fmt: skip
+    model = {"name": "m", "section": "MODEL.0", "input": {"dtype": "f32"}, "outputs": [{}],
+             "features": features, "labels": ["a", "b"], "read": {"kind": "top"}}  # fmt: skip
+    whole = {"format": 1, "input": "sound", "models": [model], "stages": [{"model": "m"}]}
+    text = json.dumps(whole).encode() + b"\0"
+    for bits, form in ((8, 1), (16, 1), (24, 1), (32, 1), (32, 3)):
+        data = bytes(range(100)) * (bits // 8)
+        block = bits // 8
+        head = struct.pack("<HHIIHH", form, 1, 8000, 8000 * block, block, bits)
+        body = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", len(data))
+        riff = b"RIFF" + struct.pack("<I", len(body) + len(data)) + body + data
+        (folder / f"{bits}-{form}").write_bytes(text + riff)
+
+
+def output_seeds(folder: Path) -> None:
+    """Every adapter of the pipelines' seeds, for outputs without a pipeline."""
+    made = folder.parent / "pipelines"
+    made.mkdir(exist_ok=True)
+    pipeline_seeds(made)
+    detector_seeds(made)
+    for path in made.iterdir():
+        text, _, numbers = path.read_bytes().partition(b"\0")
+        model = json.loads(text)["models"][0]
+        how = {"labels": model["labels"], "read": model["read"], "outputs": model["outputs"],
+               "placed": [4, 4, 4, 3, 0, 0]}  # fmt: skip
+        (folder / path.name).write_bytes(json.dumps(how).encode() + b"\0" + numbers)
+
+
 def detector_seeds(folder: Path) -> None:
     """Outputs of detectors that are read without `decode`; values are 64ths."""
     corners, row = [5, 6, 40, 50], [64, 40, 5, 6, 40, 50]
@@ -146,11 +185,14 @@ def detector_seeds(folder: Path) -> None:
         "paddle": [([2, 6], row * 2)], "caffe": [([1, 1, 2, 7], [0, *row] * 2)],
         "ssd": [([1, 2, 4], corners * 2), ([1, 2, 3], [1, 60, 2, 3, 50, 4])],
         "yolo": [([1, 9, 8], [20, 20, 9, 9, 60, 60, 5, 6] * 9)],
+        "fcos": [([1, 3, 2, 2], [60] * 12), ([1, 4, 2, 2], [60] * 16), ([1, 1, 2, 2], [9] * 4)],
     }  # fmt: skip
     for name, outputs in forms.items():
         model = {"name": "m", "section": "MODEL.0", "input": {"dtype": "f32"},
                  "outputs": [{}] * len(outputs), "preprocess": {"size": [4, 4]},
                  "labels": ["a", "b", "c"], "read": {"kind": "boxes"}}  # fmt: skip
+        if name == "fcos":
+            model["read"] = {"kind": "boxes", "decode": "fcos"}
         whole = {"format": 1, "models": [model], "stages": [{"model": "m"}]}
         data = bytes([len(outputs) - 1])
         for dims, values in outputs:

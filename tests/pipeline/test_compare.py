@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,16 +13,7 @@ from lite_workbench.cli import main
 
 from tests.small_models import classifier
 
-from .pipes import png
-
 pytestmark = pytest.mark.cpu
-
-
-@pytest.fixture(scope="module")
-def photo(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("photo") / "photo.png"
-    path.write_bytes(png(np.random.default_rng(2).integers(0, 256, (50, 70, 3), np.uint8)))
-    return path
 
 
 class Faulty(Pipeline):

@@ -103,6 +103,53 @@ def test_heads_without_anchors(split: bool, layout: str, bins: int) -> None:
     check(outputs, {"decode": "yolov8", "bins": bins}, np.concatenate(xywh), np.concatenate(scores))
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("center", [0.0, 0.5])
+def test_rows_of_distances(together: bool, center: float) -> None:
+    """NanoDet: scores before the distributions, rows of all strides or outputs of each."""
+    bins, outputs, xywh, scores = 8, [], [], []
+    for stride in (8, 16, 32):
+        n = SIZE // stride
+        sides = rng.standard_normal((n * n, 4, bins)) * 2
+        share = np.exp(sides) / np.exp(sides).sum(-1, keepdims=True)
+        far = share @ np.arange(bins)
+        at = grid(n, n).reshape(-1, 2) + center
+        low, high = (at - far[:, :2]) * stride, (at + far[:, 2:]) * stride
+        xywh.append(np.concatenate([(low + high) / 2, high - low], axis=1))
+        scores.append(rng.random((n * n, CLASSES)))
+        outputs.append([scores[-1], sides.reshape(n * n, -1)])
+    if together:
+        outputs = [np.concatenate([np.concatenate(level, axis=1) for level in outputs])[None]]
+    else:
+        outputs = [part[None] for level in outputs for part in level]
+    how = {"decode": "nanodet", "center": center}
+    check(outputs, how, np.concatenate(xywh), np.concatenate(scores))
+
+
+@pytest.mark.parametrize("pixels", [True, False])
+@pytest.mark.parametrize("layout", ["NCHW", "rows"])
+def test_heads_with_centerness(layout: str, pixels: bool) -> None:
+    """FCOS: classes, distances and centerness of each stride, as grids or as rows of all."""
+    strides, levels, xywh, scores = (8, 16, 32), [], [], []
+    for stride in strides:
+        n = SIZE // stride
+        far, logits, sure = rng.random((n, n, 4)) * 3, rng.standard_normal((n, n, CLASSES)), \
+            rng.standard_normal((n, n, 1)) + 1  # fmt: skip
+        at = grid(n, n) + 0.5
+        low, high = (at - far[..., :2]) * stride, (at + far[..., 2:]) * stride
+        xywh.append(np.concatenate([(low + high) / 2, high - low], axis=-1).reshape(-1, 4))
+        scores.append(np.sqrt(sigmoid(logits) * sigmoid(sure)).reshape(-1, CLASSES))
+        levels.append([logits, far * (stride if pixels else 1), sure])
+    if layout == "rows":
+        parts = zip(*levels, strict=True)
+        outputs = [np.concatenate([p.reshape(-1, p.shape[-1]) for p in part])[None]
+                   for part in parts]  # fmt: skip
+    else:
+        outputs = [part.transpose(2, 0, 1)[None] for level in levels for part in level]
+    how = {"decode": "fcos", "pixels": pixels, "strides": list(strides)}
+    check(outputs, how, np.concatenate(xywh), np.concatenate(scores))
+
+
 def test_rows_of_all_strides() -> None:
     rows, xywh, scores = [], [], []
     for stride in (8, 16, 32):
@@ -244,3 +291,22 @@ def test_masks_are_coloured(colours) -> None:
 def test_wrong_adapters_are_refused(read: dict, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         NativePipeline(document([model("m", read=json.loads(json.dumps(read)))]), lambda *_: ())
+
+
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC", "grey"])
+def test_outputs_that_are_images(layout: str) -> None:
+    """In the numbers and the channel order of the input; what is drawn is the image."""
+    pixels = rng.integers(0, 256, (12, 20, 1 if layout == "grey" else 3), np.uint8)
+    mean, std = np.array([100.0, 110, 120]), np.array([50.0, 60, 70])
+    x = (pixels[..., ::-1] - mean[: pixels.shape[2]]) / std[: pixels.shape[2]]
+    x = x.astype(np.float32) if layout == "NHWC" else x.transpose(2, 0, 1).astype(np.float32)
+    how = {"mean": mean.tolist(), "std": std.tolist(), "colour": "bgr"}
+    native = NativePipeline(
+        document([model("m", read={"kind": "image"}, **how)]),
+        lambda *_: [np.ascontiguousarray(x[None])],
+    )
+    native.run(png(np.zeros((6, 10, 3), np.uint8)))
+    got = json.loads(native.answer(times=False))["answers"]["m"]
+    assert got == {"kind": "image", "width": 20, "height": 12}
+    with Image.open(io.BytesIO(native.drawn())) as drawn:
+        np.testing.assert_array_equal(np.asarray(drawn), np.broadcast_to(pixels, (12, 20, 3)))

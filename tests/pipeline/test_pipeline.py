@@ -29,13 +29,6 @@ pytestmark = pytest.mark.cpu
 
 
 @pytest.fixture(scope="module")
-def photo(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("photo") / "photo.png"
-    path.write_bytes(png(np.random.default_rng(2).integers(0, 256, (50, 70, 3), np.uint8)))
-    return path
-
-
-@pytest.fixture(scope="module")
 def written(tmp_path_factory) -> Path:
     """A classifier with labels, used by two stages, in YAML and as one file."""
     folder = tmp_path_factory.mktemp("pipeline")

@@ -20,7 +20,7 @@ from lite_engine.pipeline.native import read_outputs
 from lite_engine.preprocess import Placement, Preprocess
 from lite_messages import tr
 
-from .pictures import class_name, find_image, mask_items
+from .pictures import class_name, image_of, mask_items
 
 if TYPE_CHECKING:
     from lite_engine.ir import QuantParams
@@ -72,18 +72,18 @@ def answer(
     an adapter that is not valid."""
     arrays = [np.asarray(a) for a in outputs.values()]
     readable = all(a.dtype.kind in "fiub" and a.ndim <= 8 for a in arrays)
-    if how.get("kind") == "image":
-        return _image(arrays, pixels) or _values(outputs)
     if not arrays or not readable:
         return _values(outputs)
     if placed is None:
         whole = (size[1], size[0]) if size else (1, 1)
         placed = Placement(whole, whole, (0, 0))
-    document = {
+    document: dict[str, Any] = {
         "labels": list(labels),
         "read": how,
         "placed": [*placed.size, *placed.scaled, *placed.offset],
     }
+    if pixels is not None:
+        document["pixels"] = {"size": [1, 1], **pixels.to_dict()}
     made = read_outputs(json.dumps(document).encode(), arrays)
     kind, found, scores = made["kind"], made["found"], made["classes"]
     if kind == "text":
@@ -101,6 +101,8 @@ def answer(
         return Answer("boxes", tr("{regions} regions", regions=len(items)), items)
     if kind == "mask":
         return _mask(made["mask"], labels, placed)
+    if kind == "image":
+        return _image(image_of(made["image"]))
     if kind == "vector" and scores:
         return _top(scores, labels, len(labels))
     return _values(outputs)
@@ -146,10 +148,7 @@ def _mask(mask: Mapping[str, Any], labels: Sequence[str], placed: Placement) -> 
     return Answer("values", said, items, mask=seen, window=(x0, y0, x1, y1))
 
 
-def _image(arrays: Sequence[np.ndarray], pixels: Preprocess | None) -> Answer | None:
-    image = find_image(arrays, pixels)
-    if image is None:
-        return None
+def _image(image: np.ndarray) -> Answer:
     height, width = image.shape[:2]
     return Answer(
         "values", tr("image of {width}x{height}", width=width, height=height), image=image

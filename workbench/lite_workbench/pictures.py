@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from lite_engine.preprocess import PRESETS, Preprocess
 from lite_messages import tr
 
 Item = dict[str, Any]
@@ -26,20 +26,10 @@ def mask_items(seen: np.ndarray, labels: Sequence[str], what: str) -> list[Item]
     ]
 
 
-def find_image(arrays: Sequence[np.ndarray], how: Preprocess | None) -> np.ndarray | None:
-    """(H,W,C) uint8 RGB of the only output, in the numbers and the order that `how` gives the input
-    (0…1 where it does not say). None for other outputs."""
-    array = np.asarray(arrays[0])
-    plain = array[0] if array.ndim == 4 and array.shape[0] == 1 else array
-    if len(arrays) != 1 or plain.ndim != 3 or not {plain.shape[0], plain.shape[2]} & {1, 3}:
-        return None
-    image = plain if plain.shape[2] in (1, 3) else plain.transpose(1, 2, 0)
-    if array.dtype.kind == "f":
-        unit = PRESETS["unit"]
-        mean, std = (how and how.mean) or unit["mean"], (how and how.std) or unit["std"]
-        image = image * np.array(std, np.float32) + np.array(mean, np.float32)
-    pixels: np.ndarray = np.clip(np.round(image), 0, 255).astype(np.uint8)
-    return pixels[..., ::-1] if how and how.colour == "bgr" else pixels
+def image_of(made: Mapping[str, Any]) -> np.ndarray:
+    """What the native runtime says of an image → (H,W,3) uint8 RGB, or (H,W,1)."""
+    image = np.frombuffer(b64decode(made["pixels"]), np.uint8).reshape(*made["size"], 3)
+    return image[..., :1] if made["grey"] else image
 
 
 def class_name(labels: Sequence[str], number: int) -> str:

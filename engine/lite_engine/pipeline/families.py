@@ -20,6 +20,8 @@ _TURNED = ["0", "180"]
 #: of 16 and 32, in pixels of the input. Source: the models' published configurations.
 _ANCHORS = [[10, 13, 16, 30, 33, 23], [30, 61, 62, 45, 59, 119], [116, 90, 156, 198, 373, 326]]
 _TINY_ANCHORS = [[10, 14, 23, 27, 37, 58], [81, 82, 135, 169, 344, 319]]
+#: NanoDet's numbers, in the order BGR. Source: its published configurations.
+_NANODET = "mean=103.53/116.28/123.675,std=57.375/57.12/58.395,bgr"
 _YOLO_READ = {"kind": "boxes", "threshold": 0.25, "overlap": 0.45}
 
 
@@ -68,6 +70,11 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
     "yolov5": _yolo(decode="yolov5", anchors=_ANCHORS),
     "yolov8": _yolo(decode="yolov8"),
     "yolox": _yolo("raw,bgr,letterbox", decode="yolox"),
+    # without anchors: NanoDet, whose "plus" counts from the corners of cells and has a fourth
+    # stride; FCOS, whose distances are pixels
+    "nanodet": _yolo(_NANODET, decode="nanodet"),
+    "nanodet-plus": _yolo(_NANODET, decode="nanodet", center=0, strides=[8, 16, 32, 64]),
+    "fcos": _yolo("imagenet,letterbox", decode="fcos", pixels=True),
     # people's keypoints: YOLO pose, and heat maps of one person (SimpleBaseline, HRNet)
     "pose": _yolo(kind="keypoints"),
     "heatmaps": [{"model": "", "name": "pose", "preprocess": "imagenet",
@@ -82,6 +89,8 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
                         "read": {"kind": "top"}}],
     "segmentation": [{"model": "", "name": "segment", "preprocess": "imagenet",
                       "read": {"kind": "mask"}}],
+    # an image out of an image: super-resolution, denoising
+    "image": [{"model": "", "name": "image", "read": {"kind": "image"}}],
     "keywords": [{"model": "", "name": "word", "read": {"kind": "top"}}],
 }  # fmt: skip
 FAMILIES["ppocrv2"] = [dict(stage) for stage in FAMILIES["ppocr"]]

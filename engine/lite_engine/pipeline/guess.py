@@ -35,10 +35,13 @@ class _Seen:
     @property
     def cells(self) -> int | None:
         """Of the grids of the usual strides."""
+        return self.cells_of(_STRIDES)
+
+    def cells_of(self, strides: Sequence[int]) -> int | None:
         height, width = self.size
         if height is None or width is None:
             return None
-        return sum((height // s) * (width // s) for s in _STRIDES)
+        return sum((height // s) * (width // s) for s in strides)
 
 
 def guess(models: Sequence[Model]) -> list[Guess]:
@@ -125,6 +128,8 @@ def _of_one(seen: _Seen) -> list[Guess]:
     (shape,) = shapes
     wide = [d for d in shape if d != 1]
     if len(shape) == 2 and len(wide) == 2 and seen.cells:
+        if shape[0] == seen.cells_of((*_STRIDES, 64)) and (shape[1] or 0) > 32:
+            return [Guess("nanodet-plus", evidence)]  # scores and four distributions of 8
         return [Guess(family, evidence) for family in _rows(wide, seen.cells)]
     if len(wide) == 1 and wide[0] is not None and wide[0] > 1:
         return [Guess("classification", evidence)]

@@ -9,7 +9,7 @@ list(APPEND readers ${app_sources} src/opencl/device_plan.cc src/opencl/constant
 set_property(SOURCE ${readers} APPEND PROPERTY COMPILE_OPTIONS
   -fprofile-instr-generate -fcoverage-mapping)
 
-foreach(target program file npy image pipeline opencl)
+foreach(target program file npy image sound pipeline outputs opencl)
   add_executable(fuzz_${target} fuzz/fuzz_${target}.cc src/runner/lite_run_npy.cc ${objects}
     ${opencl})
   target_include_directories(fuzz_${target} PRIVATE src "${opencl_made}")

@@ -50,8 +50,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--family", metavar="NAME",
         help=tr("a ready pipeline: ppocr, ppocrv2, text, plates, ssd, yolo, yolov3, yolov3-tiny, "
-                "yolov5, yolov8, yolox, pose, heatmaps, embedding, ultraface, classification, "
-                "segmentation or keywords"),
+                "yolov5, yolov8, yolox, nanodet, nanodet-plus, fcos, pose, heatmaps, embedding, "
+                "ultraface, classification, segmentation, image or keywords"),
     )  # fmt: skip
     parser.add_argument(
         "--labels", metavar="FILE", help=tr("labels of the last model of --family, one per line")

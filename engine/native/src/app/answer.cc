@@ -118,6 +118,8 @@ void put_answers(Text* out, const App& app, const View& view) {
         put_classes(out, m.reading, *a, "score");
         out->add("]");
       }
+    } else if (a->kind == Kind::kImage) {
+      out->add(", \"width\": %d, \"height\": %d", a->image.width, a->image.height);
     } else if (a->kind == Kind::kBoxes || a->kind == Kind::kRegions || a->kind == Kind::kKeypoints) {
       out->add(", \"items\": [");
       put_found(out, app, view, *a);

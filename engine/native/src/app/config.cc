@@ -25,6 +25,7 @@ const char* read_model(Json::Value from, bool hears, Model* m) {
   const char* why = hears ? m->features.read(from["features"]) : m->preprocess.read(from["preprocess"]);
   if (why) return why;
   if (hears && m->dtype != 1) return "a model that hears has an input of f32";
+  m->reading.pixels = m->preprocess.pixels();
   return m->reading.read(from["read"], from["labels"]);
 }
 

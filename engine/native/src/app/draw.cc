@@ -134,10 +134,11 @@ void draw_view(const App& app, const View& view, Image* out) {
 }  // namespace
 
 bool draw_answer(const App& app, Image* out) {
-  const Image& photo = app.photo->image;
+  const Answer* last = app.photo->last();
+  const Image& photo = last && last->kind == Kind::kImage ? last->image : app.photo->image;
   if (!out->make(photo.width, photo.height)) return false;
   memcpy(out->pixels.data(), photo.pixels.data(), photo.pixels.size());
-  draw_view(app, *app.photo, out);
+  if (&photo == &app.photo->image) draw_view(app, *app.photo, out);
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Detectors whose boxes the model leaves encoded: one output per stride (YOLO v3 to v5 with anchors, v8 without),
-// or rows of all strides (YOLOX).
+// Detectors whose boxes the model leaves encoded: one output per stride (YOLO v3 to v5 with anchors, v8 and FCOS
+// without), or rows of all strides (YOLOX, NanoDet).
 #pragma once
 
 #include "json.h"
@@ -12,16 +12,18 @@ struct Found;
 struct Given;
 
 struct Heads {
-  enum Form { kNone, kYolo3, kYolo5, kYolo8, kYolox } form = kNone;
+  enum Form { kNone, kYolo3, kYolo5, kYolo8, kYolox, kNanoDet, kFcos } form = kNone;
   bool sigmoid = true;   // the model leaves it to the reader
   double scale_xy = 1;   // how far a centre reaches beyond its cell: above 1 in YOLO v4
-  int64_t bins = 16;     // of a distance (YOLO v8)
+  int64_t bins = 16;     // of a distance (YOLO v8: 16, NanoDet: 8)
+  double center = 0.5;   // of a cell, from which distances count
+  bool pixels = false;   // distances are in pixels, not in strides
   struct Level {
     int first, count;    // of `anchors`
   };
   Array<Level> levels;   // finest first
   Array<float> anchors;  // width and height, in pixels of the input
-  Array<float> strides;  // YOLOX
+  Array<float> strides;  // of rows of cells
   const char* read(Json::Value how);
 };
 

@@ -50,6 +50,20 @@ void put_mask(Text* out, const Answer& a) {
   out->add("]}");
 }
 
+// RGB in base64 (RFC 4648).
+void put_image(Text* out, const Answer& a) {
+  const Image& image = a.image;
+  static const char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  out->add(", \"image\": {\"size\": [%d, %d], \"grey\": %s, \"pixels\": \"", image.height, image.width,
+           a.grey ? "true" : "false");
+  for (size_t i = 0; i < image.pixels.size(); i += 3) {  // whole pixels: nothing to fill up
+    const uint32_t v = uint32_t{image.pixels[i]} << 16 | image.pixels[i + 1] << 8 | image.pixels[i + 2];
+    const char four[4] = {kDigits[v >> 18], kDigits[v >> 12 & 63], kDigits[v >> 6 & 63], kDigits[v & 63]};
+    out->add_bytes(four, 4);
+  }
+  out->add("\"}");
+}
+
 void put_answer(Text* out, const Answer& a) {
   out->add("{\"kind\": \"%s\", \"classes\": [", kind_name(a.kind));
   for (size_t i = 0; i < a.classes.size(); ++i) {
@@ -65,6 +79,7 @@ void put_answer(Text* out, const Answer& a) {
   out->add("]");
   if (a.kind == Kind::kVector) put_numbers(out, "vector", a.vector.data(), a.vector.size());
   if (a.kind == Kind::kMask) put_mask(out, a);
+  if (a.kind == Kind::kImage) put_image(out, a);
   out->add("}");
 }
 
@@ -95,6 +110,11 @@ const char* read(const char* json, size_t bytes, const lite_array* outputs, int 
   const Json::Value root = r->config.root();
   if (const char* why = r->reading.read(root["read"], root["labels"])) return why;
   if (const char* why = place(root["placed"], &r->placed)) return why;
+  if (const Json::Value pixels = root["pixels"]) {
+    Preprocess input;
+    if (const char* why = input.read(pixels)) return why;
+    r->reading.pixels = input.pixels();
+  }
   Json::Value scale = root["outputs"].first();
   for (int i = 0; i < count; ++i, scale = scale.next()) {
     Quant quant;

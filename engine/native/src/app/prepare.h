@@ -15,6 +15,12 @@ struct Placement {
   void to_picture(float* x, float* y) const;
 };
 
+// How numbers become pixels, in the order of the model's channels.
+struct Pixels {
+  float mean[3] = {0, 0, 0}, std[3] = {255, 255, 255};
+  bool bgr = false;
+};
+
 struct Preprocess {
   enum Fit { kStretch, kCrop, kLetterbox, kHeight } fit = kStretch;
   float mean[3] = {0, 0, 0}, std[3] = {255, 255, 255};
@@ -25,6 +31,7 @@ struct Preprocess {
   // Null, or what is wrong with it.
   const char* read(Json::Value from);
   const char* place(int width, int height, Placement* out) const;
+  Pixels pixels() const { return {{mean[0], mean[1], mean[2]}, {std[0], std[1], std[2]}, bgr}; }
   int channels() const { return grey ? 1 : 3; }
   // Into `out`, one element after the other in the type `dtype` (1 f32, 5 i8, 6 u8).
   const char* apply(const Image& picture, int dtype, Quant quant, Array<uint8_t>* out,

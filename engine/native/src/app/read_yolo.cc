@@ -3,12 +3,12 @@
 //
 // Sources: Redmon and Farhadi, "YOLOv3: An Incremental Improvement", 2018 (anchors, exp); Bochkovskiy et al.,
 // "YOLOv4", 2020 (scale_xy); Ultralytics YOLOv5 (centre 2s - 0.5, size (2s)^2); Li et al., "Generalized Focal Loss",
-// 2020 (a distance as the mean of a distribution, YOLOv8); Ge et al., "YOLOX", 2021.
+// 2020 (YOLOv8: read_distances.cc); Ge et al., "YOLOX", 2021.
 #include <math.h>
 
 #include <algorithm>
 
-#include "reading.h"
+#include "grid.h"
 
 namespace lite::app {
 
@@ -16,62 +16,11 @@ namespace {
 
 constexpr int kMaxLevels = 8, kMaxAnchors = 32;
 
-float sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
-
-// One output as a grid: element (anchor, y, x, column).
-struct Grid {
-  const float* v;
-  int64_t anchors, height, width, columns;
-  int64_t by_anchor, by_y, by_x, by_column;
-  float stride;
-  float at(int64_t a, int64_t y, int64_t x, int64_t c) const {
-    return v[a * by_anchor + y * by_y + x * by_x + c * by_column];
-  }
-};
-
 // Does a grid of (height,width) cover the input in squares?
 bool covers(const Placement& p, int64_t height, int64_t width, float* stride) {
   if (height < 1 || width < 1 || p.height % height || p.width % width) return false;
   *stride = static_cast<float>(p.width / width);
   return p.height / height == p.width / width;
-}
-
-// Reads (1,A*C,H,W), (1,H,W,A*C), (1,A,H,W,C), (1,H,W,A,C) or (1,A,C,H,W); `columns` is C, or 0 where
-// it is not known.
-bool grid_of(const Values& v, const Placement& placed, int64_t anchors, int64_t columns, Grid* g) {
-  const int64_t* d = v.dims;
-  if (v.whole || d[0] != 1 || (v.rank != 4 && v.rank != 5)) return false;
-  *g = {v.v.data(), anchors, 0, 0, 0, 0, 0, 0, 0, 0};
-  const auto fits = [&](int64_t h, int64_t w, int64_t a, int64_t c) {
-    g->height = h, g->width = w, g->columns = c;
-    return a == anchors && c >= 4 && (!columns || c == columns) && covers(placed, h, w, &g->stride);
-  };
-  if (v.rank == 4) {
-    if (d[1] % anchors == 0 && fits(d[2], d[3], anchors, d[1] / anchors)) {
-      g->by_x = 1, g->by_y = d[3], g->by_column = d[2] * d[3], g->by_anchor = g->columns * g->by_column;
-      return true;
-    }
-    if (d[3] % anchors != 0 || !fits(d[1], d[2], anchors, d[3] / anchors)) return false;
-    g->by_column = 1, g->by_anchor = g->columns, g->by_x = d[3], g->by_y = d[2] * d[3];
-    return true;
-  }
-  if (fits(d[2], d[3], d[1], d[4])) {
-    g->by_column = 1, g->by_x = d[4], g->by_y = d[3] * d[4], g->by_anchor = d[2] * g->by_y;
-  } else if (fits(d[1], d[2], d[3], d[4])) {
-    g->by_column = 1, g->by_anchor = d[4], g->by_x = d[3] * d[4], g->by_y = d[2] * g->by_x;
-  } else if (fits(d[3], d[4], d[1], d[2])) {
-    g->by_x = 1, g->by_y = d[4], g->by_column = d[3] * d[4], g->by_anchor = d[2] * g->by_column;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void best_class(const Grid& g, int64_t a, int64_t y, int64_t x, int64_t from, int64_t* best, float* score) {
-  *best = from;
-  *score = g.at(a, y, x, from);
-  for (int64_t c = from + 1; c < g.columns; ++c)
-    if (g.at(a, y, x, c) > *score) *best = c, *score = g.at(a, y, x, c);
 }
 
 void anchored(const Heads& how, const Grid& g, const float* anchors, BoxList* list) {
@@ -85,7 +34,7 @@ void anchored(const Heads& how, const Grid& g, const float* anchors, BoxList* li
         int64_t best = 5;
         float score = object;
         if (g.columns > 5) {
-          best_class(g, a, y, x, 5, &best, &score);
+          g.best(a, y, x, 5, &best, &score);
           score = object * act(score);
         }
         const float u = act(g.at(a, y, x, 0)), v = act(g.at(a, y, x, 1));
@@ -97,35 +46,6 @@ void anchored(const Heads& how, const Grid& g, const float* anchors, BoxList* li
         w *= anchors[2 * a] / 2, h *= anchors[2 * a + 1] / 2;
         list->add(cx - w, cy - h, cx + w, cy + h, best - 5, score);
       }
-}
-
-// The mean of a distribution over 0, 1, ... that is given by its logits; one bin is the distance itself.
-float distance(const Grid& g, int64_t y, int64_t x, int64_t side, int64_t bins) {
-  if (bins == 1) return g.at(0, y, x, side);
-  float most = g.at(0, y, x, side * bins), sum = 0, mean = 0;
-  for (int64_t i = 1; i < bins; ++i) most = std::max(most, g.at(0, y, x, side * bins + i));
-  for (int64_t i = 0; i < bins; ++i) {
-    const float e = expf(g.at(0, y, x, side * bins + i) - most);
-    sum += e;
-    mean += e * static_cast<float>(i);
-  }
-  return mean / sum;
-}
-
-// `boxes` and `scores` are one grid of 4 * bins + C columns, or two.
-void distances(const Heads& how, const Grid& boxes, const Grid& scores, int64_t from, BoxList* list) {
-  for (int64_t y = 0; y < boxes.height; ++y)
-    for (int64_t x = 0; x < boxes.width; ++x) {
-      int64_t best;
-      float score;
-      best_class(scores, 0, y, x, from, &best, &score);
-      if (how.sigmoid) score = sigmoid(score);
-      if (!(score > list->threshold)) continue;
-      const float cx = static_cast<float>(x) + 0.5f, cy = static_cast<float>(y) + 0.5f, s = boxes.stride;
-      float side[4];
-      for (int k = 0; k < 4; ++k) side[k] = distance(boxes, y, x, k, how.bins);
-      list->add((cx - side[0]) * s, (cy - side[1]) * s, (cx + side[2]) * s, (cy + side[3]) * s, best - from, score);
-    }
 }
 
 bool with_anchors(const Given& g, BoxList* list) {
@@ -148,41 +68,6 @@ bool with_anchors(const Given& g, BoxList* list) {
   for (size_t level = 0; level < how.levels.size(); ++level)
     anchored(how, grids[level], &how.anchors[2 * how.levels[level].first], list);
   return true;
-}
-
-bool with_distances(const Given& g, BoxList* list) {
-  const Heads& how = g.how.heads;
-  const int64_t sides = 4 * how.bins, labels = g.how.num_labels;
-  bool found = false;
-  const Values* taken[LITE_APP_MAX_OUTPUTS] = {};  // as scores
-  int pairs = 0;
-  for (const Values* v : g.outputs) {
-    Grid boxes;
-    if (std::find(taken, taken + pairs, v) != taken + pairs) continue;
-    if (grid_of(*v, g.placed, 1, labels ? sides + labels : 0, &boxes) && boxes.columns > sides) {
-      distances(how, boxes, boxes, sides, list);
-      found = true;
-    } else if (grid_of(*v, g.placed, 1, sides, &boxes)) {
-      for (const Values* other : g.outputs) {  // the scores of the same grid are an output of their own
-        const bool first = other->rank == 4 && other->dims[2] == boxes.height && other->dims[3] == boxes.width;
-        const bool last = other->rank == 4 && other->dims[1] == boxes.height && other->dims[2] == boxes.width;
-        if (other == v || other->whole || (!first && !last) || other->dims[0] != 1) continue;
-        Grid scores = boxes;
-        scores.v = other->v.data();
-        scores.columns = first ? other->dims[1] : other->dims[3];
-        scores.by_column = first ? boxes.height * boxes.width : 1;
-        scores.by_x = first ? 1 : scores.columns;
-        scores.by_y = scores.by_x * boxes.width;
-        if (labels ? scores.columns != labels : scores.columns == sides) continue;
-        if (pairs == LITE_APP_MAX_OUTPUTS) return false;
-        distances(how, boxes, scores, 0, list);
-        taken[pairs++] = other;
-        found = true;
-        break;
-      }
-    }
-  }
-  return found;
 }
 
 bool rows_of_strides(const Given& g, BoxList* list) {
@@ -219,17 +104,57 @@ bool rows_of_strides(const Given& g, BoxList* list) {
 
 }  // namespace
 
+bool grid_of(const Values& v, const Placement& placed, int64_t anchors, int64_t columns, Grid* g) {
+  const int64_t* d = v.dims;
+  if (v.whole || d[0] != 1 || (v.rank != 4 && v.rank != 5)) return false;
+  *g = {v.v.data(), anchors, 0, 0, 0, 0, 0, 0, 0, 0};
+  const auto fits = [&](int64_t h, int64_t w, int64_t a, int64_t c) {
+    g->height = h, g->width = w, g->columns = c;
+    return a == anchors && c >= 4 && (!columns || c == columns) && covers(placed, h, w, &g->stride);
+  };
+  if (v.rank == 4) {
+    if (d[1] % anchors == 0 && fits(d[2], d[3], anchors, d[1] / anchors)) {
+      g->by_x = 1, g->by_y = d[3], g->by_column = d[2] * d[3], g->by_anchor = g->columns * g->by_column;
+      return true;
+    }
+    if (d[3] % anchors != 0 || !fits(d[1], d[2], anchors, d[3] / anchors)) return false;
+    g->by_column = 1, g->by_anchor = g->columns, g->by_x = d[3], g->by_y = d[2] * d[3];
+    return true;
+  }
+  if (fits(d[2], d[3], d[1], d[4])) {
+    g->by_column = 1, g->by_x = d[4], g->by_y = d[3] * d[4], g->by_anchor = d[2] * g->by_y;
+  } else if (fits(d[1], d[2], d[3], d[4])) {
+    g->by_column = 1, g->by_anchor = d[4], g->by_x = d[3] * d[4], g->by_y = d[2] * g->by_x;
+  } else if (fits(d[3], d[4], d[1], d[2])) {
+    g->by_x = 1, g->by_y = d[4], g->by_column = d[3] * d[4], g->by_anchor = d[2] * g->by_column;
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Grid::best(int64_t a, int64_t y, int64_t x, int64_t from, int64_t* column, float* score) const {
+  *column = from;
+  *score = at(a, y, x, from);
+  for (int64_t c = from + 1; c < columns; ++c)
+    if (at(a, y, x, c) > *score) *column = c, *score = at(a, y, x, c);
+}
+
 const char* Heads::read(Json::Value how) {
-  static const char* const known[] = {"yolov3", "yolov5", "yolov8", "yolox"};
+  static const char* const known[] = {"yolov3", "yolov5", "yolov8", "yolox", "nanodet", "fcos"};
   const char* wanted = how["decode"].text(nullptr);
   if (!wanted) return nullptr;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 6; ++i)
     if (strcmp(known[i], wanted) == 0) form = static_cast<Form>(i + 1);
-  if (form == kNone) return "read: `decode` is not yolov3, yolov5, yolov8 or yolox";
+  if (form == kNone) return "read: `decode` is not yolov3, yolov5, yolov8, yolox, nanodet or fcos";
   const Json::Value said = how["sigmoid"];
-  sigmoid = said ? said.yes() : form != kYolox;
+  sigmoid = said ? said.yes() : form != kYolox && form != kNanoDet;
   scale_xy = how["scale_xy"].number(1);
   if (!(scale_xy >= 1 && scale_xy <= 2)) return "read: `scale_xy` is not a number from 1 to 2";
+  center = how["center"].number(0.5);
+  if (!(center >= 0 && center <= 1)) return "read: `center` is not a number from 0 to 1";
+  pixels = how["pixels"].yes();
+  bins = form == kFcos ? 1 : form == kNanoDet ? 8 : 16;
   if (!how["bins"].whole(1, 64, &bins)) return "read: `bins` is not a whole number from 1 to 64";
   for (Json::Value level = how["anchors"].first(); level; level = level.next()) {
     const int first = static_cast<int>(anchors.size() / 2);
@@ -249,7 +174,7 @@ const char* Heads::read(Json::Value how) {
     if (!v.whole(1, 4096, &stride) || strides.size() == kMaxLevels) return "read: `strides` are not pixels";
     if (!strides.push(static_cast<float>(stride))) return "does not fit in memory";
   }
-  for (float s = 8; strides.size() < 3 && !how["strides"]; s *= 2)
+  for (float s = 8; strides.size() < (form == kFcos ? 5 : 3) && !how["strides"]; s *= 2)
     if (!strides.push(s)) return "does not fit in memory";
   return nullptr;
 }
@@ -257,7 +182,9 @@ const char* Heads::read(Json::Value how) {
 bool read_heads(const Given& g, BoxList* list) {
   list->pixels = true;
   switch (g.how.heads.form) {
-    case Heads::kYolo8: return with_distances(g, list);
+    case Heads::kYolo8:
+    case Heads::kNanoDet:
+    case Heads::kFcos: return read_distances(g, list);
     case Heads::kYolox: return rows_of_strides(g, list);
     default: return with_anchors(g, list);
   }

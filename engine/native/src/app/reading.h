@@ -34,7 +34,7 @@ struct Class {
   float score;  // of a mask: the share of the pixels
 };
 
-enum class Kind { kValues, kText, kTop, kBoxes, kMask, kRegions, kKeypoints, kVector };
+enum class Kind { kValues, kText, kTop, kBoxes, kMask, kRegions, kKeypoints, kVector, kImage };
 const char* kind_name(Kind kind);
 
 struct Answer {
@@ -48,6 +48,8 @@ struct Answer {
   float confidence = 0;      // mean of the letters' scores
   Array<uint8_t> mask;       // class of each pixel over the picture
   int mask_w = 0, mask_h = 0;
+  Image image;               // what a model made that makes images
+  bool grey = false;         // of one channel
   Answer* next = nullptr;
   ~Answer();
 };
@@ -64,6 +66,7 @@ struct Reading {
   int64_t keypoints = 17;
   Array<float> gallery;     // known vectors of length 1, one for each label
   int64_t gallery_size = 0; // of one vector
+  Pixels pixels;            // of outputs that are images
   Array<uint8_t> colours;   // of a mask's classes: red, green, blue
   Json::Value labels;
   int num_labels = 0;
@@ -87,6 +90,7 @@ bool read_mask(const Given& g, Answer* out, const char** why);
 bool read_regions(const Given& g, Answer* out, const char** why);
 bool read_keypoints(const Given& g, Answer* out, const char** why);
 bool read_vector(const Given& g, Answer* out, const char** why);
+bool read_image(const Given& g, Answer* out, const char** why);
 // The first kind that fits, or the one that was chosen. Null, or why not.
 const char* read_answer(const Given& g, Answer* out);
 
