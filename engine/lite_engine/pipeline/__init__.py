@@ -8,11 +8,12 @@ Every step but the models has one implementation, in C++ (native/src/app): Pytho
 exported application run the same code, and the models where they are told to.
 """
 
-from .bundle import is_bundle
+from .bundle import is_bundle, is_pipeline
 from .compare import PipelineComparison, answer_changes, compare
 from .families import FAMILIES
 from .guess import Guess, guess
 from .pipeline import Pipeline
+from .profile import PipelineProfile, StageProfile, profile
 from .stream import Frame, Rates, Stream
 
 __all__ = [
@@ -21,10 +22,14 @@ __all__ = [
     "Guess",
     "Pipeline",
     "PipelineComparison",
+    "PipelineProfile",
     "Rates",
+    "StageProfile",
     "Stream",
     "answer_changes",
     "compare",
     "guess",
     "is_bundle",
+    "is_pipeline",
+    "profile",
 ]

@@ -32,6 +32,20 @@ def is_bundle(path: str | Path) -> bool:
         return False
 
 
+def is_pipeline(path: str | Path) -> bool:
+    """Is it a pipeline's file, .yaml, .json with `stages`, or .lite?"""
+    path = Path(path)
+    if path.suffix in (".yaml", ".yml"):
+        return True
+    if path.suffix != ".json":
+        return is_bundle(path)
+    try:
+        made = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(made, dict) and "stages" in made
+
+
 def sections_of(parts: Sequence[Part]) -> list[str]:
     """The section of each part's model; parts that share one share it."""
     models: list[int] = []

@@ -99,6 +99,22 @@ class Pipeline:
     def _document(self) -> bytes:
         return json.dumps(self.to_dict()).encode()
 
+    def but(
+        self, models: Mapping[str, Model] | None = None, name: str | None = None,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> Pipeline:  # fmt: skip
+        """The same stages with other models in place of those of these names; `defaults` hold where
+        an adapter does not say them. Raises UsageError."""
+        given, said = models or {}, defaults or {}
+        made = Pipeline.__new__(Pipeline)
+        made.name, made.stages = name or self.name, self.stages
+        made.parts = [
+            replace(p, model=given.get(p.name, p.model), read={**said, **p.read})
+            for p in self.parts
+        ]
+        made._check()
+        return made
+
     def save(self, path: str | Path, targets: Sequence[str] = ()) -> Path:
         """Writes a `.lite` file with each model once; models without targets are converted for
         `targets`. Raises LiteError."""
@@ -132,6 +148,12 @@ class Pipeline:
     def runners(self, backend: str | Mapping[str, str] = "auto", **options: Any) -> list[Run]:
         """What runs each model: its prepared input → its outputs, in order. A backend may name a
         device, `arm@emulated`. Raises what `Predictor` raises."""
+        return [self.runner_of(p) for p in self.predictors(backend, **options)]
+
+    def predictors(
+        self, backend: str | Mapping[str, str] = "auto", **options: Any
+    ) -> list[Predictor]:
+        """One for each model, in their order. Raises what `Predictor` raises."""
         if isinstance(backend, Mapping):
             for name in backend:
                 if name not in self.models:
@@ -143,20 +165,28 @@ class Pipeline:
             backend if isinstance(backend, str) else backend.get(part.name, "auto")
             for part in self.parts
         ]
-        return [self._runner(p, n, options) for p, n in zip(self.parts, names, strict=True)]
+        made = []
+        for part, named in zip(self.parts, names, strict=True):
+            name, _, device = named.partition("@")
+            where = {"device": find_device(device)} if device else {}
+            made.append(Predictor(part.model, name, **{**options, **where}))
+        return made
 
-    def _runner(self, part: Part, backend: str, options: Mapping[str, Any]) -> Run:
-        name, _, device = backend.partition("@")
-        where = {"device": find_device(device)} if device else {}
-        predictor = Predictor(part.model, name, **{**options, **where})
+    def runner_of(self, predictor: Predictor) -> Run:
+        """What `predictor` makes of a prepared input."""
 
         def run(array: np.ndarray) -> list[np.ndarray]:
-            if self.hears:  # features may have more or fewer dims of 1
-                array = array.reshape(part.input_dims)
-            outputs = predictor.run({predictor.input_names[0]: array})
+            outputs = predictor.run({predictor.input_names[0]: self.shaped(predictor, array)})
             return [outputs[name] for name in predictor.output_names]
 
         return run
+
+    def shaped(self, predictor: Predictor, array: np.ndarray) -> np.ndarray:
+        """A prepared input as the model has it: features may have more or fewer dims of 1."""
+        if not self.hears:
+            return array
+        shape = predictor.model.graph.inputs[0].shape or ()
+        return array.reshape([d if isinstance(d, int) else 1 for d in shape])
 
     def native(self, runners: Sequence[Run]) -> NativePipeline:
         """Of its own, for one thread at a time, with what runs each model."""

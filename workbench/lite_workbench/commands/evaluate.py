@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lite_engine.settings import BACKENDS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
     from ..cluster import Cluster
-    from ..evaluate import Dataset, Evaluation, Side
+    from ..evaluate import Dataset, Evaluation, PipelineSide, Side
 
 #: What --versions takes besides files: how one file may run.
 PRECISIONS = {"float": None, "fp32": "fp32", "fp16": "fp16", "bf16": "bf16", "int8": "int8"}
@@ -170,8 +171,41 @@ def _call(args: argparse.Namespace) -> Evaluation:
     return made
 
 
-def sides_of(args: argparse.Namespace) -> list[Side]:
-    """Every version on every backend. Raises UsageError."""
+def sides_of(args: argparse.Namespace) -> Sequence[Side | PipelineSide]:
+    """Every version on every backend, of a model or a pipeline. Raises UsageError."""
+    from lite_engine.pipeline import is_pipeline
+
+    return _pipelines(args) if is_pipeline(args.model) else _models(args)
+
+
+def _pipelines(args: argparse.Namespace) -> list[PipelineSide]:
+    """Raises UsageError."""
+    from lite_engine.errors import UsageError
+    from lite_engine.pipeline import Pipeline
+
+    from ..evaluate import PipelineSide
+
+    if args.preprocess or args.adapter:
+        raise UsageError(
+            tr("the models of a pipeline have their own preprocessing and adapters"),
+            fix=tr("write them into its stages"),
+        )
+    versions = _words(args.versions, "--versions")
+    backends = _words(args.backend, "--backend")
+    there = "" if args.device == "local" else f"@{args.device}"
+    sides = []
+    for version in versions:
+        pipeline = Pipeline.open(args.model if version == "float" else version)
+        for backend in backends:
+            name = "@".join([version] * (len(versions) > 1) + [backend] * (len(backends) > 1))
+            sides.append(PipelineSide(
+                name or backend, pipeline, backend + there, version, threads=args.threads
+            ))  # fmt: skip
+    return sides
+
+
+def _models(args: argparse.Namespace) -> list[Side]:
+    """Raises UsageError."""
     from lite_engine.devices import find_device
     from lite_engine.errors import UsageError
     from lite_engine.runtime import Predictor

@@ -7,7 +7,8 @@ Outcomes of a sample depend on nothing but the sample, so shards of a data set a
 from .dataset import Dataset, Sample
 from .evaluation import Evaluation
 from .formats import read_dataset
+from .pipeline_side import PipelineSide
 from .run import evaluate
 from .side import Side
 
-__all__ = ["Dataset", "Evaluation", "Sample", "Side", "evaluate", "read_dataset"]
+__all__ = ["Dataset", "Evaluation", "PipelineSide", "Sample", "Side", "evaluate", "read_dataset"]

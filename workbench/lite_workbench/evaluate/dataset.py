@@ -19,6 +19,7 @@ TASKS = {
     "segmentation": tr("the file of a mask: class numbers, 255 where it does not count"),
     "text": tr("the text"),
     "regions": tr("a tuple of `Box`: where text is"),
+    "spotting": tr("a tuple of `Box` with text: where it is and what it says"),
     "image": tr("the file of the image that should come out"),
 }
 
@@ -35,13 +36,14 @@ class Sample:
 class Box(NamedTuple):
     """An object: its class (a number of `classes`) and x, y, width, height in pixels. `ignored` is
     a crowd, or too difficult to count: finding it is neither right nor wrong. `keypoints` are x, y
-    and COCO's visibility (0: not labelled) of each."""
+    and COCO's visibility (0: not labelled) of each; `text` is what stands there."""
 
     category: int
     xywh: tuple[float, float, float, float]
     area: float
     ignored: bool = False
     keypoints: tuple[float, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True)

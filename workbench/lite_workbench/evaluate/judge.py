@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from lite_engine.adapter import Adapter
-from lite_engine.errors import CalibrationError, ShapeError, UsageError
 
-from ..answers import Answer, answer_of
-from ..inputs import read_source
 from .reading import UnreadableSource
 from .remote import local
 from .tasks._base import UnreadableLabel
 
 if TYPE_CHECKING:
     from .dataset import Sample
-    from .side import Side
+    from .pipeline_side import PipelineSide
+    from .side import Read, Side
     from .tasks._base import Outcome, Task
 
 
@@ -30,14 +27,6 @@ class Unreadable:
     error: str
 
 
-class Read(NamedTuple):
-    """An answer, the image's (width, height), and whether no output holds NaN."""
-
-    answer: Answer
-    picture: tuple[int, int] | None
-    finite: bool
-
-
 @dataclass
 class Judge:
     """What is done with each sample: plain data, so that a worker elsewhere can have it."""
@@ -47,7 +36,9 @@ class Judge:
     options: Mapping[str, Any] = field(default_factory=dict)
     adapter: Adapter | None = None
 
-    def outcomes(self, sides: Sequence[Side], sample: Sample) -> list[Outcome] | Unreadable:
+    def outcomes(
+        self, sides: Sequence[Side | PipelineSide], sample: Sample
+    ) -> list[Outcome] | Unreadable:
         """One outcome for each side. Raises LiteError when a side cannot run."""
         try:
             with local(sample) as here:
@@ -55,22 +46,12 @@ class Judge:
         except (UnreadableSource, UnreadableLabel) as error:
             return Unreadable(sample.name, str(error))
 
-    def _outcome(self, side: Side, sample: Sample) -> Outcome:
+    def _outcome(self, side: Side | PipelineSide, sample: Sample) -> Outcome:
         read = self.read(side, sample.source)
         if read.finite or read.answer.kind != "values":
             return self.task.outcome(sample, read.answer, read.picture)
         return self.task.no_answer(sample)
 
-    def read(self, side: Side, source: Any) -> Read:
+    def read(self, side: Side | PipelineSide, source: Any) -> Read:
         """What a side answers to a source, as the task reads it. Raises LiteError."""
-        try:
-            feeds, picture = read_source(side.model, source)
-        except (UsageError, ShapeError, CalibrationError) as error:
-            raise UnreadableSource(str(error)) from None
-        outputs = side.predictor.run(feeds)
-        answer = answer_of(
-            side.model, feeds, outputs, self.labels, picture=picture, adapter=self.adapter,
-            **self.options,
-        )  # fmt: skip
-        floats = [x for x in outputs.values() if x.dtype.kind == "f"]
-        return Read(answer, picture, not any(np.isnan(x).any() for x in floats))
+        return side.read(source, self.labels, self.adapter, self.options)

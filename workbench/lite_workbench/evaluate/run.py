@@ -12,9 +12,10 @@ from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr
 
 from ..cluster import Cluster, Progress
-from ..inputs import GUESSED, is_guessed, is_picture
+from ..inputs import GUESSED, is_picture
 from .evaluation import Evaluation
 from .judge import Judge, Unreadable
+from .pipeline_side import PipelineSide
 from .shards import run_on_cluster
 from .side import Side
 from .summary import summarize
@@ -35,7 +36,23 @@ def judge_for(
 ) -> Judge:
     """Binds the data set's task to a model. Raises UsageError when their classes do not fit."""
     own = list(model.metadata.get("labels", ()) if labels is None else labels)
-    task = task_class(dataset.task)(dataset, own, class_count(model))
+    return _judge(dataset, own, class_count(model), adapter)
+
+
+def judge_of(
+    side: Side | PipelineSide,
+    dataset: Dataset,
+    labels: Sequence[str] | None = None,
+    adapter: Adapter | None = None,
+) -> Judge:
+    """`judge_for` what is evaluated. Raises UsageError."""
+    if isinstance(side, Side):
+        return judge_for(side.model, dataset, labels, adapter)
+    return _judge(dataset, side.labels if labels is None else list(labels), None, adapter)
+
+
+def _judge(dataset: Dataset, own: list[str], classes: int | None, adapter: Adapter | None) -> Judge:
+    task = task_class(dataset.task)(dataset, own, classes)
     return Judge(task, own, task.options(), adapter)
 
 
@@ -49,7 +66,7 @@ def class_count(model: Model) -> int | None:
 
 
 def evaluate(
-    sides: Sequence[Side],
+    sides: Sequence[Side | PipelineSide],
     dataset: Dataset,
     *,
     labels: Sequence[str] | None = None,
@@ -67,9 +84,12 @@ def evaluate(
     """
     check_packages()
     chosen = dataset.first(limit)
-    judge = judge_for(sides[0].model, chosen, labels, adapter)
+    judge = judge_of(sides[0], chosen, labels, adapter)
     if cluster is not None and cluster.used:
-        found = run_on_cluster(cluster, judge, sides, chosen, progress)
+        models = [side for side in sides if isinstance(side, Side)]
+        if len(models) < len(sides):
+            raise UsageError(tr("a pipeline is evaluated in this process, without workers"))
+        found = run_on_cluster(cluster, judge, models, chosen, progress)
     else:
         found = run_samples(judge, sides, chosen, progress)
     return collect(judge, sides, chosen, found)
@@ -86,7 +106,7 @@ def check_packages() -> None:
 
 
 def run_samples(
-    judge: Judge, sides: Sequence[Side], dataset: Dataset, progress: Progress
+    judge: Judge, sides: Sequence[Side | PipelineSide], dataset: Dataset, progress: Progress
 ) -> list[list[Outcome] | Unreadable]:
     """The outcomes of each sample on each side, in the data set's order."""
     found = []
@@ -98,7 +118,7 @@ def run_samples(
 
 def collect(
     judge: Judge,
-    sides: Sequence[Side],
+    sides: Sequence[Side | PipelineSide],
     dataset: Dataset,
     found: Sequence[list[Outcome] | Unreadable],
 ) -> Evaluation:
@@ -125,6 +145,6 @@ def collect(
     made.sources = {sample.name: sample.source for sample in samples}
     made.judge = judge
     made.unreadable = [(u.name, u.error) for u in unreadable]
-    guessed = is_picture(samples[0].source) and is_guessed(sides[0].model)
+    guessed = is_picture(samples[0].source) and sides[0].guessed
     made.notes = [GUESSED] if guessed else []
     return made

@@ -13,6 +13,7 @@ from .statistics import Measure, bootstrap_p, draws, interval, mcnemar, quantile
 
 if TYPE_CHECKING:
     from .dataset import Dataset, Sample
+    from .pipeline_side import PipelineSide
     from .side import Side
     from .tasks._base import Outcome, Task
 
@@ -25,7 +26,7 @@ def summarize(
     dataset: Dataset,
     samples: Sequence[Sample],
     outcomes: Sequence[Sequence[Outcome]],
-    sides: Sequence[Side],
+    sides: Sequence[Side | PipelineSide],
 ) -> Evaluation:
     """`outcomes` has a list for each side, in the order of `samples`."""
     count = len(samples)
@@ -33,7 +34,7 @@ def summarize(
     drawn = [[draws(m, count) for m in own] for own in measured]
     results = [
         SideResult(
-            side.name, side.version, side.predictor.backend, side.predictor.display_precision,
+            side.name, side.version, side.backend, side.precision,
             [_metric(m, d, count) for m, d in zip(measures, values, strict=True)],
             task.classes(samples, own), task.confusion(samples, own),
         )
@@ -55,8 +56,7 @@ def summarize(
         for sample, own in zip(samples, zip(*outcomes, strict=True), strict=True)
     ]  # fmt: skip
     rows.sort(key=lambda row: row.order)
-    model = sides[0].model
-    return Evaluation(model.name, dataset.name, dataset.task, count, results, changes, rows)
+    return Evaluation(sides[0].title, dataset.name, dataset.task, count, results, changes, rows)
 
 
 def _metric(measure: Measure, values: np.ndarray, samples: int) -> Metric:

@@ -2,7 +2,8 @@
 
 For text detection the second column is JSON: `[{"transcription": "A", "points": [[x, y], …]}, …]`;
 regions whose transcription is `###` do not count. A first line that names columns is skipped, and
-further columns are. Regions are compared by the rectangles that bound their points.
+further columns are. Regions are compared by the rectangles that bound their points; the task
+`spotting` compares their text, too.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lite_messages import tr
 from ..dataset import Box, Dataset, Sample
 from ..reading import inside, is_input, lines
 
-TASKS = ("text", "regions")
+TASKS = ("text", "regions", "spotting")
 _IGNORED = "###"
 
 
@@ -36,7 +37,7 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError for a line that cannot be read, or a file outside of `images`."""
     folder = images or path.parent
     samples: list[Sample] = []
-    regions = task == "regions"
+    regions = task in ("regions", "spotting")
     for number, (place, line) in enumerate(lines(path)):
         name, tab, rest = line.partition("\t")
         if number == 0 and not is_input(Path(name)):
@@ -51,7 +52,7 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
         label = _regions(text, place) if regions else text
         samples.append(Sample(name, inside(folder, name, place), label))
     classes = ("text",) if regions else ()
-    return Dataset(path.stem, "regions" if regions else "text", samples, classes)
+    return Dataset(path.stem, task or ("regions" if regions else "text"), samples, classes)
 
 
 def _regions(text: str, place: str) -> tuple[Box, ...]:
@@ -68,5 +69,6 @@ def _region(part: Part) -> Box:
         raise ModelFormatError(tr("expected points [[x, y], …]"), where=part.where)
     low, high = points.min(axis=0), points.max(axis=0)
     width, height = (float(v) for v in high - low)
-    ignored = part["transcription"].text() == _IGNORED
-    return Box(0, (float(low[0]), float(low[1]), width, height), width * height, ignored)
+    text = part["transcription"].text()
+    where = (float(low[0]), float(low[1]), width, height)
+    return Box(0, where, width * height, text == _IGNORED, text=text)

@@ -46,28 +46,37 @@ class Matched(NamedTuple):
         return 2 * self.found / whole if whole else 1.0
 
 
-def matched(wanted: Sequence[Box], boxes: Sequence[Found]) -> Matched:
-    """Each box, best first, takes the free object of its class that it overlaps most, if by SAME.
-    A box that finds an ignored object does not count."""
+def pairs(wanted: Sequence[Box], boxes: Sequence[Found]) -> list[tuple[int, int | None]]:
+    """(box, its object or None): each box, best first, takes the free object of its class that it
+    overlaps most, if by SAME. Ignored objects stay free."""
     from pycocotools.mask import iou
 
-    counted = [i for i, w in enumerate(wanted) if not w.ignored]
-    ordered = sorted(boxes, key=lambda b: -b.score)
-    free, found, wrong = set(range(len(wanted))), 0, 0
+    order = sorted(range(len(boxes)), key=lambda i: -boxes[i].score)
+    ordered = [boxes[i] for i in order]
+    free: set[int] = set(range(len(wanted)))
+    found: list[tuple[int, int | None]] = []
     overlaps = (
         iou([list(b.xywh) for b in ordered], [list(w.xywh) for w in wanted],
             [int(w.ignored) for w in wanted])
         if ordered and wanted else np.zeros((len(ordered), 0))
     )  # fmt: skip
-    for row, box in zip(np.reshape(overlaps, (len(ordered), len(wanted))), ordered, strict=True):
-        fits = [i for i in free if wanted[i].category == box.category and row[i] >= SAME]
+    rows = np.reshape(overlaps, (len(ordered), len(wanted)))
+    for number, row in zip(order, rows, strict=True):
+        category = boxes[number].category
+        fits = [i for i in free if wanted[i].category == category and row[i] >= SAME]
         best = max(fits, key=lambda i: (not wanted[i].ignored, row[i]), default=None)
-        if best is None:
-            wrong += 1
-        elif not wanted[best].ignored:
-            found += 1
+        found.append((number, best))
+        if best is not None and not wanted[best].ignored:
             free.remove(best)
-    return Matched(found, len(counted), found + wrong)
+    return found
+
+
+def matched(wanted: Sequence[Box], boxes: Sequence[Found]) -> Matched:
+    """What `pairs` finds. A box that finds an ignored object does not count."""
+    taken = [best for _, best in pairs(wanted, boxes)]
+    found = sum(best is not None and not wanted[best].ignored for best in taken)
+    objects = sum(not w.ignored for w in wanted)
+    return Matched(found, objects, found + sum(best is None for best in taken))
 
 
 def answered(answer: Answer) -> list[tuple[str, int | None, list[float], float]]:
