@@ -70,9 +70,15 @@ def test_memory_and_timeline(made: Profile) -> None:
     tensors = made.memory_map["tensors"]
     assert list(bars.base) == [t["offset"] for t in tensors]
     assert list(bars.y) == [t["bytes"] for t in tensors]
-    (track,) = made.figure("timeline").data
-    ends = [a + b for a, b in zip(track.base, track.x, strict=True)]
-    np.testing.assert_allclose(ends, [x.span_ms[1] for x in made.layers])
+    ends = {
+        name: begin + length
+        for bars in made.figure("timeline").data
+        for name, begin, length in zip(bars.customdata, bars.base, bars.x, strict=True)
+    }
+    assert ends.keys() == {x.name for x in made.layers}
+    np.testing.assert_allclose(
+        [ends[x.name] for x in made.layers], [x.span_ms[1] for x in made.layers]
+    )
 
 
 def test_emulated_runs_count_instructions(made: Profile) -> None:

@@ -14,6 +14,22 @@ from tests.widgets import samples
 ROOF = {"gflops": 118, "gbytes_per_s": 19.4, "what": "2 threads, AVX2 + FMA"}
 
 
+def timeline(profile: dict[str, Any]) -> dict[str, Any]:
+    """Two threads, of which the second waits a third of each layer."""
+    at, tracks = 0.0, [{"name": f"thread {n}", "busy": 0.8, "events": []} for n in (1, 2)]
+    for row in profile["layers"]:
+        end = at + row["median_ms"]
+        ready = end - row["median_ms"] / 3
+        for track, until in zip(tracks, (end, ready), strict=True):
+            event = {"name": row["name"], "start_ms": at, "end_ms": until}
+            track["events"].append({**event, "kind": "run"})
+        tracks[1]["events"].append(
+            {"name": row["name"], "kind": "wait", "start_ms": ready, "end_ms": end}
+        )
+        at = end
+    return {"tracks": tracks, "summary": "threads wait for each other 17 % of the time"}
+
+
 def memory() -> dict[str, Any]:
     """An arena whose tensors do not overlap: two ends, alternating."""
     rows, tensors = samples.profile()["layers"], []
@@ -186,6 +202,7 @@ def showcase() -> list[Any]:
         lw.CopiesTable(profile=opencl),
         lw.TransitionMatrix(profile=opencl),
         lw.MemoryMap(memory=memory(), link="p"),
+        lw.Timeline(profile=x86, timeline=timeline(x86), link="p"),
         lw.Waterfall(change=samples.change(x86, opencl)),
         lw.Inspector(
             layer=dw,

@@ -41,6 +41,7 @@ _HOMES = {
     "TabBar": "tab_bar",
     "Tabbed": "workbench_view",
     "TensorView": "tensor_view",
+    "Timeline": "timeline",
     "TimingLine": "timing_line",
     "TopBar": "top_bar",
     "TradeOff": "trade_off",

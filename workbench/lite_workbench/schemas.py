@@ -27,9 +27,9 @@ from lite_messages import tr
 Schema = dict[str, Any]
 
 #: The version of each verb's document.
-VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 2, "tune": 1,
+VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 3, "tune": 1,
             "compare": 4, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
-            "edit": 1, "diff": 1, "pipeline": 1, "runs": 2, "get": 1}  # fmt: skip
+            "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},

@@ -245,6 +245,32 @@ def memory_data(plan: Plan) -> dict[str, Any]:
     return {**made, "arena_bytes": max(1, made["arena_bytes"] + made["device_bytes"])}
 
 
+def timeline_data(profile: Profile, data: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Timeline's tracks; layers have the names of `data`, the profile's `profile_data`. None where
+    times mean nothing."""
+    from lite_engine.figures.timeline import summary, tracks
+
+    if not profile.times_meaningful:
+        return None
+    plain = profile.to_dict()
+    made = tracks(plain)
+    whole = max((e.end_ms for track in made for e in track.events), default=0.0) or 1.0
+    names = [row["name"] for row in data["layers"]]
+    shown = [
+        {
+            "name": _backend(track.name, profile.backend),
+            "busy": track.spent_ms("run", "copy") / whole,
+            "events": [
+                {"name": names[e.layer], "kind": e.kind, "start_ms": e.start_ms,
+                 "end_ms": e.end_ms}
+                for e in track.events
+            ],
+        }
+        for track in made
+    ]  # fmt: skip
+    return {"tracks": shown, "summary": summary(plain)}
+
+
 def total_text(profile: Profile) -> str:
     """A whole run: its median time, or its executed instructions where times mean nothing."""
     if profile.times_meaningful:

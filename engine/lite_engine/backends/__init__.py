@@ -69,14 +69,15 @@ def unregister_backend(name: str) -> None:
 
 
 _CONTRACT = (
-    "SHARED", "Backend", "Executable", "Joint", "LayersRefused", "Measured", "Offload", "Probed",
-    "Recovering", "Repeats", "Samples", "StepTime", "Tried", "Tunable",
+    "SHARED", "Backend", "Compiling", "Executable", "Joint", "LayersRefused", "Measured", "Offload",
+    "Probed", "Recovering", "Repeats", "Samples", "StepTime", "Threaded", "Tried", "Tunable",
 )  # fmt: skip
 __getattr__ = lazily(__name__, dict.fromkeys(_CONTRACT, "_base"))
 
 __all__ = [
     "SHARED",
     "Backend",
+    "Compiling",
     "Executable",
     "Joint",
     "LayersRefused",
@@ -87,6 +88,7 @@ __all__ = [
     "Repeats",
     "Samples",
     "StepTime",
+    "Threaded",
     "Tried",
     "Tunable",
     "Usability",

@@ -1,7 +1,7 @@
 """What a backend promises to the runtime: `Backend` and `Executable`, and what only some can do.
 
-`Tunable`, `Offload`, `Probed` and `Joint` are a backend's own choice, `Repeats` and `Recovering` an
-executable's: a caller asks with isinstance.
+`Tunable`, `Offload`, `Probed` and `Joint` are a backend's own choice, `Repeats`, `Recovering`,
+`Threaded` and `Compiling` an executable's: a caller asks with isinstance.
 """
 
 from __future__ import annotations
@@ -25,11 +25,24 @@ SHARED = "(share)"
 
 class StepTime(NamedTuple):
     """Start and end of one step in nanoseconds from the start of its segment's run, and the full
-    name of the kernel that ran."""
+    name of the kernel that ran.
+
+    `threads_ns` is what each thread computed of it (the rest it waited), `launches_ns` when each of
+    its launches and copies was put into a device's queue, started and ended. Empty: not known.
+    """
 
     start_ns: int
     end_ns: int
     variant: str
+    threads_ns: tuple[int, ...] = ()
+    launches_ns: tuple[tuple[int, int, int], ...] = ()
+
+    def later(self, ns: int) -> StepTime:
+        """The same, seen from a start that lies `ns` earlier."""
+        launches = tuple((q + ns, a + ns, b + ns) for q, a, b in self.launches_ns)
+        return self._replace(
+            start_ns=self.start_ns + ns, end_ns=self.end_ns + ns, launches_ns=launches
+        )
 
 
 class Samples(NamedTuple):
@@ -118,6 +131,22 @@ class Recovering(Protocol):
 
     def refusals(self) -> Mapping[int, str]:
         """Step of the segment (by index) → why its preferred way is not the one that runs."""
+        ...
+
+
+@runtime_checkable
+class Threaded(Protocol):
+    """An executable whose threads can note what each of them computes."""
+
+    def note_threads(self, on: bool) -> None: ...
+
+
+@runtime_checkable
+class Compiling(Protocol):
+    """An executable that compiles kernels when it is made."""
+
+    def compiled(self) -> Sequence[tuple[str, float, float]]:
+        """(step's name, start, end) of what was compiled for it, in ms from the first one."""
         ...
 
 

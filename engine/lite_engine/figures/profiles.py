@@ -11,6 +11,7 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ._template import BACKENDS, COLOURS, choose, new_figure, plotly
+from .timeline import Event, Track, tracks
 
 Data = dict[str, Any]
 
@@ -112,19 +113,30 @@ def _memory(profile: Data) -> Any:
 
 
 def _timeline(profile: Data) -> Any:
-    """A typical run: when each layer began and ended, a track per backend."""
+    """A typical run: a track per thread, queue and backend; copies hatched, waiting pale."""
     _needs_times(profile)
-    bars = [
-        plotly().Bar(
-            x=[r["span_ms"][1] - r["span_ms"][0] for r in rows],
-            base=[r["span_ms"][0] for r in rows], y=[backend] * len(rows), orientation="h",
-            name=backend, marker={"color": BACKENDS.get(backend), "line_width": 1},
-            customdata=[r["name"] for r in rows], hovertext=[_hover(r) for r in rows],
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
-        for backend, rows in _by_backend(profile["layers"]).items()
-    ]  # fmt: skip
+    rows, bars = profile["layers"], []
+    for track in tracks(profile):
+        for kind in ("run", "copy", "wait"):
+            own = [e for e in track.events if e.kind == kind]
+            if own:
+                bars.append(_events(track, own, rows))
     return new_figure(bars, _title(profile), "ms", "", barmode="overlay")
+
+
+def _events(track: Track, events: list[Event], rows: list[Data]) -> Any:
+    """One kind of a track's events."""
+    kind = events[0].kind
+    shown = tr("waits for the other threads") if kind == "wait" else kind
+    return plotly().Bar(
+        x=[e.end_ms - e.start_ms for e in events], base=[e.start_ms for e in events],
+        y=[track.name] * len(events), orientation="h", name=f"{track.name}: {shown}",
+        marker={"color": BACKENDS.get(track.backend), "line_width": 1,
+                "pattern_shape": "/" if kind == "copy" else ""},
+        opacity=0.25 if kind == "wait" else 1.0, customdata=[e.name for e in events],
+        hovertext=[shown if kind == "wait" else _hover(rows[e.layer]) for e in events],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
 
 
 KINDS = {"latency": _latency, "roofline": _roofline, "types": _types, "memory": _memory,

@@ -2,8 +2,8 @@
 
 The total comes from runs whose clocks nobody reads, the layers from runs between them: so the
 profiler's own share is measured in the same minute as what it disturbs. Time-stamps are always
-taken (one clock read per step), so a profiled run is an ordinary run; reading them out is
-`overhead_ms` and is in neither number.
+taken (one clock read per step, and two more where several threads note what each of them computes);
+reading them out is `overhead_ms` and is in neither number.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..plan import Plan, Step
+from ..runtime.execute import Execution
 from ..runtime.predictor import Predictor
 from ..runtime.shares import Share, shares
 from .measured import Samples, measure_here, measure_there, median_interval
 from .memory_map import memory_map
 from .moves import Moves
-from .record import LayerTime, Profile
+from .record import Compiled, LayerTime, Profile
 from .roof import Roof, measured_roof
 from .warnings import refusals, subgraphs, warnings_of
 
@@ -105,8 +106,9 @@ def _profile(
         samples_ms=taken.plain.tolist(),
         times_meaningful=meaningful,
         emulated=not meaningful,
-        overhead_share=_overhead_share(execution.plan, total["min"]),
+        overhead_share=_overhead_share(execution, total["min"]),
         shares=_shares(layers, meaningful),
+        compiled=[Compiled(*found) for found in execution.compiled()],
     )
     if measured.instructions is not None:
         counts = measured.instructions
@@ -123,10 +125,11 @@ def _shares(layers: list[LayerTime], timed: bool) -> dict[str, Share]:
     return shares(((x.backend, x.median_ms) for x in layers if not x.overhead), timed=timed)
 
 
-def _overhead_share(plan: Plan, fastest_ms: float) -> float:
+def _overhead_share(execution: Execution, fastest_ms: float) -> float:
     """An upper bound: a clock read from Python costs more than one from C++. A device's steps are
     timed in a repetition of their own and cost the others nothing."""
-    stamps = sum(1 for step in plan.steps if step.backend != "opencl")
+    each = 3 if execution.threads > 1 else 1
+    stamps = sum(each for step in execution.plan.steps if step.backend != "opencl")
     return stamps * _clock_read_ms() / fastest_ms if fastest_ms else 0.0
 
 
@@ -162,6 +165,10 @@ def _rows(plan: Plan, taken: Samples, roof: Roof | None) -> list[LayerTime]:
         own = roof if roof is not None and _is_under(roof, plan, step) else None
         row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, own)
         row.span_ms = [float(taken.starts[typical, i]), float(taken.ends[typical, i])]
+        if taken.times:
+            time = taken.times[typical][i]
+            row.threads_ms = [ns / 1e6 for ns in time.threads_ns]
+            row.launches_ms = [[ns / 1e6 for ns in launch] for launch in time.launches_ns]
         if row.overhead:
             row.copy = moves.of(step, row.median_ms)
         rows.append(row)

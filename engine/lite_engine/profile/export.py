@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Any
 
+from ..figures.timeline import tracks
 from ..ir import format_shape
 from .record import Profile
 
@@ -22,7 +23,11 @@ def layers_csv(profile: Profile) -> str:
         flat["sources"] = ";".join(row["sources"])
         for key in ("input_shapes", "output_shapes"):
             flat[key] = ";".join(_plain_shape(s) for s in row[key])
-        flat["span_ms"] = ";".join(f"{t:.6f}" for t in row["span_ms"])
+        for key in ("span_ms", "threads_ms"):
+            flat[key] = ";".join(f"{t:.6f}" for t in row[key])
+        flat["launches_ms"] = ";".join(
+            "/".join(f"{t:.6f}" for t in launch) for launch in row["launches_ms"]
+        )
         if row["copy"]:
             flat["copy"] = f"{row['copy']['source']} to {row['copy']['target']}"
         writer.writerow(flat)
@@ -35,20 +40,32 @@ def _plain_shape(shape: list[int | None] | None) -> str:
 
 def chrome_trace(profile: Profile) -> dict[str, Any]:
     """The run nearest to the median in Chrome's trace format (Trace Event Format, JSON object form;
-    ts and dur in µs): when each layer really ran, one row per backend, and the whole run above
-    them."""
+    ts and dur in µs): when each layer really ran, one row per thread, queue and backend, the whole
+    run above them. What was compiled before the first run is a process of its own."""
     whole = max([x.span_ms[1] for x in profile.layers], default=0.0)
     rows = {"run": 0}
     events = [_event("run", "run", 0, 0.0, max(whole, profile.total_ms["median"]), {})]
-    for layer in profile.layers:
-        begin, end = layer.span_ms
-        row = rows.setdefault(layer.backend, len(rows))
-        details = {
-            "kernel": layer.kernel, "why": layer.why, "sources": layer.sources,
-            "outputs": layer.output_shapes, "gflops": layer.gflops,
-            "gbytes_per_s": layer.gbytes_per_s,
-        }  # fmt: skip
-        events.append(_event(layer.name, layer.op, row, begin, end - begin, details))
+    for track in tracks(profile.to_dict()):
+        row = rows.setdefault(track.name, len(rows))
+        for e in track.events:
+            layer = profile.layers[e.layer]
+            details: dict[str, Any] = {"layer": layer.name}
+            if e.kind != "wait":
+                details = {
+                    "kernel": layer.kernel, "why": layer.why, "sources": layer.sources,
+                    "outputs": layer.output_shapes, "gflops": layer.gflops,
+                    "gbytes_per_s": layer.gbytes_per_s,
+                }  # fmt: skip
+            if e.queued_ms is not None:
+                details["queued_ms"] = e.queued_ms
+            shown = ("wait", "wait") if e.kind == "wait" else (layer.name, layer.op)
+            events.append(_event(*shown, row, e.start_ms, e.end_ms - e.start_ms, details))
+    if profile.compiled:
+        before = {**_name("process_name", 0, "before the first run"), "pid": 2}
+        events.append(before)
+    for c in profile.compiled:
+        took = _event(c.name, "compile", 0, c.start_ms, c.end_ms - c.start_ms, {})
+        events.append({**took, "pid": 2})
     names = [_name("process_name", 0, f"{profile.model} on {profile.backend}")]
     for name, row in rows.items():
         order = {**_name("thread_sort_index", row, ""), "args": {"sort_index": row}}

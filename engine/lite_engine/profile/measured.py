@@ -13,6 +13,7 @@ from lite_messages import tr
 
 from .. import system
 from ..backends import Samples as RunnerSamples
+from ..backends import StepTime
 from ..devices import Device, condition
 from ..runtime.execute import Execution
 from .environment import environment, readings
@@ -27,7 +28,8 @@ _CHANGING = ("frequency_khz", "temperature_millicelsius")
 
 @dataclass
 class Samples:
-    """What the timed runs gave, in ms: (runs,) totals and (runs, steps) layers."""
+    """What the timed runs gave, in ms: (runs,) totals and (runs, steps) layers. `times` has each
+    profiled run's steps with their threads and launches, of runs on this machine."""
 
     plain: np.ndarray
     profiled: np.ndarray
@@ -35,6 +37,7 @@ class Samples:
     ends: np.ndarray
     reading: np.ndarray
     variants: list[str]
+    times: list[list[StepTime]] = field(default_factory=list)
 
 
 @dataclass
@@ -134,13 +137,16 @@ def _measure(
     )  # fmt: skip
     for run in range(runs):
         taken.plain[run] = _one(execution, ordered)
+        execution.note_threads(True)
         taken.profiled[run] = _one(execution, ordered)
         begin = time.perf_counter()
         times = execution.times()
         taken.starts[run] = [t.start_ns / 1e6 for t in times]
         taken.ends[run] = [t.end_ns / 1e6 for t in times]
         taken.reading[run] = (time.perf_counter() - begin) * 1e3
+        execution.note_threads(False)
         taken.variants = [t.variant for t in times]
+        taken.times.append(times)
         if progress:
             progress(run + 1, runs)
     return taken

@@ -26,6 +26,8 @@ class LayerTime:
     bound_by           "compute" or "memory"
     instructions       executed in one run; under emulation only
     span_ms            start and end in the run whose time is nearest to the median
+    threads_ms         what each thread computed in that run; the rest of its span it waited
+    launches_ms        [queued, started, ended] of each launch and copy on an OpenCL queue, likewise
     copy               set for rows that only move data
 
     In shapes, None stands for what depends on data: one size, or the whole shape.
@@ -56,11 +58,22 @@ class LayerTime:
     bound_by: str | None = None
     overhead: bool = False
     span_ms: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    threads_ms: list[float] = field(default_factory=list)
+    launches_ms: list[list[float]] = field(default_factory=list)
     block: str = ""
     copy: dict[str, Any] | None = None
     instructions: int | None = None
 
     roof_fraction = deprecated_name("roof_fraction", "roofline_fraction")
+
+
+@dataclass
+class Compiled:
+    """When kernels of a layer were compiled, in ms from the start of the first compilation."""
+
+    name: str
+    start_ms: float
+    end_ms: float
 
 
 @dataclass(repr=False)
@@ -72,7 +85,7 @@ class Profile(Answer):
     first_run_ms    planning, packing, compiling and one run
     warm_ms         the runs before the timed ones
     overhead_ms     reading the time stamps after a run; not part of the other times
-    overhead_share  time of the clock reads, one per step, as a share of the fastest run
+    overhead_share  time of the clock reads as a share of the fastest run
     sum_ms          sum of the layers' medians
     unexplained_ms  the median of total_ms minus sum_ms
     rankable_us     layers whose medians are closer than this cannot be ranked; 0 when unknown
@@ -81,6 +94,7 @@ class Profile(Answer):
                     runner's process to its first result}, on one thread; only under emulation
     peak_memory_bytes   of the whole process so far
     memory          bytes by purpose, of the model only
+    compiled        what was compiled before the first run
     """
 
     model: str
@@ -110,6 +124,7 @@ class Profile(Answer):
     overhead_share: float = 0.0
     shares: dict[str, Share] = field(default_factory=dict)
     instructions: dict[str, int] | None = None
+    compiled: list[Compiled] = field(default_factory=list)
 
     roof = deprecated_name("roof", "roofline")
 

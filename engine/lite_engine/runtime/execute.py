@@ -11,12 +11,14 @@ import numpy as np
 
 from ..backends import (
     Backend,
+    Compiling,
     Executable,
     Joint,
     Recovering,
     Repeats,
     Samples,
     StepTime,
+    Threaded,
     get_backend,
 )
 from ..ops._bf16 import bf16_to_f32
@@ -133,8 +135,23 @@ class Execution:
         out: list[StepTime] = []
         for part, start in zip(self._parts, self._starts, strict=True):
             for t in part.executable.times():
-                out.append(StepTime(start + t.start_ns, start + t.end_ns, t.variant))
+                out.append(t.later(start))
         return out
+
+    def note_threads(self, on: bool) -> None:
+        """Whether the next runs note what each thread computes."""
+        for part in self._parts if self.threads > 1 else ():
+            if isinstance(part.executable, Threaded):
+                part.executable.note_threads(on)
+
+    def compiled(self) -> list[tuple[str, float, float]]:
+        """(step's name, start, end in ms) of the kernels that were compiled for this."""
+        found: list[tuple[str, float, float]] = []
+        for part in self._parts:
+            if isinstance(part.executable, Compiling):
+                at = found[-1][2] if found else 0.0
+                found += [(name, at + a, at + b) for name, a, b in part.executable.compiled()]
+        return found
 
     def tap(self, names: Iterable[str]) -> None:
         """Values (by graph name) to keep in the next runs."""

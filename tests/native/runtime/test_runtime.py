@@ -69,6 +69,25 @@ def test_chain_taps_times_and_memory():
         program.tap("nothing")
 
 
+def test_threads_note_what_they_compute():
+    """Within their step's time, and only while somebody asks."""
+    program = load(chain("Exp", "Neg", dims=(64, 4096)), threads=2)
+    x = np.ones((64, 4096), np.float32)
+    program.run([x])
+    assert program.thread_times_ns(0) == ()
+    program.note_threads(True)
+    for _ in range(2):  # each run begins anew
+        program.run([x])
+        for i, step in enumerate(program.steps()):
+            spent = program.thread_times_ns(i)
+            assert len(spent) == 2 and max(spent) > 0
+            assert all(0 <= ns <= step.end_ns - step.start_ns for ns in spent)
+    assert program.thread_times_ns(2) == () == program.thread_times_ns(-1)
+    program.note_threads(False)
+    program.run([x])
+    assert program.thread_times_ns(0) == ()
+
+
 def test_max_isa_is_obeyed():
     for isa in native.isas():
         program = load(chain("Relu"), max_isa=isa)

@@ -158,6 +158,19 @@ test("memory: the peak is the highest end, and whose it is", async () => {
   assert.ok(!memorySvg({ tensors, steps: ["x", "y", "z"] }, { width: 400, height: 200, dark: false }).text.includes("NaN"));
 });
 
+test("timeline: windows stay in the run, times are round, what lies in one pixel is drawn once", async () => {
+  const { marks, timelineSvg, visible, within } = await at("timeline/timeline");
+  assert.deepEqual([within(10, -3, 2), within(10, 8, 12), within(10, 5, 5), within(10, 0, Infinity)], [[0, 5], [6, 10], [5, 5.001], [0, 10]]);
+  assert.deepEqual([marks([0, 6]), marks([0.2, 0.5])], [[0, 1, 2, 3, 4, 5, 6], [0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5]]);
+  const events = Array.from({ length: 1000 }, (_, i) => ({ name: `l${i}`, kind: "run", start_ms: i, end_ms: i + 1 }));
+  const X = (v) => v / 10;
+  assert.equal(visible(events, X, [0, 1000]).length, 200);
+  assert.deepEqual(visible(events, (v) => v, [10, 11]).map((e) => e.name), ["l9", "l10", "l11"]);
+  const rows = new Map(events.map((e) => [e.name, { name: e.name }]));
+  const drawn = timelineSvg([{ name: "cpu", busy: 1, events }], { width: 700, view: [0, 1000], e: { fill: () => "#123456" }, rows, paint: { id: "x" } });
+  assert.ok(!drawn.text.includes("NaN") && drawn.text.includes("cpu"));
+});
+
 test("waterfall: bars join the two totals exactly", async () => {
   const { bars } = await at("waterfall/waterfall");
   const changes = [["a", -2000], ["b", 1000], ["c", -500], ["d", 250]].map(([name, delta_ns]) => ({ name, before: [name], after: [name], delta_ns, kind: "changed" }));

@@ -274,8 +274,7 @@ def _summary(result: Profiled) -> list[str]:
                 unranked=unranked(result.profile),
             ),
             tr(
-                "overhead of the profiler in a run: at most {overhead_share:.3f} % (one "
-                "clock read per step)",
+                "overhead of the profiler in a run: at most {overhead_share:.3f} % (clock reads)",
                 overhead_share=100 * result.overhead_share,
             ),
         ]

@@ -25,6 +25,7 @@ from lite_widgets import (
     Roofline,
     SensitivityList,
     Tabbed,
+    Timeline,
     TimingLine,
     TradeOff,
     TypeSummary,
@@ -169,6 +170,7 @@ def _profiles(session: SessionState, prefix: str) -> Iterator[Section]:
                 tr("Layers"): LayerTable(**shared, baseline=baseline),
                 tr("Roofline"): Roofline(**shared, roof=roof, height=420),
                 tr("Types"): TypeSummary(**shared),
+                tr("Timeline"): Timeline(**shared, timeline=views.timeline_data(profile, data)),
                 tr("Copies"): CopiesTable(**shared),
                 tr("Memory"): MemoryMap(
                     link=link, memory=views.memory_data(predictor.plan(shapes))

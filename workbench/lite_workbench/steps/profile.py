@@ -20,6 +20,7 @@ from lite_widgets import (
     MemoryMap,
     Roofline,
     Tabbed,
+    Timeline,
     TimingLine,
     TransitionMatrix,
     TypeSummary,
@@ -56,6 +57,7 @@ class ProfileStep(Step):
         self.graph, self.table = GraphView(), LayerTable()
         self.roofline, self.types = Roofline(height=380), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
+        self.timeline = Timeline()
         self.changes = Waterfall(status={
             "kind": "empty", "title": tr("Only one run so far"),
             "text": tr("After a second run on any backend, this view explains the difference "
@@ -66,14 +68,15 @@ class ProfileStep(Step):
         self.on(self.inspector, "measure", self._try)
         self.on(self.inspector, "advice", self._advised)
         tabs = {tr("Layers"): self.table, tr("Roofline"): self.roofline, tr("Types"): self.types,
-                tr("Copies"): stack(self.copies, self.matrix), tr("Memory"): self.memory,
+                tr("Timeline"): self.timeline, tr("Copies"): stack(self.copies, self.matrix),
+                tr("Memory"): self.memory,
                 tr("Values"): self.inside.view, tr("Changes"): self.changes}  # fmt: skip
         self.tabs = Tabbed(tabs, height=496)
         self.tabs.bar.observe(
             lambda change: self.inside.opened(change["new"] == tr("Values")), names=["current"]
         )
         self.link(self.chart, self.graph, self.table, self.roofline, self.types, self.memory,
-                  self.copies, self.matrix, self.changes)  # fmt: skip
+                  self.timeline, self.copies, self.matrix, self.changes)  # fmt: skip
         self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
         self.on(self.chart, "run", lambda _: self.measure())
         self.follow("profile", lambda profile: self._fill(profile))
@@ -108,11 +111,11 @@ class ProfileStep(Step):
         for widget in (self.line, self.tabs, self.inspector):
             widget.layout.display = "none"
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
-                       self.copies, self.matrix):  # fmt: skip
+                       self.timeline, self.copies, self.matrix):  # fmt: skip
             widget.profile = None
         for widget in (self.chart, self.table, self.graph):
             widget.baseline = None
-        self.memory.memory = self.inspector.layer = None
+        self.memory.memory = self.inspector.layer = self.timeline.timeline = None
         model = self.session.versions.get(self.session.version)
         self.graph.graph = views.graph_data(model.graph if model else self.session.graph)
         self._buttons()
@@ -207,13 +210,14 @@ class ProfileStep(Step):
         shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
-                       self.copies, self.matrix):  # fmt: skip
+                       self.timeline, self.copies, self.matrix):  # fmt: skip
             widget.profile = data
         for widget in (self.chart, self.table, self.graph):
             widget.baseline = baseline
         roof = views.roof_of(profile)
         self.roofline.roof = self.inspector.roof = self.chart.roof = roof
         self.memory.memory = views.memory_data(predictor.plan(shapes))
+        self.timeline.timeline = views.timeline_data(profile, data)
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
         self.tabs.badge(tr("Copies"), str(count) if count else "")

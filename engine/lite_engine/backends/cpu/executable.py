@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...plan.program import WeightTable, encode
-from .. import Executable, StepTime
+from .. import Executable, StepTime, Threaded
 from .native import NativeProgram
 
 if TYPE_CHECKING:
     from ...plan import Segment
 
 
-class CpuExecutable(Executable):
+class CpuExecutable(Executable, Threaded):
     """A segment loaded into the native runtime."""
 
     def __init__(self, segment: Segment, *, threads: int, max_isa: str | None = None) -> None:
@@ -36,7 +36,14 @@ class CpuExecutable(Executable):
         return list(self.program.run(shaped))
 
     def times(self) -> list[StepTime]:
-        return [StepTime(s.start_ns, s.end_ns, s.variant) for s in self.program.steps()]
+        spent = self.program.thread_times_ns
+        return [
+            StepTime(s.start_ns, s.end_ns, s.variant, spent(i))
+            for i, s in enumerate(self.program.steps())
+        ]
+
+    def note_threads(self, on: bool) -> None:
+        self.program.note_threads(on)
 
     def tap(self, tensors: Sequence[int]) -> None:
         wanted = {i: self.plan.tensors[i].name for i in tensors}

@@ -31,6 +31,8 @@ from .native_types import (
     RawTensor,
     StepInfo,
     TensorInfo,
+    dense,
+    room_for,
 )
 
 ABI_VERSION = 4
@@ -105,6 +107,8 @@ def _declare(lib: ctypes.CDLL) -> None:
         "lite_program_find": (number, pointer, text),
         "lite_program_tensor": (number, pointer, number, ctypes.POINTER(RawTensor)),
         "lite_program_step": (number, pointer, number, ctypes.POINTER(RawStep)),
+        "lite_program_note_threads": (number, pointer, number),
+        "lite_program_thread_ns": (ctypes.c_int64, pointer, number, number),
         "lite_program_memory": (None, pointer, ctypes.POINTER(MemoryInfo)),
         "lite_program_bind": (number, pointer, number, pointer, size),
         "lite_program_data": (pointer, pointer, number),
@@ -196,7 +200,7 @@ class NativeProgram:
         timed: bool = False,
     ) -> None:
         # The runtime reads weights in place: they are kept alive.
-        arrays = [_dense(w) for w in weights]
+        arrays = [dense(w) for w in weights]
         count = len(arrays)
         addresses = (ctypes.c_void_p * max(count, 1))(*(w.ctypes.data for w in arrays))
         sizes = (ctypes.c_size_t * max(count, 1))(*(w.nbytes for w in arrays))
@@ -287,7 +291,7 @@ class NativeProgram:
                 )
             )
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
-        outputs = list(out) if out is not None else [_room_for(info) for info in self.outputs]
+        outputs = list(out) if out is not None else [room_for(info) for info in self.outputs]
         for array, info in zip(outputs, self.outputs):
             dense = array.flags.c_contiguous and array.flags.aligned
             if not dense or array.nbytes != info.nbytes:
@@ -326,7 +330,7 @@ class NativeProgram:
                     shape=list(array.shape),
                 )
             )
-        return _dense(array)
+        return dense(array)
 
     def tap(self, name: str, on: bool = True) -> None:
         """Keeps a copy of a tensor in every run. Raises ShapeError for an unknown name."""
@@ -366,6 +370,19 @@ class NativeProgram:
         """Duration of each step in the last run."""
         return [s.end_ns - s.start_ns for s in self.steps()]
 
+    def note_threads(self, on: bool) -> None:
+        """Whether the next runs note what each thread computes of each step."""
+        self._lib.lite_program_note_threads(self._handle, int(on))
+
+    def thread_times_ns(self, step: int) -> tuple[int, ...]:
+        """What each thread computed of a step in the last run (the rest of the step it waited);
+        empty when that was not noted."""
+        spent = (
+            self._lib.lite_program_thread_ns(self._handle, step, thread)
+            for thread in range(self.threads)
+        )
+        return tuple(ns for ns in spent if ns >= 0)
+
     def memory(self) -> MemoryInfo:
         raw = MemoryInfo()
         self._lib.lite_program_memory(self._handle, ctypes.byref(raw))
@@ -375,22 +392,3 @@ class NativeProgram:
     def run_ns(self) -> int:
         """Wall time of the last run."""
         return int(self.memory().run_ns)
-
-
-def _dense(array: np.ndarray) -> np.ndarray:
-    """The array, or a copy where its elements are not contiguous or not aligned to their size."""
-    return np.require(array, requirements=("C", "ALIGNED"))
-
-
-def _room_for(info: TensorInfo) -> np.ndarray:
-    try:
-        return np.empty(info.dims, info.dtype.np)
-    except (MemoryError, ValueError):
-        raise ShapeError(
-            tr(
-                "output '{info}' is {dtype}{dims}: more memory than is available",
-                info=info.name,
-                dtype=info.dtype,
-                dims=list(info.dims),
-            )
-        ) from None

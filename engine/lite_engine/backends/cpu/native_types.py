@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ctypes
 
+import numpy as np
+from lite_messages import tr
+
+from ...errors import ShapeError
 from ...ir import DType
 
 #: What the numbers of the program format mean (plan/program.py), from 1.
@@ -89,3 +93,23 @@ class StepInfo:
         self.variant: str = raw.variant.decode()
         self.start_ns: int = raw.start_ns
         self.end_ns: int = raw.end_ns
+
+
+def dense(array: np.ndarray) -> np.ndarray:
+    """The array, or a copy where its elements are not contiguous or not aligned to their size."""
+    return np.require(array, requirements=("C", "ALIGNED"))
+
+
+def room_for(info: TensorInfo) -> np.ndarray:
+    """An output's memory. Raises ShapeError when there is not enough."""
+    try:
+        return np.empty(info.dims, info.dtype.np)
+    except (MemoryError, ValueError):
+        raise ShapeError(
+            tr(
+                "output '{info}' is {dtype}{dims}: more memory than is available",
+                info=info.name,
+                dtype=info.dtype,
+                dims=list(info.dims),
+            )
+        ) from None

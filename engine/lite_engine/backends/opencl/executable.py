@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from ... import settings
 from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
 from ...progress import tell
-from .. import Executable, LayersRefused, Measured, Recovering, StepTime
+from .. import Compiling, Executable, LayersRefused, Measured, Recovering, StepTime
 from .device import Device
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
@@ -27,7 +28,7 @@ from .ways import Choice, NoWayLeft, Ways
 _TUNING_ROUNDS, _TUNING_RUNS = 4, 16
 
 
-class OpenCLExecutable(Executable, Recovering):
+class OpenCLExecutable(Executable, Recovering, Compiling):
     """Enqueues a segment's kernels in order. Crossing device tensors are OpenCL buffers.
 
     The first run waits for every step, so that one that fails is known and computed another way
@@ -50,6 +51,7 @@ class OpenCLExecutable(Executable, Recovering):
         self._taps: dict[int, np.ndarray] = {}
         self._times: list[StepTime] | None = None
         self._proven = False
+        self._compiled: list[tuple[str, float, float]] = []
         with self._driver():
             self._buffers = self._assign()
             self._steps = self._ways()
@@ -77,10 +79,13 @@ class OpenCLExecutable(Executable, Recovering):
         for ways in steps:
             if self.effort != "none" and self._tune(ways):
                 self.device.tuning.save()
+            before, start = self.device.programs.compiled, time.perf_counter()
             try:
                 ways.build()
             except LayersRefused as error:
                 refused.update(error.layers)
+            if self.device.programs.compiled > before:
+                self._compiled.append((ways.step.name, start, time.perf_counter()))
             built = {(k.launch.file, k.launch.options) for k in ways.kernels}
             if missing & built:
                 missing -= built
@@ -305,14 +310,25 @@ class OpenCLExecutable(Executable, Recovering):
             events.append([self._copy(ways.step, queue)] if ready else own)
         queue.finish()
         spans = [
-            (min(e.profile.start for e in own), max(e.profile.end for e in own)) if own else (0, 0)
-            for own in events
+            [(e.profile.queued, e.profile.start, e.profile.end) for e in own] for own in events
         ]
-        first = min((start for start, _ in spans if start), default=0)
+        first = min((start for own in spans for _, start, _ in own if start), default=0)
         return [
-            StepTime(max(a - first, 0), max(b - first, 0), self._variant(ways.step))
-            for (a, b), ways in zip(spans, self._steps, strict=True)
+            self._time(ways.step, [tuple(max(t - first, 0) for t in x) for x in own])
+            for own, ways in zip(spans, self._steps, strict=True)
         ]
+
+    def _time(self, step: Step, launches: list[tuple[int, ...]]) -> StepTime:
+        start, end = (
+            min((x[1] for x in launches), default=0),
+            max((x[2] for x in launches), default=0),
+        )
+        queued = tuple((x[0], x[1], x[2]) for x in launches)
+        return StepTime(start, end, self._variant(step), launches_ns=queued)
+
+    def compiled(self) -> list[tuple[str, float, float]]:
+        first = self._compiled[0][1] if self._compiled else 0.0
+        return [(name, 1e3 * (a - first), 1e3 * (b - first)) for name, a, b in self._compiled]
 
     def _variant(self, step: Step) -> str:
         """A kernel's full name: what it reads, what it is, where it runs."""

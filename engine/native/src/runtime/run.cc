@@ -102,6 +102,18 @@ bool is_band(const lite_program* p, int step) {
   return p->bands[step].count && is_open(p, p->bands[step]);
 }
 
+// Adds what a thread computes in its scope to its time of a step, where somebody asked for it.
+struct ThreadClock {
+  lite_program* p;
+  int step, thread;
+  int64_t start_ns;
+  ThreadClock(lite_program* p, int step, int thread)
+      : p(p), step(step), thread(thread), start_ns(p->note_threads ? now_ns() : 0) {}
+  ~ThreadClock() {
+    if (p->note_threads) thread_ns(p, step, thread) += now_ns() - start_ns;
+  }
+};
+
 // Before any thread begins with a step, or one of its phases.
 void divide_step(lite_program* p, int i, int last) {
   if (i >= last) return;
@@ -142,6 +154,8 @@ void run_thread(void* context, int thread) {
     if (is_band(p, i)) {
       const Band& band = p->bands[i];
       run_band(p, band, thread, p->times[thread].ns);
+      for (int k = 0; p->note_threads && k < band.count; ++k)
+        thread_ns(p, i + k, thread) = p->times[thread].ns[k];
       meet(p, [&] {
         lay_times(p, band, i ? p->end_ns[i - 1] : 0, now_ns() - run.start_ns);
         divide_step(p, i + band.count, count);
@@ -149,6 +163,7 @@ void run_thread(void* context, int thread) {
       i += band.count - 1;
     } else if (step.one_thread) {
       if (thread == 0) {
+        const ThreadClock clock(p, i, 0);
         for (int phase = 0; phase < step.phases; ++phase) run_phase(step, phase, 0, 1, scratch);
         p->end_ns[i] = now_ns() - run.start_ns;
       }
@@ -156,8 +171,11 @@ void run_thread(void* context, int thread) {
       if (!next_too) meet(p, [&] { divide_step(p, i + 1, count); });
     } else {
       for (int phase = 0; phase < step.phases; ++phase) {
-        if (step.shares > 1) run_shares(p, step, phase, thread, scratch);
-        else run_phase(step, phase, thread, p->threads, scratch);
+        {
+          const ThreadClock clock(p, i, thread);
+          if (step.shares > 1) run_shares(p, step, phase, thread, scratch);
+          else run_phase(step, phase, thread, p->threads, scratch);
+        }
         meet(p, [&] {
           p->end_ns[i] = now_ns() - run.start_ns;
           divide_step(p, phase + 1 < step.phases ? i : i + 1, count);
@@ -209,6 +227,8 @@ bool run_range(lite_program* p, int first, int last) {
 bool run_steps(lite_program* p) {
   const int64_t start_ns = now_ns();
   place_tensors(p);
+  if (p->note_threads)
+    memset(p->thread_ns, 0, sizeof(int64_t) * p->threads * p->program.num_steps);
   if (p->num_early_taps) copy_taps(p, -1);
   if (!(p->opencl ? opencl::run(p) : run_range(p, 0, p->program.num_steps))) return false;
   // Outputs that are views of something else have no step of their own that writes them.

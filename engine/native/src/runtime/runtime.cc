@@ -263,6 +263,23 @@ int lite_program_step(const lite_program* p, int step, lite_step_info* info) {
   return 0;
 }
 
+int lite_program_note_threads(lite_program* p, int on) {
+  p = const_cast<lite_program*>(current(p));
+  if (on && !p->thread_ns)
+    p->thread_ns = static_cast<int64_t*>(p->buffers.allocate_array(
+        static_cast<size_t>(p->threads) * p->program.num_steps, sizeof(int64_t)));
+  p->note_threads = on && p->thread_ns;
+  return on && !p->thread_ns ? -1 : 0;
+}
+
+int64_t lite_program_thread_ns(const lite_program* p, int step, int thread) {
+  p = current(p);
+  if (!p->note_threads || step < 0 || step >= p->program.num_steps || thread < 0 ||
+      thread >= p->threads)
+    return -1;
+  return thread_ns(const_cast<lite_program*>(p), step, thread);
+}
+
 void lite_program_memory(const lite_program* p, lite_memory_info* info) {
   p = current(p);
   *info = {p->program.arena_bytes, p->packed_bytes, p->scratch_bytes * p->threads + p->shared_bytes,

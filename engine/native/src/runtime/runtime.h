@@ -54,6 +54,8 @@ struct lite_program {
   lite::Band* bands;       // per step: the band that begins there, count 0: none
   int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;
+  bool note_threads;
+  int64_t* thread_ns;      // threads blocks of one number per step, of the last run that noted them
   lite::Barrier barrier;
   lite::WorkQueue queues[lite::kMaxThreads];  // of the step, phase or band that runs
   lite::ThreadTimes times[lite::kMaxThreads];
@@ -91,6 +93,10 @@ bool overlap(const Program&, const Tensor& a, const Tensor& b);
 bool run_steps(lite_program*);
 // Executes the steps [first, last) of the CPU on the pool.
 bool run_range(lite_program*, int first, int last);
+// What a thread computed of a step in the last run; the rest of the step it waited.
+inline int64_t& thread_ns(lite_program* p, int step, int thread) {
+  return p->thread_ns[static_cast<int64_t>(thread) * p->program.num_steps + step];
+}
 // Copies the elements of a tensor with pitch or halo densely.
 void copy_dense(const Tensor&, uint8_t* out);
 
