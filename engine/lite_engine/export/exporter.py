@@ -29,6 +29,19 @@ _FILES = {
     "Sample.java": "samples/Sample.java",
     "LiteRuntime.java": "java/lite/LiteRuntime.java",
     "lite_jni.c": "java/lite_jni.c",
+    **{
+        f"paddle/{name}": f"paddle/{name}"
+        for name in (
+            "paddle_api.cc",
+            "paddle_api.h",
+            "paddle_config.cc",
+            "paddle_log.h",
+            "paddle_place.h",
+            "paddle_use_kernels.h",
+            "paddle_use_ops.h",
+            "paddle_use_passes.h",
+        )
+    },
     "CMakeLists.txt": "CMakeLists.txt",
     "README.md": "README.md",  # last: it lists the others with their sizes
 }
@@ -90,7 +103,11 @@ def what_is(file: str) -> str:
         return "model"
     if file in web.WHAT:
         return web.WHAT[file]
-    kind = {"java": tr("Java binding"), "samples": tr("sample")}.get(file.split("/")[0], "")
+    kind = {
+        "java": tr("Java binding"),
+        "paddle": tr("Paddle-Lite's C++ interface"),
+        "samples": tr("sample"),
+    }.get(file.split("/")[0], "")
     return _WHAT.get(file, kind)
 
 
