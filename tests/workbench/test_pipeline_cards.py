@@ -10,7 +10,7 @@ import pytest
 from lite_engine.pipeline import compare
 from lite_engine.runtime import host_target
 from lite_workbench import rich
-from lite_workbench.pipeline_tables import cards
+from lite_workbench.pipelines.tables import cards
 from PIL import Image
 
 pytestmark = pytest.mark.cpu

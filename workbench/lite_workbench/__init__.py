@@ -25,7 +25,7 @@ _LAZY = {
     "__version__": ("lite_engine", "__version__"),
     "Session": (".session", "Session"),
     "Workbench": (".workbench", "Workbench"),
-    "open": (".opening", "open_session"),
+    "open": (".opening", "open_any"),
     "pipeline": (".opening", "open_pipeline"),
     "restore": (".opening", "restore"),
     "shipped": (".lessons", "shipped"),

@@ -16,12 +16,28 @@ from .state import project
 if TYPE_CHECKING:
     from lite_engine.pipeline import Pipeline
 
+    from .pipelines.session import PipelineSession
+
 
 def open_session(path: str | Path, *, shapes: Mapping[str, Sequence[int]] | None = None) -> Session:
     """Opens a model of any format, or a `.liteproject`. Raises LiteError."""
     if project.is_project(Path(path)):
         return _open_project(Path(path))
     return Session(path, shapes=shapes)
+
+
+def open_any(
+    path: str | Path | Pipeline, *, shapes: Mapping[str, Sequence[int]] | None = None
+) -> Session | PipelineSession:
+    """Opens a model of any format, a `.liteproject`, or a pipeline: its .yaml, .json or .lite file,
+    or one that was made in Python. Raises LiteError."""
+    from lite_engine.pipeline import Pipeline, is_pipeline
+
+    from .pipelines.session import PipelineSession
+
+    if isinstance(path, Pipeline) or is_pipeline(path):
+        return PipelineSession(path)
+    return open_session(path, shapes=shapes)
 
 
 def open_pipeline(path: str | Path) -> Pipeline:

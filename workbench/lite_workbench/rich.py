@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ipywidgets import Widget
     from lite_engine.compare.comparison import Comparison
     from lite_engine.history.changes import ProfileChange
-    from lite_engine.pipeline import Pipeline, PipelineComparison
+    from lite_engine.pipeline import Pipeline, PipelineComparison, PipelineProfile
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
     from lite_widgets import PicturedBox
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
     from .looking import Look
     from .model_diff import ModelDiff
+    from .pipelines.quantizing import PipelineQuantization
+    from .pipelines.session import PipelineSession
     from .quantizing import Quantization
     from .recommend import Recommendation
     from .session import Session
@@ -108,7 +110,7 @@ def _info(value: ModelInfo) -> PicturedBox:
     )
 
 
-def _session(value: Session) -> Workbench:
+def _session(value: Session | PipelineSession) -> Workbench:
     from .workbench import Workbench
 
     return Workbench(value)
@@ -164,7 +166,7 @@ def _look(value: Look) -> PicturedBox:
 def _pipeline(value: Pipeline) -> PicturedBox:
     from lite_widgets import DataTable, ResultCard, Stages
 
-    from .pipeline_tables import cards, found, stage_table, table_traits
+    from .pipelines.tables import cards, found, stage_table, table_traits
 
     views = [Stages(title=value.name, stages=cards(value), cancellable=False)]
     if last := value.last:
@@ -183,11 +185,23 @@ def _pipeline(value: Pipeline) -> PicturedBox:
 def _pipeline_comparison(value: PipelineComparison) -> PicturedBox:
     from lite_widgets import DataTable
 
-    from .pipeline_tables import comparison_table, table_traits
+    from .pipelines.tables import comparison_table, table_traits
 
     title = f"{value.baseline} / {value.candidate}"
     table = table_traits(title, *comparison_table(value))
     return _stack(DataTable(**table, note="; ".join(value.changes) or tr("same answer")))
+
+
+def _pipeline_profile(value: PipelineProfile) -> PicturedBox:
+    from .pipelines.tables import profile_table, table_traits
+
+    return _tables([table_traits(value.pipeline, *profile_table(value))])
+
+
+def _pipeline_quantization(value: PipelineQuantization) -> PicturedBox:
+    from .pipelines.tables import choices_table, table_traits
+
+    return _tables([table_traits(value.headline, *choices_table(value))])
 
 
 def _tables(tables: list[dict[str, Any]]) -> PicturedBox:
@@ -218,6 +232,9 @@ _SHOWN = (
     ("lite_engine.pipeline.pipeline", "Pipeline"),
     ("lite_engine.pipeline.compare", "PipelineComparison"),
     ("lite_workbench.session", "Session"),
+    ("lite_workbench.pipelines.session", "PipelineSession"),
+    ("lite_workbench.pipelines.quantizing", "PipelineQuantization"),
+    ("lite_engine.pipeline.profile", "PipelineProfile"),
     ("lite_workbench.quantizing", "Quantization"),
     ("lite_workbench.evaluate.evaluation", "Evaluation"),
     ("lite_workbench.sweep.result", "Sweep"),
@@ -228,6 +245,8 @@ _SHOWN = (
 _VIEWS: dict[str, Callable[[Any], PicturedBox | Workbench | None]] = {
     "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
     "Pipeline": _pipeline, "PipelineComparison": _pipeline_comparison,
+    "PipelineSession": _session, "PipelineQuantization": _pipeline_quantization,
+    "PipelineProfile": _pipeline_profile,
     "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
     "Sweep": _sweep, "Recommendation": _recommendation, "ModelDiff": _diff,
     "Look": _look,

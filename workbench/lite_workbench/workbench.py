@@ -11,6 +11,7 @@ from typing import Any
 
 from lite_engine.compare.comparison import Comparison
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.pipeline import Pipeline
 from lite_messages import tr, trn
 from lite_widgets import WorkbenchView
 
@@ -18,7 +19,8 @@ from . import views
 from .evaluate import Evaluation
 from .jobs import Job
 from .notebook import cells_of
-from .opening import open_session
+from .opening import open_any
+from .pipelines.session import PipelineSession
 from .session import Session
 from .steps import STEPS, step_class
 from .steps._base import Step, _running_loop, cancel
@@ -32,13 +34,15 @@ KEEP_S = 3.0
 
 
 class Workbench(WorkbenchView):
-    """``lw.Workbench(session)`` or ``lw.Workbench("model.onnx")``.
+    """``lw.Workbench(session)`` or ``lw.Workbench("model.onnx")``, of a model or a pipeline.
 
     `session` is what it works on; `step(name)` is a screen, made when first opened. Everything a
     click does is a call of the session, and a line in its `code`.
     """
 
-    def __init__(self, session: Session | str | Path, *, step: str = "Model") -> None:
+    def __init__(
+        self, session: Session | PipelineSession | Pipeline | str | Path, *, step: str = "Model"
+    ) -> None:
         if step not in STEPS:
             raise UsageError(
                 tr("{step!r} is not a step", step=step),
@@ -59,25 +63,33 @@ class Workbench(WorkbenchView):
         self.current = step
         self.observe(lambda _: self._picture_later(), names=["current"])
 
-    def load(self, session: Session | str | Path) -> None:
-        """Starts over with another model. Raises LiteError when it cannot be read."""
-        made = session if isinstance(session, Session) else open_session(session)
+    def load(self, session: Session | PipelineSession | Pipeline | str | Path) -> None:
+        """Starts over with another model or pipeline. Raises LiteError when it cannot be read."""
+        made = session
+        if not isinstance(made, (Session, PipelineSession)):
+            made = open_any(made)
         for old in self._ends:
             old()
         self.session = made
+        self._names = _walk_of(made)
         self._steps.clear()
         self.current = "Model"
         self.top.title = made.path.name
         self.top.jobs = []
         self._write_code()
-        for name in STEPS:
+        for name in self._names:
             self.build(name, lambda name=name: self._make(name))
         self._ends = [made.observe(self._told)]
         self._states()
 
     def step(self, name: str) -> Step:
         """A screen by its name; makes it when it was not opened yet. Raises KeyError."""
-        if name not in self._steps:
+        if isinstance(self.session, PipelineSession):
+            from .pipeline_steps.walk import STEPS as OF_PIPELINES
+
+            if name not in self._steps:
+                self._steps[name] = OF_PIPELINES[name](self.session, go=self._go)
+        elif name not in self._steps:
             opens = {"Model": self._replaced, "Check": self._reopened}
             options = {"opened": opens[name]} if name in opens else {}
             self._steps[name] = step_class(name)(self.session, go=self._go, **options)
@@ -156,7 +168,7 @@ class Workbench(WorkbenchView):
     def _mark_running(self) -> None:
         """The steps whose results are under way."""
         for job in reversed(self.session.jobs):  # what runs has the last word
-            if job.about in STEPS:
+            if job.about in self._names:
                 word = "waiting" if job.state == "waiting" else "working"
                 self.stepper.set_step(job.about, "running", word)
 
@@ -165,9 +177,10 @@ class Workbench(WorkbenchView):
         return str(next(s["state"] for s in self.stepper.steps if s["name"] == name))
 
     def _states(self) -> None:
-        session, states = self.session, step_states(self.session)
+        session, states = self.session, states_of(self.session)
         self.stepper.steps = [
-            {"name": name, "state": states[name][0], "result": states[name][1]} for name in STEPS
+            {"name": name, "state": states[name][0], "result": states[name][1]}
+            for name in self._names
         ]
         self._mark_running()
         self.top.undo = session.undoable[-1].what if session.undoable else ""
@@ -202,6 +215,24 @@ class Workbench(WorkbenchView):
     def _inserted(self, count: int) -> None:
         cells = tr("{cells} inserted below", cells=trn("{n} cell", "{n} cells", count))
         self.top.note = cells if count else tr("Copied. Paste it into a cell.")
+
+
+def _walk_of(session: Session | PipelineSession) -> list[str]:
+    """The names of its steps."""
+    if isinstance(session, Session):
+        return list(STEPS)
+    from .pipeline_steps.walk import STEPS as OF_PIPELINES
+
+    return list(OF_PIPELINES)
+
+
+def states_of(session: Session | PipelineSession) -> dict[str, tuple[str, str]]:
+    """(state, three words) of every step of a model's or a pipeline's walk."""
+    if isinstance(session, Session):
+        return step_states(session)
+    from .pipeline_steps.walk import step_states as of_pipeline
+
+    return of_pipeline(session)
 
 
 def step_states(session: Session) -> dict[str, tuple[str, str]]:

@@ -11,24 +11,29 @@ from lite_engine.errors import UsageError
 from lite_engine.files import writing
 from lite_messages import tr
 
-from ..pipeline_tables import comparison_table, found, stage_table
-from ._base import Command, add_backend
+from ..pipelines.tables import choices_table, comparison_table, found, profile_table, stage_table
+from ._base import Command, add_backend, drop
 from ._table import table
 
 if TYPE_CHECKING:
-    from lite_engine.pipeline import Guess, Pipeline, PipelineComparison
+    from lite_engine.pipeline import Guess, Pipeline, PipelineComparison, PipelineProfile
+
+    from ..pipelines.quantizing import PipelineQuantization
 
 
 @dataclass
 class PipelineResult:
-    """What was opened, the file that was written, the answer about an image, and how another
-    backend's differs. `guesses` are families that a model without an adapter may belong to."""
+    """What was opened, the file that was written, the answer about an image, how another backend's
+    differs, what each stage and layer takes, and which stages are int8. `guesses` are families that
+    a model without an adapter may belong to."""
 
     pipeline: Pipeline
     file: str = ""
     answer: dict[str, Any] = field(default_factory=dict)
     comparison: PipelineComparison | None = None
     guesses: list[Guess] = field(default_factory=list)
+    profile: PipelineProfile | None = None
+    quantization: PipelineQuantization | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -39,6 +44,8 @@ class PipelineResult:
             "answer": self.answer,
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "guesses": [asdict(guess) for guess in self.guesses],
+            "profile": self.profile.to_dict() if self.profile else None,
+            "quantization": self.quantization.to_dict() if self.quantization else None,
         }
 
 
@@ -67,6 +74,25 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("say which stage differs on this backend, like opencl or arm@emulated, and what "
                 "that changes in the answer"),
     )  # fmt: skip
+    parser.add_argument(
+        "--profile", action="store_true",
+        help=tr("measure each stage and the layers of its model on --image"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--quantize", metavar="DIR",
+        help=tr("make stages int8, calibrated with these images, as far as --max-drop allows"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--data", metavar="DATASET",
+        help=tr("labelled data that judges --quantize (default: the share of answers that stay)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--task", metavar="TASK", help=tr("the task, where the data set allows several")
+    )
+    parser.add_argument(
+        "--max-drop", type=drop, default=0.01, metavar="P%",
+        help=tr("how many points the metric may lose by --quantize (default: 1%%)"),
+    )  # fmt: skip
     add_backend(parser)
     parser.add_argument(
         "-o",
@@ -82,10 +108,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> PipelineResult:
     from lite_engine.model_file import parse_targets
-    from lite_engine.pipeline import Pipeline, compare, guess
+    from lite_engine.pipeline import Pipeline, compare, guess, profile
 
     if args.compare and not args.image:
         raise UsageError(tr("--compare needs --image"))
+    if args.profile and not args.image:
+        raise UsageError(tr("--profile needs --image"))
     if args.draw and not args.image:
         raise UsageError(tr("--draw needs --image"))
     if args.family:
@@ -97,6 +125,9 @@ def _call(args: argparse.Namespace) -> PipelineResult:
     else:
         opened = Pipeline.open(args.pipeline[0])
     result = PipelineResult(opened)
+    if args.quantize:
+        _quantize(result, args)
+        opened = result.pipeline
     (first, *others) = opened.parts
     if not args.family and not others and not first.read and not first.features:
         result.guesses = guess([first.model])
@@ -105,12 +136,25 @@ def _call(args: argparse.Namespace) -> PipelineResult:
     options = {"threads": args.threads, "precision": args.precision}
     if args.image:
         result.answer = result.pipeline.run(args.image, args.backend, times=True, **options)
+    if args.profile:
+        result.profile = profile(opened, args.image, args.backend, **options)
     if args.compare:
         result.comparison = compare(opened, args.image, args.backend, args.compare, **options)
     if args.draw:
         with writing(args.draw) as file:
             file.write(result.pipeline.drawn())
     return result
+
+
+def _quantize(result: PipelineResult, args: argparse.Namespace) -> None:
+    """Puts the pipeline with stages in int8 in place of the one that was opened. Raises
+    LiteError."""
+    from ..evaluate import read_dataset
+    from ..pipelines.quantizing import quantize_stages
+
+    data = read_dataset(args.data, task=args.task) if args.data else None
+    made = quantize_stages(result.pipeline, args.quantize, data, max_drop=args.max_drop)
+    result.quantization, result.pipeline = made, made.pipeline
 
 
 def _suggested(paths: list[str]) -> str:
@@ -136,6 +180,11 @@ def _show(result: PipelineResult, args: argparse.Namespace) -> str:
         ]
         heads, times = stage_table(result.answer["times"])
         lines += ["", table(heads, times, right=(1, 2, 3, 4, 5, 6))]
+    if result.profile:
+        lines += ["", table(*profile_table(result.profile), right=(1, 2, 3, 4, 5, 6))]
+    if result.quantization:
+        heads, choices = choices_table(result.quantization)
+        lines += ["", result.quantization.headline, table(heads, choices, right=(2, 3, 4))]
     if result.comparison:
         lines += ["", *_compared(result.comparison)]
     lines += [

@@ -194,7 +194,7 @@ def stack(*widgets: Any) -> ipywidgets.VBox:
     return box
 
 
-def cancel(session: Session, job: str) -> None:
+def cancel(session: Any, job: str) -> None:
     """Cancels the job of this id, unless it has ended."""
     for one in session.jobs:
         if one.id == job:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from lite_messages import tr
 
 if TYPE_CHECKING:
-    from lite_engine.pipeline import Pipeline, PipelineComparison
+    from lite_engine.pipeline import Pipeline, PipelineComparison, PipelineProfile
+
+    from .quantizing import PipelineQuantization
 
 
 def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
@@ -37,6 +39,60 @@ def comparison_table(made: PipelineComparison) -> tuple[list[str], list[list[Any
     ]
     heads = [tr("stage"), tr("calls"), tr("relative error"), tr("largest error"),
              tr("changes on its own")]  # fmt: skip
+    return heads, rows
+
+
+def profile_table(made: PipelineProfile) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows: as `stage_table`, of medians, and each model's slowest layer."""
+    times = {
+        "total_ms": made.total_ms, "decode_ms": made.decode_ms,
+        "stages": [
+            {"name": s.name, "pictures": s.pictures, "ms": s.ms,
+             **{f"{part}_ms": ms for part, ms in s.parts.items()}}
+            for s in made.stages
+        ],
+    }  # fmt: skip
+    heads, rows = stage_table(times)
+    slowest = ["", *(_slowest(stage) for stage in made.stages), ""]
+    return [*heads, tr("slowest layer")], [
+        [*row, told] for row, told in zip(rows, slowest, strict=True)
+    ]
+
+
+def _slowest(stage: Any) -> str:
+    if stage.layers is None or not stage.layers.layers:
+        return ""
+    layer = max(stage.layers.layers, key=lambda row: row.median_ms)
+    return tr("{layer}, {ms:.2f} ms", layer=layer.name, ms=layer.median_ms)
+
+
+def models_table(pipeline: Pipeline) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows: each model's input, outputs, layers, bytes of constants, how its outputs are
+    read, labels."""
+    rows: list[list[Any]] = []
+    for part in pipeline.parts:
+        graph = part.model.graph
+        size = sum(v.const.nbytes for v in graph.constants() if v.const is not None)
+        outputs = ", ".join(str(value.type) for value in graph.outputs)
+        kind = str(part.read.get("kind", tr("by its shapes")))
+        labels = str(len(part.labels)) if part.labels else ""
+        rows.append([part.name, str(graph.inputs[0].type), outputs, len(graph.nodes),
+                     f"{size / 1e6:.2f}", kind, labels])  # fmt: skip
+    heads = [tr("model"), tr("input"), tr("outputs"), tr("layers"), "MB", tr("read as"),
+             tr("labels")]  # fmt: skip
+    return heads, rows
+
+
+def choices_table(made: PipelineQuantization) -> tuple[list[str], list[list[Any]]]:
+    """Heads and rows: each stage's type, the metric with it alone in int8, its sizes, why not."""
+    rows: list[list[Any]] = [
+        [s.name, "int8" if s.int8 else tr("float"), "" if s.alone is None else f"{s.alone:.3f}",
+         f"{s.float_bytes / 1e6:.2f}", f"{s.int8_bytes / 1e6:.2f}" if s.int8_bytes else "",
+         s.reason]
+        for s in made.stages
+    ]  # fmt: skip
+    heads = [tr("stage"), tr("type"), tr("{metric} alone in int8", metric=made.metric),
+             tr("float, MB"), tr("int8, MB"), tr("reason")]  # fmt: skip
     return heads, rows
 
 
