@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine._version import __version__
 from lite_engine.export import export_model
 from lite_engine.model_file.writer import cpu_plans
 from lite_engine.runtime import host_target
@@ -162,6 +163,26 @@ def test_the_page(here, tmp_path, root):
         'for (int i = 0; i < 10; ++i) printf(" %.7g", scores[i]);\n}\n'
     )
     check_ones(run("bash", "-ec", typed, cwd=tmp_path / "out"))
+
+
+def test_java(here, tmp_path):
+    """com.baidu.paddle.lite: compiled with every warning an error, checked by the JVM."""
+    javac, java = tool("javac"), tool("java")
+    headers = Path(javac).resolve().parents[1] / "include"
+    if not (headers / "jni.h").is_file():
+        pytest.skip("the JDK has no jni.h")
+    sources = [p for p in here.exported.glob("java/**/*.java") if p.name != "Sample.java"]
+    run(javac, "--release", "11", "-Xlint:all,-options", "-Werror", "-d", tmp_path, *sources,
+        PROGRAMS / "Classify.java")  # fmt: skip
+    run(tool("cc", "gcc"), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{headers}",
+        f"-I{headers}/linux", f"-I{here.exported}/include", here.exported / "java/lite_jni.c",
+        f"-L{here.exported}/lib", "-llite_runtime", "-o", tmp_path / "liblite_jni.so")  # fmt: skip
+    env = {**os.environ, "LD_LIBRARY_PATH": str(here.exported / "lib")}
+    text = run(java, "-Xcheck:jni", f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Classify",
+               here.model, env=env)  # fmt: skip
+    first, version, from_memory = text.splitlines()
+    check_ones(first)
+    assert version == __version__ and from_memory == first
 
 
 @pytest.mark.arm

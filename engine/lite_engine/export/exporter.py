@@ -20,6 +20,14 @@ from .trim import Trimmed, trim
 
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
 _TEMPLATES = Path(__file__).parent / "templates"
+#: Paddle-Lite's interfaces over ours.
+_PADDLE = (
+    "paddle_api.cc", "paddle_api.h", "paddle_config.cc", "paddle_log.h", "paddle_place.h",
+    "paddle_use_kernels.h", "paddle_use_ops.h", "paddle_use_passes.h",
+)  # fmt: skip
+_PADDLE_JAVA = (
+    "ConfigBase.java", "MobileConfig.java", "PaddlePredictor.java", "PowerMode.java", "Tensor.java",
+)  # fmt: skip
 #: Template → place in the folder.
 _FILES = {
     "lite_runtime.hpp": "include/lite_runtime.hpp",
@@ -29,19 +37,8 @@ _FILES = {
     "Sample.java": "samples/Sample.java",
     "LiteRuntime.java": "java/lite/LiteRuntime.java",
     "lite_jni.c": "java/lite_jni.c",
-    **{
-        f"paddle/{name}": f"paddle/{name}"
-        for name in (
-            "paddle_api.cc",
-            "paddle_api.h",
-            "paddle_config.cc",
-            "paddle_log.h",
-            "paddle_place.h",
-            "paddle_use_kernels.h",
-            "paddle_use_ops.h",
-            "paddle_use_passes.h",
-        )
-    },
+    **{f"paddle/{name}": f"paddle/{name}" for name in _PADDLE},
+    **{f"paddle/java/{name}": f"java/com/baidu/paddle/lite/{name}" for name in _PADDLE_JAVA},
     "CMakeLists.txt": "CMakeLists.txt",
     "README.md": "README.md",  # last: it lists the others with their sizes
 }

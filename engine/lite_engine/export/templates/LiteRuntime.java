@@ -46,6 +46,9 @@ public final class LiteRuntime implements AutoCloseable {
             options.precision);
   }
 
+  /** The runtime's version. */
+  public static native String version();
+
   /** What was chosen and why: "opencl: NAME, ..." or "cpu: reason". */
   public String choice() {
     return choice(alive(), false);
@@ -78,6 +81,15 @@ public final class LiteRuntime implements AutoCloseable {
 
   public long[] outputShape(int i) {
     return shape(alive(), false, i);
+  }
+
+  /** The elements' type, by the number of lite_tensor_info: 1 is float, 9 int32, 11 int64. */
+  public int inputType(int i) {
+    return type(alive(), true, i);
+  }
+
+  public int outputType(int i) {
+    return type(alive(), false, i);
   }
 
   /** The input's own memory: write into it before run(). Not to be used after close(). */
@@ -117,6 +129,8 @@ public final class LiteRuntime implements AutoCloseable {
   private static native String name(long handle, boolean input, int i);
 
   private static native long[] shape(long handle, boolean input, int i);
+
+  private static native int type(long handle, boolean input, int i);
 
   private static native ByteBuffer data(long handle, boolean input, int i);
 

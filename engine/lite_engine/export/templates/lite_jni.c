@@ -127,6 +127,18 @@ JNIEXPORT jlongArray JNICALL Java_lite_LiteRuntime_shape(JNIEnv* env, jclass typ
   return out;
 }
 
+JNIEXPORT jint JNICALL Java_lite_LiteRuntime_type(JNIEnv* env, jclass type, jlong handle,
+                                                  jboolean input, jint i) {
+  (void)type;
+  lite_tensor_info info;
+  return tensor_of(env, model_of(handle), input, i, &info) < 0 ? 0 : info.dtype;
+}
+
+JNIEXPORT jstring JNICALL Java_lite_LiteRuntime_version(JNIEnv* env, jclass type) {
+  (void)type;
+  return (*env)->NewStringUTF(env, lite_version());
+}
+
 JNIEXPORT jobject JNICALL Java_lite_LiteRuntime_data(JNIEnv* env, jclass type, jlong handle,
                                                      jboolean input, jint i) {
   (void)type;
