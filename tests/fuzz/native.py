@@ -206,7 +206,8 @@ def opencl_seeds(folder: Path) -> None:
         precision = "fp32" if profile.startswith("cpu") else "fp16"
         table = WeightTable()
         target = Target(PROFILES[profile])
-        data = encode_opencl(make_plan(graph, "opencl", precision=precision), target, table)
+        plan = make_plan(graph, "opencl", precision=precision)
+        data = encode_opencl(plan, target, table, ways=2)
         sizes = [np.ascontiguousarray(blob).nbytes for blob in table.blobs]
         head = struct.pack(f"<B{len(sizes)}I", len(sizes), *sizes)
         if len(head + data) < MOST_BYTES and max(sizes, default=0) < MOST_BYTES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -170,8 +171,9 @@ class Tunable(Protocol):
         one."""
         ...
 
-    def learn(self, tuning: Mapping[str, Mapping[str, str]]) -> None:
-        """A model's measured ways (its `tuning`: target or device → layer or size → way)."""
+    def learn(self, tuning: Mapping[str, Mapping[str, str]], beside: Path | None = None) -> None:
+        """A model's measured ways (its `tuning`: target or device → layer or size → way), then
+        those of a table that lies `beside` the model, in that folder."""
         ...
 
     def learned(self) -> dict[str, dict[str, str]]:

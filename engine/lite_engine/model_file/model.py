@@ -19,17 +19,26 @@ class Model(Contents):
         return Model(**{**vars(self), **changes})
 
     def save(
-        self, path: str | Path, *, ship_kernels: bool = False, backends: Sequence[str] = ()
+        self,
+        path: str | Path,
+        *,
+        ship_kernels: bool = False,
+        tunable: bool = False,
+        backends: Sequence[str] = (),
     ) -> Path:
         """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes.
 
         `ship_kernels` puts the C and OpenCL kernels of its custom operators into the file, for
-        `lite_run --trust`; nothing loads them without being asked. `backends` names plug-ins
-        whose sub-graphs `lite_run --library` runs, with the program for the CPU beside them.
+        `lite_run --trust`; nothing loads them without being asked. `tunable` stores further OpenCL
+        variants of each layer, of which `lite_run --tune` finds the fastest. `backends` names
+        plug-ins whose sub-graphs `lite_run --library` runs, with the program for the CPU beside
+        them.
         """
         from .writer import write_model
 
-        return write_model(self, Path(path), ship_kernels=ship_kernels, backends=backends)
+        return write_model(
+            self, Path(path), ship_kernels=ship_kernels, tunable=tunable, backends=backends
+        )
 
     def __repr__(self) -> str:
         targets = ", ".join(f"{t} {self.display_precision(t)}" for t in self.targets) or tr(

@@ -10,6 +10,7 @@ from lite_messages import tr
 from ..backends.opencl.native_plan import cpu_kernel, custom_texts, encode_opencl
 from ..backends.opencl.profile import PROFILES
 from ..backends.opencl.registry import Target
+from ..backends.opencl.tuning import EFFORTS
 from ..errors import UnsupportedOperatorError, UsageError
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
@@ -19,13 +20,16 @@ from .precision import PRECISIONS, computed
 
 #: Sections have one digit for them.
 MOST_SHIPPED = 10
+#: Variants of a layer in a tunable program: as many as `lite tune --effort rapid` measures.
+VARIANTS = EFFORTS["rapid"]
 
 
 def opencl_programs(
-    model: Contents, pool: WeightTable, *, ship_kernels: bool = False
+    model: Contents, pool: WeightTable, *, ship_kernels: bool = False, tunable: bool = False
 ) -> dict[str, bytes]:
     """Section → program. Weights are those of `pool`, packed where the program runs: a further kind
-    of device costs its launches only. With `ship_kernels` also the kernels of custom operators.
+    of device costs its launches only. With `ship_kernels` also the kernels of custom operators,
+    with `tunable` further variants of each layer.
 
     Raises UnsupportedOperatorError when a layer runs in Python only, ShapeError for a model that
     the format cannot hold, UsageError for more than ten kernels to ship.
@@ -36,17 +40,22 @@ def opencl_programs(
         raise UnsupportedOperatorError(
             tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
         )
-    made = programs_of(plan, pool)
+    made = programs_of(plan, pool, ways=VARIANTS if tunable else 1)
     return made | (shipped(custom_texts(plan), "CLTEXT.{i}") if ship_kernels else {})
 
 
-def programs_of(plan: Plan, pool: WeightTable, device_class: str = "") -> dict[str, bytes]:
-    """The same of a plan; with `device_class` only what devices of that class can take."""
+def programs_of(
+    plan: Plan, pool: WeightTable, device_class: str = "", *, ways: int = 1
+) -> dict[str, bytes]:
+    """The same of a plan, with at most so many `ways` to compute a step; with `device_class` only
+    what devices of that class can take."""
     fitting = (device_class, "gpu") if device_class != "cpu" else ("cpu",)
     targets = [
         Target(p) for p in PROFILES.values() if not device_class or p.device_class in fitting
     ]
-    return {f"OCL.{i}": encode_opencl(plan, target, pool) for i, target in enumerate(targets)}
+    return {
+        f"OCL.{i}": encode_opencl(plan, target, pool, ways=ways) for i, target in enumerate(targets)
+    }
 
 
 def shipped(files: Sequence[Path], tag: str) -> dict[str, bytes]:

@@ -45,7 +45,12 @@ _ARCHES = {"x86": "x86_64", "arm": "aarch64"}
 
 
 def write_model(
-    model: Contents, path: Path, *, ship_kernels: bool = False, backends: Sequence[str] = ()
+    model: Contents,
+    path: Path,
+    *,
+    ship_kernels: bool = False,
+    tunable: bool = False,
+    backends: Sequence[str] = (),
 ) -> Path:
     """Writes the file and returns its path. Raises LiteError when it cannot be written, or where
     `ship_kernels` or `backends` ask for what cannot be made here."""
@@ -63,7 +68,7 @@ def write_model(
     for target in model.targets:
         if target == "opencl":
             try:
-                programs |= opencl_programs(model, pool, ship_kernels=ship_kernels)
+                programs |= opencl_programs(model, pool, ship_kernels=ship_kernels, tunable=tunable)
             except LiteError as error:
                 notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
         elif target in CPU_TARGETS:

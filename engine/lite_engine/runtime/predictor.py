@@ -315,8 +315,9 @@ class Predictor:
         from .unmeasured import unmeasured
 
         backend = get_backend("opencl")
-        if self.model.tuning and isinstance(backend, Tunable):
-            backend.learn(self.model.tuning)
+        if isinstance(backend, Tunable):
+            path = self.model.path
+            backend.learn(self.model.tuning, path.parent if path else None)
         if not self.decision.placement and isinstance(backend, Offload):
             self.decision.placement = unmeasured(plan, backend.device_kind(), self.threads)
 

@@ -46,7 +46,7 @@ bool reads(const uint8_t* data, size_t size, const Weights& weights, char (&erro
     free(made.data);
   }
   good = good && assign_places(plan, program, place_of, env) &&
-         check_launches(plan, program, place_of, made_bytes, kLocalMemory, env);
+         check_launches(plan, program, place_of, made_bytes, kLocalMemory, nullptr, env);
   memory.release();
   return good;
 }

@@ -25,7 +25,7 @@ extern "C" {
 #define LITE_API __attribute__((visibility("default")))
 #endif
 
-#define LITE_ABI_VERSION 4
+#define LITE_ABI_VERSION 5
 
 typedef struct lite_program lite_program;
 typedef struct lite_file lite_file;
@@ -44,6 +44,9 @@ typedef struct {
   int32_t timed;              /* 1: steps of an OpenCL device note their times, which costs some */
   const char* precision;      /* of a file: "fp32", "fp16" or "bf16" is what float values must be computed
                                  in, NULL: what the file says for the backend and the CPU can do */
+  int32_t tune;               /* 1: an OpenCL device measures the variants of layers that a file converted with
+                                 --tunable has, and keeps which is the fastest in cache_dir, or beside the file
+                                 where that is NULL; the same table as that of Python's `lite tune` */
 } lite_options;
 
 typedef struct {
@@ -152,9 +155,12 @@ LITE_API lite_program* lite_file_program(lite_file*, const char* target,
 
 /* What was chosen and why: "opencl: NAME, ..." or "cpu: reason". */
 LITE_API const char* lite_program_choice(const lite_program*);
-/* That, where the CPU runs what an OpenCL device was to run: one layer, or all after the device failed.
- * NULL otherwise. Worth telling once; outputs are right. */
+/* That, where the CPU runs what an OpenCL device was to run: one layer, or all after the device failed; or what
+ * is wrong with a folder of compiled kernels or measured variants. NULL otherwise. Worth telling once; outputs
+ * are right. */
 LITE_API const char* lite_program_warning(const lite_program*);
+/* With options->tune: what was measured. NULL where nothing was. */
+LITE_API const char* lite_program_tuning(const lite_program*);
 /* "auto", "cpu", "opencl"; NULL for another number. */
 LITE_API const char* lite_backend_name(int backend);
 

@@ -26,8 +26,11 @@ class Fields:
         (_, _, strings, texts, buffers, places, constants, scratch, images, launches, steps, _) = (
             columns
         )
-        at = 60 + strings + 32 * texts
-        words: dict[str, list[int]] = {"header": list(range(12, 60, 4))}
+        (version,) = struct.unpack_from("<I", plan, 4)
+        end = 64 if version > 2 else 60
+        (ways,) = struct.unpack_from("<I", plan, 60) if version > 2 else (0,)
+        at = end + strings + 32 * texts
+        words: dict[str, list[int]] = {"header": list(range(12, end, 4))}
         words["buffers"] = [at + 8 * i for i in range(buffers)]
         at += 8 * buffers
         words["places"] = list(range(at, at + 8 * places, 4))
@@ -54,7 +57,9 @@ class Fields:
             words["arguments"] += list(range(values, values + 4 * count, 4))
             at = values + 4 * count
         words["steps"] = list(range(at, at + 24 * steps, 4))
-        return cls({k: v for k, v in words.items() if v}, (60, strings))
+        at += 24 * steps
+        words["ways"] = list(range(at, at + 20 * ways, 4))
+        return cls({k: v for k, v in words.items() if v}, (end, strings))
 
 
 def mutants(plan: bytes, seed: int, count: int) -> Iterator[bytes]:
@@ -84,6 +89,8 @@ def _word(plan: bytearray, places: list[int], rng: random.Random) -> None:
 def _option(plan: bytearray, fields: Fields, rng: random.Random) -> bytearray:
     """Another number of the same length in an option, or another option's letter."""
     first, size = fields.strings
+    if not size:
+        return plan
     text = bytes(plan[first : first + size])
     numbers = list(re.finditer(rb"#define \w+ (\d+)(?=[\n\0])", text))
     if numbers and rng.random() < 0.7:

@@ -44,7 +44,7 @@ def written(
     """(the plan for this machine's device or `target`, its mutants); FOLDER/weights is what they
     share."""
     table = WeightTable()
-    data = encode_opencl(make_plan(graph, "opencl"), target or tiny.device().target, table)
+    data = encode_opencl(make_plan(graph, "opencl"), target or tiny.device().target, table, ways=4)
     blobs = [np.ascontiguousarray(b).tobytes() for b in table.blobs]
     rows = [struct.pack("<Q", len(b)) + b for b in blobs]
     (folder / "weights").write_bytes(struct.pack("<Q", len(blobs)) + b"".join(rows))

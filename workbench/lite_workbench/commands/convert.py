@@ -158,6 +158,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
+        "--tunable",
+        action="store_true",
+        help=tr(
+            "store further OpenCL variants of each layer, of which `lite_run --tune` "
+            "measures the fastest on a device without Python"
+        ),
+    )
+    parser.add_argument(
         "--warm",
         action="store_true",
         help=tr("also compile the OpenCL kernels for this machine's device, for a fast first run"),
@@ -199,6 +207,8 @@ def _call(args: argparse.Namespace) -> Converted:
         targets = targets or ["x86", "arm", "opencl"]
     if args.warm and "opencl" not in targets:
         raise UsageError(tr("--warm compiles OpenCL kernels"), fix=tr("add opencl to --targets"))
+    if args.tunable and "opencl" not in targets:
+        raise UsageError(tr("--tunable is for OpenCL"), fix=tr("add opencl to --targets"))
     metadata = _metadata(args, (known or graph).metadata)
     precision = parse_precisions(args.precision or "", targets) if args.precision else {}
     made = _int8_later(args, [t for t, p in precision.items() if p == "int8"])
@@ -222,7 +232,8 @@ def _call(args: argparse.Namespace) -> Converted:
         from lite_engine.runtime.tune import tune
 
         tune(Predictor(model, "opencl"), args.tune)
-    model.save(out, backends=[name for name in args.plugins.split(",") if name])
+    plugins = [name for name in args.plugins.split(",") if name]
+    model.save(out, tunable=args.tunable, backends=plugins)
     warmed = warm(model) if args.warm else None
     return Converted(out, model, len(graph.nodes), _losses(model, out), warmed)
 

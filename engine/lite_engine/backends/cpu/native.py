@@ -35,7 +35,7 @@ from .native_types import (
     room_for,
 )
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 _ERROR_BYTES = 1024
 _CPU = 1  # lite_options.backend
 

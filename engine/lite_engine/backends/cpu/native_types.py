@@ -28,6 +28,7 @@ class Options(ctypes.Structure):
         ("cache_dir", ctypes.c_char_p),
         ("timed", ctypes.c_int32),
         ("precision", ctypes.c_char_p),
+        ("tune", ctypes.c_int32),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from lite_messages import tr
 
@@ -14,7 +15,7 @@ from .. import Backend, Executable, Measured, Offload, Probed, Tried, Tunable, U
 from . import discover
 from .device import DeviceReport, choose, copy_cost, open_device, reports
 from .executable import OpenCLExecutable
-from .tuning import EFFORTS
+from .tuning import EFFORTS, Tuning
 
 
 class OpenCLBackend(Backend, Tunable, Offload, Probed):
@@ -73,10 +74,13 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
         """ms of a copy between host and device, as (each, for every byte)."""
         return copy_cost(open_device(choose()))
 
-    def learn(self, tuning: Mapping[str, Mapping[str, str]]) -> None:
-        """A model's measured ways (its `tuning`), if they are of this device."""
-        device = open_device(choose())
-        device.tuning.learn(tuning.get(f"opencl/{device.tuning.key}", {}))
+    def learn(self, tuning: Mapping[str, Mapping[str, str]], beside: Path | None = None) -> None:
+        """A model's measured ways (its `tuning`), if they are of this device, then those that
+        `lite_run --tune` kept in the model's folder."""
+        own = open_device(choose()).tuning
+        own.learn(tuning.get(f"opencl/{own.key}", {}))
+        if beside is not None:
+            own.learn(Tuning.load(beside / own.path.name).table)
 
     def learned(self) -> dict[str, dict[str, str]]:
         """Measured ways of the layers compiled so far, as a model's `tuning` holds them."""

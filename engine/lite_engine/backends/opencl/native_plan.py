@@ -1,10 +1,11 @@
 """A plan with OpenCL steps → the bytes that the native runtime executes.
 
-Format, version 2 (read by `native/src/opencl/device_plan.cc`). Little-endian, packed:
+Format, version 2, or 3 with several ways to compute a step (read by
+`native/src/opencl/device_plan.cc`). Little-endian, packed:
 
     header    char magic[4] "LCLP"; u32 version; u8 device_class, lanes, needs, 0;
               u32 columns, rows, strings_bytes, num_texts, num_buffers, num_places, num_constants,
-              num_scratch, num_images, num_launches, num_steps, program_bytes
+              num_scratch, num_images, num_launches, num_steps, program_bytes; version 3: num_ways
     strings   strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
     text      u8 digest[32] of the files that it consists of (programs.parts_of) with line feeds
               between them: SHA-256, BLAKE2b where a custom operator brings the text
@@ -19,6 +20,8 @@ Format, version 2 (read by `native/src/opencl/device_plan.cc`). Little-endian, p
     step      u32 step (of the program), action (0 launches, 1 upload, 2 download), first launch,
               count; version 2: the kernel of the CPU that may take the step over (a name; 2^32 − 1:
               none), and 1 where it computes in float32 what the device has in fp16
+    way       u32 row (of the steps), size, name (names), first launch, count: what computes a step,
+              in the order of the rows; the first of each row is what the step itself names
     program   program_bytes bytes: the whole plan (plan/program.py), in which tensors on the device
               have the role 5, no place in the arena, and steps on the device the name of its kernel
 
@@ -26,6 +29,10 @@ An argument's value is, by kind: 1 the number of a tensor, 2 of a constant, 3 of
 4 of an image; 5 an int, 6 a float, 7 a uchar, 8 a ushort, 9 a uint, 10 a ulong below 2^32 by its
 bits. Constants refer to the weights that the program refers to. A port of the program that has a
 place is moved between host and device when a run starts or ends.
+
+The fastest of a step's ways is measured by `lite_run --tune` and kept as in tuning.py, under the
+size and the name that `Target.pick` knows them by. Where a kernel has one way and leaves the size
+of its groups open, the sizes are the ways.
 
 `device_class` is the place in DEVICE_CLASSES, `lanes` those of the profile (profile.py), `needs`
 the bits of NEEDS; images are at most `columns` by `rows` texels.
@@ -53,9 +60,9 @@ from .launch import Image, Launch, Scratch, grouped
 from .programs import custom_files, parts_of
 from .registry import Target
 from .sharing import share
-from .steps import launches_of
+from .stored_ways import StoredWay, ways_of
 
-VERSION = 2
+VERSION, WITH_WAYS = 2, 3
 DEVICE_CLASSES = ("cpu", "gpu", "nvidia", "mali", "adreno")
 #: What of a device a program may need: half arithmetic, NVIDIA's matrix units, and the extensions
 #: with dot products of four 8-bit integers (`DeviceProfile.dot`).
@@ -67,17 +74,17 @@ _NO_KERNEL = 2**32 - 1
 
 
 def encode_opencl(
-    plan: Plan, target: Target, table: WeightTable, *, fallback: bool = True
+    plan: Plan, target: Target, table: WeightTable, *, fallback: bool = True, ways: int = 1
 ) -> bytes:
     """A plan whose steps all run on the CPU or on OpenCL, for one kind of device; its weights go
     into `table`. With `fallback` a step that the device refuses runs on the CPU, without it the
-    whole program is refused.
+    whole program is refused. At most `ways` ways to compute a step are in the program.
 
     Raises ShapeError for a plan that the format cannot hold, UnsupportedOperatorError for a step
     that this kind of device cannot run.
     """
     try:
-        return _Writer(plan, target, table, fallback).written()
+        return _Writer(plan, target, table, fallback, ways).written()
     except (struct.error, OverflowError):
         raise ShapeError(tr("a size of this model is too large for an OpenCL program")) from None
 
@@ -134,14 +141,17 @@ class _Table:
 
 
 class _Writer:
-    def __init__(self, plan: Plan, target: Target, table: WeightTable, fallback: bool) -> None:
+    def __init__(
+        self, plan: Plan, target: Target, table: WeightTable, fallback: bool, most: int
+    ) -> None:
         self.plan, self.target, self.weights = plan, target, table
-        self.fallback = fallback
+        self.fallback, self.most = fallback, most
         self.strings = Strings()
         self.texts, self.constants, self.images = _Table(), _Table(), _Table()
         self.scratch: list[int] = []
         self.launches: list[bytes] = []
         self.steps: list[bytes] = []
+        self.ways: list[bytes] = []
         self.columns = self.rows = 0
         self.needs: set[str] = set()
         self.used: set[int] = set()  # storage owners that launches and copies touch
@@ -167,10 +177,11 @@ class _Writer:
             self.images.rows,
             self.launches,
             self.steps,
+            self.ways,
         )
         header = b"LCLP" + struct.pack(
             "<I4B12I",
-            VERSION,
+            WITH_WAYS if self.ways else VERSION,
             DEVICE_CLASSES.index(profile.device_class),
             profile.lanes,
             needs,
@@ -178,14 +189,15 @@ class _Writer:
             self.columns,
             self.rows,
             len(self.strings.data),
-            *map(len, tables),
+            *map(len, tables[:-1]),
             len(program),
         )
+        header += struct.pack("<I", len(self.ways)) if self.ways else b""
         rows = b"".join(row for rows in tables for row in rows)
         return b"".join((header, bytes(self.strings.data), rows, program))
 
     def _step(self, step: Step) -> None:
-        first, action = len(self.launches), _LAUNCHES
+        first, count, action = len(self.launches), 0, _LAUNCHES
         host, floats = _NO_KERNEL, False
         if step.op == "Copy":
             to_host = self.plan.tensors[step.outputs[0]].space == "host"
@@ -195,20 +207,46 @@ class _Writer:
         else:
             # What nothing reads still has a place, so that it can be tapped.
             self.used |= {self.plan.root(i).index for i in step.outputs if i >= 0}
-            scratch: dict[int, int] = {}
-            for launch in launches_of(step, self.plan, self.target):
-                self.launches.append(self._launch(launch, scratch))
+            preferred, *others = ways_of(step, self.plan, self.target, self.most)
+            self._launches(preferred)
+            count = len(self.launches) - first
+            if others:
+                self._way(preferred, first)
+            for way in others:
+                at = len(self.launches)
+                if self._asks_no_more(way):
+                    self._launches(way)
+                    self._way(way, at)
             if self.fallback and (kernel := cpu_kernel(step)):
                 host = self.strings.add(kernel)
                 # Moves of bytes take any type; what computes on the CPU does so in float32.
                 floats = step.node is not None
-        count = len(self.launches) - first
         self.steps.append(struct.pack("<6I", step.index, action, first, count, host, floats))
 
-    def _launch(self, launch: Launch, scratch: dict[int, int]) -> bytes:
+    def _launches(self, way: StoredWay) -> None:
+        scratch: dict[int, int] = {}
+        self.launches += [self._launch(launch, scratch) for launch in way.launches]
+
+    def _way(self, way: StoredWay, first: int) -> None:
+        """Of the step that is written now, whose launches these are."""
+        size, name = map(self.strings.add, (way.size, way.name))
+        count = len(self.launches) - first
+        self.ways.append(struct.pack("<5I", len(self.steps), size, name, first, count))
+
+    def _asks_no_more(self, way: StoredWay) -> bool:
+        """Whether a device that takes the program's own ways takes this one, too."""
+        images = [a for x in way.launches for a in x.args if isinstance(a, Image)]
+        small = all(i.width <= self.columns and i.height <= self.rows for i in images)
+        return small and all(self._dot(x) <= self.needs for x in way.launches)
+
+    def _dot(self, launch: Launch) -> set[str]:
+        """The extension with dot products that a launch needs."""
         dot = self.target.profile.dot
-        if dot in NEEDS and f"#define DOT_{dot.upper()}" in launch.options.splitlines():
-            self.needs.add(dot)
+        named = dot in NEEDS and f"#define DOT_{dot.upper()}" in launch.options.splitlines()
+        return {dot} if named else set()
+
+    def _launch(self, launch: Launch, scratch: dict[int, int]) -> bytes:
+        self.needs |= self._dot(launch)
         grid, group = launch.global_size, launch.local_size
         if group is None:
             grid, group = grouped(grid)

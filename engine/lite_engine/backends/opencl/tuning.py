@@ -1,7 +1,9 @@
 """Which way was fastest: measured once on a device, kept in the cache folder, read ever after.
 
-One JSON file per device and driver: `{"conv_f32_m196_n256_k2304…": "64x64_4x4_k16_p8"}`.
-A size that is not in it takes the first of its ways (the best estimate) until it is measured.
+One JSON file per device and driver: `{"conv_f32_m196_n256_k2304…": "64x64_4x4_k16_p8"}`. Without
+Python `lite_run --tune` writes and reads the same file (native/src/opencl/tuning.cc), in the cache
+folder or beside the model. A size that is not in it takes the first of its ways (the best estimate)
+until it is measured.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +24,7 @@ from ...errors import LiteError, ModelFormatError
 from ...files import write_file
 from .. import Measured
 
+_log = logging.getLogger(__name__)
 Way = TypeVar("Way")
 
 #: Ways measured for one size, by effort.
@@ -46,12 +50,14 @@ class Tuning:
 
     @classmethod
     def load(cls, path: Path) -> Tuning:
-        """A missing or damaged file is an empty table."""
+        """A missing file is an empty table, and a damaged one, which is told."""
         try:
-            ways = parse(path.read_bytes(), tr("tuning table")).fields()
-            return cls(path, {size: way.text() for size, way in ways.items()})
-        except (OSError, ModelFormatError):
-            return cls(path)
+            if path.is_file():
+                ways = parse(path.read_bytes(), tr("tuning table")).fields()
+                return cls(path, {size: way.text() for size, way in ways.items()})
+        except (OSError, ModelFormatError) as error:
+            _log.warning("%s is ignored (%s); measure again with `lite tune`", path, error)
+        return cls(path)
 
     def pick(self, size: str, ways: Sequence[Way]) -> Way:
         """The way to take for a size; ways are told apart by their text."""

@@ -42,11 +42,12 @@ class Options(ctypes.Structure):
         ("cache_dir", ctypes.c_char_p),
         ("timed", ctypes.c_int32),
         ("precision", ctypes.c_char_p),
+        ("tune", ctypes.c_int32),
     )
 
 
 BACKENDS = ("auto", "cpu", "opencl")  # by the number in Options.backend
-ABI_VERSION = 4
+ABI_VERSION = 5
 
 
 def declare(library):

@@ -91,6 +91,7 @@ bool open_chosen(const ListedDevice& listed, int library_index, const DeviceOpti
                              out->info.driver};
   const bool cpu = out->info.device_class == DeviceClass::kCpu;
   out->programs.open(&out->cl, out->context, out->id, identity, cpu, options.cache_dir);
+  out->tuning.open(options.cache_dir, options.beside, identity);
   out->programs.use_runner(options.runner, out->library, library_index);
   return true;
 }
@@ -135,6 +136,7 @@ bool open_device(const DeviceOptions& options, Device* out, char* error, size_t 
 
 void Device::close() {
   programs.close();
+  tuning.close();
   if (queue) cl.clReleaseCommandQueue(queue);
   if (context) cl.clReleaseContext(context);
   queue = nullptr;

@@ -3,6 +3,7 @@
 
 #include "library.h"
 #include "programs.h"
+#include "tuning.h"
 
 namespace lite::opencl {
 
@@ -63,6 +64,7 @@ bool matrix_units_work(const ListedDevice&, cl_context, cl_command_queue);
 struct DeviceOptions {
   const char* device = nullptr;     // index or part of the name; nullptr: LITE_OPENCL_DEVICE
   const char* cache_dir = nullptr;  // folder of compiled kernels; nullptr: none are kept
+  const char* beside = nullptr;     // the model file's folder, nullptr: none
   const char* runner = nullptr;     // lite_run, which opens unknown libraries (opening.h)
   int timeout_s = 0;
   bool timed = false;  // the queue notes times of its events
@@ -79,6 +81,7 @@ struct Device {
   bool timed = false;  // as in the options
   char library[512];
   Programs programs;
+  Tuning tuning;
 
   // Half arithmetic where values are multiplied as they are: not on CPUs.
   bool half_math() const { return info.fp16 && info.device_class != DeviceClass::kCpu; }

@@ -10,7 +10,7 @@ namespace lite::opencl {
 
 namespace {
 
-constexpr uint32_t kVersion = 2;  // 1 lacks the steps' kernels of the CPU
+constexpr uint32_t kVersion = 3;  // 1 lacks the steps' kernels of the CPU, 2 their other ways
 constexpr size_t kHeaderBytes = 64;
 
 bool damaged(Env& env, const char* where) {
@@ -58,11 +58,13 @@ bool parse_header(Reader& in, DevicePlan* plan, Header* header) {
   plan->num_launches = in.get<uint32_t>();
   plan->num_steps = in.get<uint32_t>();
   plan->program_bytes = in.get<uint32_t>();
+  plan->num_ways = plan->version > 2 ? in.get<uint32_t>() : 0;
   return in.holds(header->strings_bytes, 1) && in.holds(header->num_texts, 32) &&
          in.holds(plan->num_buffers, 8) && in.holds(plan->num_places, 8) &&
          in.holds(plan->num_constants, 8) && in.holds(plan->num_scratch, 8) &&
          in.holds(plan->num_images, 16) && in.holds(plan->num_launches, 44) &&
-         in.holds(plan->num_steps, plan->version > 1 ? 24 : 16) && in.holds(plan->program_bytes, 1);
+         in.holds(plan->num_steps, plan->version > 1 ? 24 : 16) && in.holds(plan->num_ways, 20) &&
+         in.holds(plan->program_bytes, 1);
 }
 
 bool parse_texts(Reader& in, Env& env, uint32_t count, const KernelText** texts) {
@@ -219,6 +221,30 @@ bool parse_steps(Reader& in, const Strings& strings, Env& env, DevicePlan* plan)
   return true;
 }
 
+bool parse_ways(Reader& in, const Strings& strings, Env& env, DevicePlan* plan) {
+  Way* all = room<Way>(env, plan->num_ways);
+  if (!all) return false;
+  plan->ways = all;
+  for (uint32_t i = 0; i < plan->num_ways; ++i) {
+    all[i].row = in.get<uint32_t>();
+    all[i].size = strings.at(in.get<uint32_t>());
+    all[i].name = strings.at(in.get<uint32_t>());
+    all[i].first = in.get<uint32_t>();
+    all[i].count = in.get<uint32_t>();
+    if (!in.good || all[i].row >= plan->num_steps || !all[i].size || !all[i].name ||
+        !all[i].count || all[i].first > plan->num_launches ||
+        all[i].count > plan->num_launches - all[i].first)
+      return damaged(env, "ways");
+    const DeviceStep& step = plan->steps[all[i].row];
+    const bool same = i && all[i].row == all[i - 1].row;
+    const bool good = same ? strcmp(all[i].size, all[i - 1].size) == 0
+                           : (!i || all[i].row > all[i - 1].row) && step.action == Action::kLaunches &&
+                                 all[i].first == step.first && all[i].count == step.count;
+    if (!good) return damaged(env, "ways");
+  }
+  return true;
+}
+
 }  // namespace
 
 bool is_device_plan(const uint8_t* bytes, size_t size) {
@@ -252,7 +278,7 @@ bool parse_device_plan(const uint8_t* bytes, size_t size, Env& env, DevicePlan* 
   plan->launches = launches;
   for (uint32_t i = 0; i < plan->num_launches; ++i)
     if (!parse_launch(in, strings, env, *plan, texts, header.num_texts, &launches[i])) return false;
-  if (!parse_steps(in, strings, env, plan)) return false;
+  if (!parse_steps(in, strings, env, plan) || !parse_ways(in, strings, env, plan)) return false;
   if (in.left != plan->program_bytes) return damaged(env, "end");
   plan->program = in.next;
   return true;

@@ -82,19 +82,28 @@ struct DeviceStep {
   uint32_t origin;          // its row in the file
 };
 
+// What computes a row, by the words of a tuning table. The first of a row is what the row itself names.
+struct Way {
+  uint32_t row;
+  const char *size, *name;
+  uint32_t first, count;  // launches
+};
+
 struct DevicePlan {
   uint32_t version;
   DeviceClass device_class;
   int lanes;
   uint8_t needs;           // features
   uint32_t columns, rows;  // of the largest image
-  uint32_t num_buffers, num_places, num_constants, num_scratch, num_images, num_launches, num_steps;
+  uint32_t num_buffers, num_places, num_constants, num_scratch, num_images, num_launches, num_steps,
+      num_ways;
   const uint64_t *buffers, *scratch;  // bytes
   const Place* places;
   const Constant* constants;
   const Image* images;
   const Launch* launches;
-  const DeviceStep* steps;
+  DeviceStep* steps;
+  const Way* ways;  // in the order of the rows
   const uint8_t* program;
   size_t program_bytes;
 };

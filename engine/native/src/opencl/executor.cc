@@ -9,28 +9,16 @@
 #include "constants.h"
 #include "host_steps.h"
 #include "layout.h"
+#include "step_kernels.h"
 
 namespace lite::opencl {
 
 namespace {
 
-bool refused(lite_program* p, const char* what, cl_int status) {
-  const Executor& x = *p->opencl;
-  return p->env.fail("OpenCL: %s: %s: %s", x.device->info.name, what, error_name(status));
-}
-
 template <class T>
 bool room(lite_program* p, size_t count, T** out) {
   *out = static_cast<T*>(p->memory.allocate_array(count, sizeof(T)));
   return *out || p->env.out_of_memory();
-}
-
-void leave(Left* left, uint32_t row, const char* name, const char* reason) {
-  if (!left->rows[row]) ++left->count;
-  left->rows[row] = true;
-  if (left->name) return;
-  left->name = name;
-  snprintf(left->reason, sizeof left->reason, "%s", reason);
 }
 
 bool buffer(lite_program* p, size_t bytes, const void* data, cl_mem* out) {
@@ -87,6 +75,7 @@ bool make_constants(lite_program* p, const void* const* weights, const size_t* w
   Executor& x = *p->opencl;
   for (uint32_t i = 0; i < x.plan.num_constants; ++i) {
     const Constant& c = x.plan.constants[i];
+    if (!x.needed.constants[i]) continue;
     if (c.weight >= num_weights)
       return p->env.fail("OpenCL: weight %u is not in the table", c.weight);
     Array made;
@@ -98,7 +87,7 @@ bool make_constants(lite_program* p, const void* const* weights, const size_t* w
     bool image = false;
     for (uint32_t k = 0; k < x.plan.num_images; ++k) {
       const Image& m = x.plan.images[k];
-      if (m.constant != static_cast<int32_t>(i)) continue;
+      if (m.constant != static_cast<int32_t>(i) || !x.needed.images[k]) continue;
       image = true;
       // Words of four bytes take any array of as many: they are packed integers.
       const bool fits = (made.dtype == m.dtype || m.dtype == DType::kU32) &&
@@ -122,6 +111,7 @@ bool make_images(lite_program* p) {
   Executor& x = *p->opencl;
   for (uint32_t i = 0; i < x.plan.num_images; ++i) {
     const Image& m = x.plan.images[i];
+    if (!x.needed.images[i]) continue;
     if (!x.device->cl.clCreateImage)
       return p->env.fail("OpenCL: %s is older than images", x.device->info.name);
     const cl_image_format format = {CL_RGBA, m.dtype == DType::kU32   ? CL_UNSIGNED_INT32
@@ -139,7 +129,7 @@ bool make_images(lite_program* p) {
     return refused(p, "an image", status);
   }
   for (uint32_t i = 0; i < x.plan.num_scratch; ++i)
-    if (!buffer(p, x.plan.scratch[i], nullptr, &x.scratch[i])) return false;
+    if (x.needed.scratch[i] && !buffer(p, x.plan.scratch[i], nullptr, &x.scratch[i])) return false;
   return true;
 }
 
@@ -175,52 +165,11 @@ bool set_argument(lite_program* p, const Launch& launch, cl_kernel kernel, uint3
   return status == CL_SUCCESS || refused(p, launch.kernel, status);
 }
 
-bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
-  Executor& x = *p->opencl;
-  const DeviceInfo& info = x.device->info;
-  size_t items = 1;
-  for (uint32_t d = 0; d < launch.dimensions; ++d) {
-    items *= launch.group[d];
-    if (launch.group[d] > info.group_sizes[d] || items > info.group_size)
-      return p->env.fail("OpenCL: %s: kernel '%s' has groups of more than %zu work-items",
-                         info.name, launch.kernel, info.group_size);
-  }
-  char reason[500];
-  cl_program program = x.device->programs.get(*launch.text, launch.options, reason, sizeof reason);
-  if (!program) return p->env.fail("OpenCL: %s", reason);
-  cl_int status = CL_SUCCESS;
-  *out = x.device->cl.clCreateKernel(program, launch.kernel, &status);
-  if (status != CL_SUCCESS || !*out) {
-    *out = nullptr;
-    return refused(p, launch.kernel, status);
-  }
-  return true;
-}
-
-// Every step's kernels. A step that the device does not take is left to the CPU.
-bool make_kernels(lite_program* p, bool whole) {
-  Executor& x = *p->opencl;
-  uint32_t launching = 0;
-  for (uint32_t i = 0; i < x.plan.num_steps; ++i) {
-    const DeviceStep& row = x.plan.steps[i];
-    launching += row.count > 0;
-    if (x.left.rows[i]) continue;
-    bool good = true;
-    for (uint32_t k = row.first; good && k < row.first + row.count; ++k)
-      good = x.kernels[k] || make_kernel(p, x.plan.launches[k], &x.kernels[k]);
-    if (good) continue;
-    if (whole || !row.host_kernel) return false;
-    leave(&x.left, i, p->program.steps[row.step].name, p->env.error);
-  }
-  if (!x.left.count || x.left.count < launching) return true;
-  return p->env.fail("%s", x.left.reason);
-}
-
 bool set_arguments(lite_program* p) {
   const Executor& x = *p->opencl;
   for (uint32_t k = 0; k < x.plan.num_launches; ++k) {
     const Launch& launch = x.plan.launches[k];
-    for (uint32_t i = 0; x.kernels[k] && i < launch.num_args; ++i)
+    for (uint32_t i = 0; x.kernels[k] && x.needed.launches[k] && i < launch.num_args; ++i)
       if (!set_argument(p, launch, x.kernels[k], i)) return false;
   }
   return true;
@@ -290,7 +239,7 @@ void release(Executor* x) {
 
 }  // namespace
 
-Device* new_device(const lite_options& options, char* error, size_t error_bytes) {
+Device* new_device(const lite_options& options, const char* beside, char* error, size_t error_bytes) {
   void* memory = malloc(sizeof(Device));
   if (!memory) {
     snprintf(error, error_bytes, "out of memory");
@@ -300,7 +249,8 @@ Device* new_device(const lite_options& options, char* error, size_t error_bytes)
   DeviceOptions wanted;
   wanted.device = options.device;
   wanted.cache_dir = options.cache_dir;
-  wanted.timed = options.timed != 0;
+  wanted.beside = beside;
+  wanted.timed = options.timed || options.tune;
   if (open_device(wanted, device, error, error_bytes)) return device;
   free(device);
   return nullptr;
@@ -319,7 +269,8 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
   p->program.has_device = true;
   if (!parse_program(x->plan.program, x->plan.program_bytes, env, &p->program)) return false;
   if (!room(p, p->program.num_tensors, &x->place_of) ||
-      !room(p, x->plan.num_steps, &x->left.rows) || !room(p, x->plan.num_buffers, &x->buffers) ||
+      !room(p, x->plan.num_steps, &x->left.rows) ||
+      !room(p, x->plan.num_steps, &x->left.own_way) || !room(p, x->plan.num_buffers, &x->buffers) ||
       !room(p, x->plan.num_constants, &x->constants) ||
       !room(p, x->plan.num_constants, &x->constant_bytes) ||
       !room(p, x->plan.num_scratch, &x->scratch) || !room(p, x->plan.num_images, &x->images) ||
@@ -328,18 +279,20 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
   x->device = onto.device;
   x->failed_row = -1;
   x->file_steps = x->plan.steps;
-  for (uint32_t i = 0; onto.left && i < x->plan.num_steps; ++i)
+  for (uint32_t i = 0; onto.left && i < x->plan.num_steps; ++i) {
+    x->left.own_way[i] = onto.left->own_way && onto.left->own_way[i];
     if (onto.left->rows[i] && x->plan.steps[i].host_kernel)
       leave(&x->left, i, p->program.steps[x->plan.steps[i].step].name, onto.left->reason);
+  }
   p->opencl = x;
   const bool good = fits_device(p) && assign_places(x->plan, p->program, x->place_of, env) &&
-                    check_copies(p) && make_kernels(p, onto.whole) &&
+                    check_copies(p) && choose_ways(p, onto.way) && make_kernels(p, onto.whole) &&
                     move_to_host(p, weights, weight_bytes, num_weights) &&
                     room(p, p->program.num_steps, &x->step_of) && assign_steps(p) &&
                     set_up_memory(p, weights, weight_bytes, num_weights) && make_buffers(p) &&
                     make_images(p) && make_constants(p, weights, weight_bytes, num_weights) &&
                     check_launches(x->plan, p->program, x->place_of, x->constant_bytes,
-                                   x->device->info.local_memory, env) &&
+                                   x->device->info.local_memory, x->needed.launches, env) &&
                     set_arguments(p);
   if (good) {
     *env.error = 0;
@@ -368,18 +321,34 @@ void describe(lite_program* p) {
            x.left.reason);
 }
 
+Device* detach(lite_program* p) {
+  Device* device = p->opencl->device;
+  release(p->opencl);
+  p->opencl = nullptr;
+  return device;
+}
+
 bool leave_failed_step(lite_program* p, Onto* onto) {
   // So many launches that fail are the device's fault, not the kernels'.
   constexpr uint32_t kMost = 4;
   Executor& x = *p->opencl;
-  if (x.failed_row < 0 || !x.file_steps[x.failed_row].host_kernel || x.left.count >= kMost)
-    return false;
+  if (x.failed_row < 0 || x.left.count >= kMost) return false;
   const uint32_t row = static_cast<uint32_t>(x.failed_row);
-  leave(&x.left, row, "", p->env.error);
-  release(&x);
-  *onto = {x.device, &x.left, false};
-  p->opencl = nullptr;
+  if (x.way_of[row] >= 0 && !x.left.own_way[row] && !is_own_way(x, row)) x.left.own_way[row] = true;
+  else if (x.file_steps[row].host_kernel) leave(&x.left, row, "", p->env.error);
+  else return false;
+  *onto = {detach(p), &x.left, false};
   return true;
+}
+
+const char* device_warning(const Executor* x) {
+  const Device& device = *x->device;
+  const char* text = *device.programs.warning() ? device.programs.warning() : device.tuning.warning;
+  return *text ? text : nullptr;
+}
+
+const char* tuning_summary(const Executor* x) {
+  return *x->device->tuning.summary ? x->device->tuning.summary : nullptr;
 }
 
 void unload(Executor* x) {

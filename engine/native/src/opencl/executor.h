@@ -12,6 +12,12 @@ struct Left {
   uint32_t count;
   const char* name;  // the first such step
   char reason[300];
+  bool* own_way;     // per row: it runs as the file has it, because another way failed; nullptr: none
+};
+
+// What the ways that were chosen need: a flag for each row of the plan's tables.
+struct Needed {
+  bool *launches, *constants, *images, *scratch;
 };
 
 struct Executor {
@@ -23,6 +29,8 @@ struct Executor {
   cl_mem *buffers, *constants, *scratch, *images;
   size_t* constant_bytes;
   cl_kernel* kernels;  // per launch
+  int32_t* way_of;     // per row of the file's plan: its way in plan.ways, -1: it has one only
+  Needed needed;
   size_t device_bytes;
   Left left;
   uint8_t* staging;    // a tensor of the device between its form there and on the host
@@ -31,14 +39,17 @@ struct Executor {
 
 // What a program is loaded onto: a device, less the steps that failed on it before (nullptr: none).
 // `whole`: a step that the device does not take is a failure, because another program may do.
+// `way`: the number of the way of each step that the device's table does not know, -1: the first.
 struct Onto {
   Device* device;
   const Left* left;
   bool whole;
+  int way = -1;
 };
 
-// A device that the options name, for close_device; nullptr with one line in `error`.
-Device* new_device(const lite_options&, char* error, size_t error_bytes);
+// A device that the options name, for close_device; nullptr with one line in `error`. `beside` is the
+// model file's folder, where a table of what was measured may lie, nullptr: none.
+Device* new_device(const lite_options&, const char* beside, char* error, size_t error_bytes);
 void close_device(Device*);
 // Loads a program with its OpenCL part onto a device, which is the executor's from then on where
 // that is true. The program's memory holds the executor. A step whose kernels the device does not take
@@ -48,8 +59,13 @@ bool load(lite_program*, const uint8_t* bytes, size_t size, const void* const* w
 // After a run that failed: whether the same program without the step at which it did may go on. Its
 // device is then no longer the program's.
 bool leave_failed_step(lite_program*, Onto*);
+// Takes what a program has on its device away from it; the device is the caller's from then on.
+Device* detach(lite_program*);
 // Writes the program's choice: the device, for which kind the program was made, what the CPU runs.
 void describe(lite_program*);
+// What a person should know once of a device's folders, and what was measured on it; nullptr: nothing.
+const char* device_warning(const Executor*);
+const char* tuning_summary(const Executor*);
 // Gives the device back.
 void unload(Executor*);
 // Every step once: run_steps of programs with an OpenCL part.

@@ -61,9 +61,11 @@ bool assign_places(const DevicePlan& plan, const Program& program, int32_t* plac
 }
 
 bool check_launches(const DevicePlan& plan, const Program& program, const int32_t* place_of,
-                    const size_t* constant_bytes, uint64_t local_memory, Env& env) {
+                    const size_t* constant_bytes, uint64_t local_memory, const bool* needed,
+                    Env& env) {
   for (uint32_t i = 0; i < plan.num_launches; ++i) {
     const Launch& launch = plan.launches[i];
+    if (needed && !needed[i]) continue;
     Memory memory[kMaxArguments];
     for (uint32_t k = 0; k < launch.num_args; ++k)
       if (!memory_of(plan, program, place_of, constant_bytes, launch.kinds[k], launch.values[k],

@@ -4,6 +4,7 @@
 #include "executor.h"
 #include "child.h"
 #include "kernel_texts.h"
+#include "measure.h"
 #include "text.h"
 
 namespace lite::opencl {
@@ -15,7 +16,7 @@ constexpr char kFix[] = "start lite_run_opencl, or link with liblite_runtime.so"
 
 }  // namespace
 
-Device* new_device(const lite_options&, char* error, size_t error_bytes) {
+Device* new_device(const lite_options&, const char*, char* error, size_t error_bytes) {
   say(error, error_bytes, "OpenCL: %s; %s", kReason, kFix);
   return nullptr;
 }
@@ -26,6 +27,10 @@ bool load(lite_program*, const uint8_t*, size_t, const void* const*, const size_
           const Onto&) {
   return false;
 }
+Device* detach(lite_program*) { return nullptr; }
+void measure(const lite_file*, const void*, size_t, const lite_options&, Device*) {}
+const char* device_warning(const Executor*) { return nullptr; }
+const char* tuning_summary(const Executor*) { return nullptr; }
 bool leave_failed_step(lite_program*, Onto*) { return false; }
 void describe(lite_program*) {}
 void unload(Executor*) {}

@@ -3,7 +3,7 @@
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
 //            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
-//            [--dump DIR] [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust]
+//            [--dump DIR] [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust] [--tune]
 //   lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] [--times]   a pipeline's answer, as JSON
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
@@ -12,6 +12,8 @@
 // --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
 // the outputs. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
 // LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
+// --tune measures the file's variants of layers on the OpenCL device and keeps which is the fastest in the cache
+// folder, as `lite tune` does, or beside the file; later runs take it.
 // --library loads kernels of a shared library (lite_plugin.h), --trust those that the file carries, and its
 // OpenCL kernels; their code runs in this process, or on the device.
 // Exit codes: 0 good, 1 failed (one line on standard error), 2 wrong usage.
@@ -68,7 +70,7 @@ int usage(const char* why) {
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
           "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
-          "       [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust]\n"
+          "       [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust] [--tune]\n"
           "       lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] "
           "[--times]\n"
           "       lite_run --kernels\n"
@@ -144,6 +146,10 @@ int parse(int argc, char** argv, Arguments* args) {
     }
     if (strcmp(arg, "--trust") == 0) {
       args->trust = true;
+      continue;
+    }
+    if (strcmp(arg, "--tune") == 0) {
+      args->options.tune = 1;
       continue;
     }
     if (strcmp(arg, "--pin") == 0) {
@@ -329,8 +335,10 @@ bool run_all(lite_program* p, const Arguments& args) {
   return good;
 }
 
-// Once, where the CPU ran what the device was to run.
-void warn(const lite_program* p) {
+// Once: what was measured; where the CPU ran what the device was to run; what is wrong with a folder.
+void tell(const lite_program* p, bool tune) {
+  const char* measured = tune ? lite_program_tuning(p) : nullptr;
+  if (tune) fprintf(stderr, "tuning: %s\n", measured ? measured : lite_program_choice(p));
   if (const char* text = lite_program_warning(p)) fprintf(stderr, "warning: %s\n", text);
 }
 
@@ -343,7 +351,7 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
   if (!load_inputs(p, args) || !tap_all(p, args, taps) || (args.dump && !dump_all(p)) ||
       !run_all(p, args))
     return false;
-  warn(p);
+  tell(p, args.options.tune);
   if (args.check && !agrees_with_cpu(file, p, args.options, error_text, sizeof error_text))
     return failed("%s", error_text), false;
   const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "../opencl/executor.h"
+#include "../opencl/measure.h"
 #include "../opencl/text.h"
 #include "../plugins/plugins.h"
 #include "dispatch.h"
@@ -163,7 +164,7 @@ int best_program(const lite_file* file, const opencl::DeviceInfo& info, const bo
 // one that leaves steps to the CPU. nullptr with one line in `error`.
 lite_program* opencl_program(lite_file* file, const lite_options& options, char* error,
                              size_t error_bytes) {
-  opencl::Device* device = opencl::new_device(options, error, error_bytes);
+  opencl::Device* device = opencl::new_device(options, file->folder, error, error_bytes);
   if (!device) return nullptr;
   say(error, error_bytes, "OpenCL: %s: the file has no program for this kind of device",
       device->info.name);
@@ -172,9 +173,17 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
     for (int i; (i = best_program(file, device->info, tried)) >= 0; tried[i] = true) {
       const Section& s = file->sections[i];
       const opencl::Onto onto{device, nullptr, whole};
-      lite_program* p = load_program(file->data + s.offset, s.size, file->weights,
-                                     file->weight_bytes, file->num_weights, mapping_of(*file), &onto,
-                                     &options, error, error_bytes);
+      const auto load = [&] {
+        return load_program(file->data + s.offset, s.size, file->weights, file->weight_bytes,
+                            file->num_weights, mapping_of(*file), &onto, &options, error, error_bytes);
+      };
+      lite_program* p = load();
+      if (p && options.tune) {
+        opencl::detach(p);
+        lite_program_free(p);
+        opencl::measure(file, file->data + s.offset, s.size, options, device);
+        p = load();
+      }
       if (!p) continue;
       const char* found = has_halves(p->program) ? "fp16" : "fp32";
       if (options.precision && strcmp(options.precision, found) != 0) {
@@ -346,7 +355,13 @@ const char* lite_program_choice(const lite_program* p) { return current(p)->choi
 
 const char* lite_program_warning(const lite_program* p) {
   p = current(p);
-  return p->fell_back ? p->choice : nullptr;
+  if (p->fell_back) return p->choice;
+  return p->opencl ? opencl::device_warning(p->opencl) : nullptr;
+}
+
+const char* lite_program_tuning(const lite_program* p) {
+  p = current(p);
+  return p->opencl ? opencl::tuning_summary(p->opencl) : nullptr;
 }
 
 }  // extern "C"

@@ -167,6 +167,14 @@ bool read(lite_file* file, const char* path, char* error, size_t bytes) {
   return read_table(file, path, error, bytes) && read_weights(file, path, error, bytes);
 }
 
+// A copy of what comes before a path's last '/', "." without one; nullptr without memory.
+char* folder_of(const char* path) {
+  const char* slash = strrchr(path, '/');
+  char* folder = strdup(slash ? path : ".");
+  if (folder && slash) folder[slash == path ? 1 : slash - path] = 0;
+  return folder;
+}
+
 }  // namespace
 
 lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error, size_t bytes) {
@@ -185,6 +193,7 @@ lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error
   file->size = size;
   file->mapped = bundle->mapped;
   file->part = true;
+  file->folder = bundle->folder ? strdup(bundle->folder) : nullptr;
   if (read(file, tag, error, bytes)) return file;
   lite_file_close(file);
   return nullptr;
@@ -195,6 +204,7 @@ extern "C" {
 lite_file* lite_file_open(const char* path, char* error, size_t error_bytes) {
   lite_file* file = static_cast<lite_file*>(calloc(1, sizeof(lite_file)));
   if (!file) fail(error, error_bytes, "out of memory");
+  if (file) file->folder = folder_of(path);
   if (!file || (map(file, path, error, error_bytes) && read(file, path, error, error_bytes)))
     return file;
   lite_file_close(file);
@@ -224,6 +234,7 @@ void lite_file_close(lite_file* file) {
   for (size_t i = 0; file->derived && i < file->num_weights; ++i) lite::free_aligned(file->derived[i]);
   free(file->derived);
   free(file->weights);
+  free(file->folder);
   free(file->weight_bytes);
   free(file);
 }

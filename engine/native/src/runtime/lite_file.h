@@ -25,6 +25,7 @@ struct lite_file {
   bool part;    // of a bundle, which has mapped it
   uint32_t count;
   lite::Section sections[lite::kMaxSections];
+  char* folder;  // where it lies, nullptr: in memory
   char targets[8 * lite::kMaxSections + 8];
   const void** weights;
   size_t* weight_bytes;

@@ -74,7 +74,8 @@ bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* cons
             const opencl::Onto* onto) {
   if (opencl::is_device_plan(bytes, size)) {
     if (onto) return opencl::load(p, bytes, size, weights, weight_bytes, num_weights, *onto);
-    const opencl::Onto own{opencl::new_device(options, p->env.error, p->env.error_bytes), nullptr, false};
+    const opencl::Onto own{opencl::new_device(options, nullptr, p->env.error, p->env.error_bytes), nullptr,
+                           false};
     if (!own.device) return false;
     if (opencl::load(p, bytes, size, weights, weight_bytes, num_weights, own)) return true;
     opencl::close_device(own.device);
