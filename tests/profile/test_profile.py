@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -18,8 +19,9 @@ from lite_engine.profile import Profile, profile
 from lite_engine.profile.export import layers_csv
 from lite_engine.profile.measured import measure_there, median_interval
 from lite_engine.profile.memory_map import memory_map
+from lite_engine.profile.record import rounded
 from lite_engine.profile.roof import Roof
-from lite_engine.profile.warnings import warnings_of
+from lite_engine.profile.warnings import busy_with, told_apart_ms, warnings_of
 from lite_engine.runtime import host_target
 
 from tests.profile.profiles import made_up
@@ -199,15 +201,22 @@ def test_times_of_a_device_are_milliseconds() -> None:
 def test_what_a_profile_is_not_trusted_in() -> None:
     quiet = made_up([1.0, 2.0])
     assert warnings_of(quiet) == []
+    said = "the machine is busy: one run in ten took at least {} times the median; times are "
     slow = made_up([1.0, 2.0], total_ms={"median": 3.1, "min": 3.0, "p90": 1.5 * 3.1})
-    assert [s.partition(" the median")[0] for s in warnings_of(slow)] == [
-        "noisy: one run in ten took at least 1.50 times"
-    ]
+    assert busy_with(quiet) == "" and busy_with(slow).startswith(said.format(1.5))
     torn = made_up([1.0, 2.0], sum_ms=4.0, total_ms={"median": 4.0, "min": 4.0, "p90": 4.0})
-    assert (
-        len(warnings_of(torn)) == 1
-        and "own medians add up to only 3.000 ms" in warnings_of(torn)[0]
-    )
+    assert busy_with(torn).startswith(said.format("1.0")), "each interrupted in another layer"
+    both = replace(slow, sum_ms=4.0, busy=busy_with(slow))
+    assert warnings_of(both) == [both.busy], "said once"
+
+
+def test_a_busy_machine_rounds_its_totals() -> None:
+    """31 runs from 4 to 7 ms: the 95 % interval of the median, ranks 10 to 20, is 1 ms wide."""
+    assert told_apart_ms(np.linspace(4, 7, 31)) == 1.0
+    assert told_apart_ms(np.linspace(4, 4.3, 31)) == 0.1 and told_apart_ms(np.ones(3)) == 0
+    assert [rounded(5.51, step) for step in (0, 0.01, 0.1, 1, 10)] == [
+        "5.51", "5.51", "5.5", "6", "10",
+    ]  # fmt: skip
 
 
 def test_a_roof_is_the_best_of_its_measurements() -> None:

@@ -92,6 +92,8 @@ def test_the_sweep_and_the_recommendation_use_the_same_data(
     ]
     assert [c["best"] for c in cells].count(True) == 1 and step.sweep.chart.max_ms == 1000
     assert cells[0]["note"].startswith("top-1") and step.sweep.form.errors == {}
+    asked = step.recommend.asked({"max_drop": "2", "output": "best.lite"})
+    assert asked["output"] == str(Path("best.lite").absolute()), "wherever the job will begin"
     click(step.recommend.form, "submit",
           values={"max_drop": "2", "max_ms": "1e9", "output": "best.lite"})  # fmt: skip
     settle(session)

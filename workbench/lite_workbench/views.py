@@ -274,6 +274,8 @@ def timeline_data(profile: Profile, data: Mapping[str, Any]) -> dict[str, Any] |
 def total_text(profile: Profile) -> str:
     """A whole run: its median time, or its executed instructions where times mean nothing."""
     if profile.times_meaningful:
+        if profile.step_ms:
+            return f"{profile.total_text} ms"
         return milliseconds(profile.total_ms["median"])
     counts = profile.instructions
     return tr("{number} instructions", number=number(counts["run"])) if counts else tr("no times")

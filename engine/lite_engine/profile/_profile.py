@@ -26,7 +26,7 @@ from .memory_map import memory_map
 from .moves import Moves
 from .record import Compiled, LayerTime, Profile
 from .roof import Roof, measured_roof
-from .warnings import refusals, subgraphs, warnings_of
+from .warnings import busy_with, refusals, subgraphs, told_apart_ms, warnings_of
 
 WARMUP_RUNS = 3
 #: Layers below this share of the time do not say how well layers can be ranked.
@@ -115,6 +115,8 @@ def _profile(
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
+    out.busy = busy_with(out)
+    out.step_ms = told_apart_ms(taken.plain) if out.busy else 0.0
     refused = refusals({**predictor.refused, **execution.refusals})
     estimates = subgraphs(execution.plan, out.layers)
     out.warnings = [*measured.warnings, *warnings_of(out), *refused, *estimates]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,6 +96,8 @@ class Profile(Answer):
     peak_memory_bytes   of the whole process so far
     memory          bytes by purpose, of the model only
     compiled        what was compiled before the first run
+    busy            that the machine did other work meanwhile; empty where nothing shows it
+    step_ms         what totals are rounded to where it did; 0: three significant digits
     """
 
     model: str
@@ -125,6 +128,8 @@ class Profile(Answer):
     shares: dict[str, Share] = field(default_factory=dict)
     instructions: dict[str, int] | None = None
     compiled: list[Compiled] = field(default_factory=list)
+    busy: str = ""
+    step_ms: float = 0.0
 
     roof = deprecated_name("roof", "roofline")
 
@@ -145,7 +150,7 @@ class Profile(Answer):
             model=self.model, backend=self.backend, precision=self.precision,
         )  # fmt: skip
         if self.times_meaningful:
-            total = f"{self.total_ms['median']:.3g} ms"
+            total = f"{self.total_text} ms"
         elif self.instructions:
             total = tr("{count:,} instructions", count=self.instructions["run"])
         else:
@@ -158,6 +163,11 @@ class Profile(Answer):
             share = f"{100 * slowest.share:.0f}"
             said += tr("; the slowest is {layer} with {share} %", layer=slowest.name, share=share)
         return said
+
+    @property
+    def total_text(self) -> str:
+        """The median of the whole run in ms, no more exact than it can be told."""
+        return rounded(self.total_ms["median"], self.step_ms)
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """The slowest layers first."""
@@ -179,3 +189,10 @@ class Profile(Answer):
         if self.instructions:
             return sorted(self.layers, key=lambda x: -(x.instructions or 0))[:count]
         return sorted(self.layers, key=lambda x: -x.median_ms)[:count]
+
+
+def rounded(ms: float, step: float) -> str:
+    """A time in three significant digits, or in steps of a power of ten, at least one of them."""
+    if not step:
+        return f"{ms:.3g}"
+    return f"{max(round(ms / step), 1) * step:.{max(0, -round(math.log10(step)))}f}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from lite_messages import tr, trn
 
 from ..backends import SHARED
 from ..plan import Plan
-from .measured import FEWEST_RUNS
+from .measured import FEWEST_RUNS, median_interval
 from .record import LayerTime, Profile
 
 #: Layers that a sentence names.
@@ -41,25 +43,37 @@ def warnings_of(result: Profile) -> list[str]:
                 threads=result.threads,
             )
         )
-    median, p90 = result.total_ms["median"], result.total_ms["p90"]
-    if median > 0 and p90 > 1.25 * median:
-        out.append(
-            tr("noisy: one run in ten took at least {p90:.2f} times the median", p90=p90 / median)
-            + unranked(result)
-        )
-    if median > 0 and abs(result.unexplained_ms) > 0.05 * median:
+    median = result.total_ms["median"]
+    if result.busy:
+        out.insert(0, result.busy)
+    elif median > 0 and abs(result.unexplained_ms) > 0.05 * median:
         out.append(_explained(result, median))
-    medians = sum(x.median_ms for x in result.layers)
-    if abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
-        out.append(
-            tr(
-                "the layers' own medians add up to only {medians:.3f} ms: every run "
-                "was interrupted, each time in another layer, because the machine is "
-                "busy",
-                medians=medians,
-            )
-        )
     return out
+
+
+def busy_with(result: Profile) -> str:
+    """That the machine did other work during the runs, and what that means for the numbers; empty
+    where nothing shows it. Runs differ, or each was interrupted in another layer, so that the
+    layers' medians add up to less than the runs took."""
+    median, p90 = result.total_ms["median"], result.total_ms["p90"]
+    medians = sum(x.median_ms for x in result.layers)
+    steady = median <= 0 or p90 <= 1.25 * median
+    if not result.times_meaningful or (
+        steady and abs(result.sum_ms - medians) <= 0.1 * result.sum_ms
+    ):
+        return ""
+    return tr(
+        "the machine is busy: one run in ten took at least {p90:.1f} times the median; times are "
+        "rounded to what can be told apart",
+        p90=p90 / median,
+    )
+
+
+def told_apart_ms(samples: np.ndarray) -> float:
+    """The step to which totals are rounded on a busy machine: the width of the 95 % interval of
+    their median, as a power of ten; 0 with too few runs."""
+    half = median_interval(samples)
+    return 10.0 ** math.floor(math.log10(2 * half)) if half else 0.0
 
 
 def refusals(layers: Mapping[str, str]) -> list[str]:

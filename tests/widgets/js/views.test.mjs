@@ -222,6 +222,13 @@ test("timing: what the layers do not explain is the rest, never hidden", async (
   assert.ok(sentence({ ...profile, ran }).endsWith(` ${ran}.`));
 });
 
+test("times on a busy machine: rounded to what can be told apart", async () => {
+  const { rounded } = await at("timing_line/timing_line");
+  assert.deepEqual([0.01, 0.1, 1, 10].map((step) => rounded(5.51, step)), ["5.51", "5.5", "6", "10"]);
+  const { digits } = await at("layer_table/layer_table");
+  assert.deepEqual([0, 0.4, 4, 40, 4000].map((rankable_us) => digits({ rankable_us })), [3, 3, 3, 2, 0]);
+});
+
 test("results: bars of scores beyond 1 differ by their lengths", async () => {
   const { fullScore } = await at("result_card/result_card");
   assert.deepEqual([fullScore([]), fullScore([{ score: 0.7 }, {}]), fullScore([{ score: 0.4 }, { score: 8 }])], [1, 1, 8]);

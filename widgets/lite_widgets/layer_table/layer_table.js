@@ -8,6 +8,10 @@ import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/form
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
 import { tr } from "../_shared/words.js";
 
+/** Decimals of a time: none that cannot be told apart. */
+export const digits = ({ rankable_us }) =>
+  rankable_us > 0 ? Math.max(0, Math.min(3, -Math.floor(Math.log10(rankable_us / 1e3)))) : 3;
+
 const ROW = 26,
   SPARE = 12,
   STILL_ROWS = 20;
@@ -78,7 +82,7 @@ function profileColumns(c) {
       head: e.unit,
       num: true,
       down: true,
-      cell: (r) => fixed(e.value(r), e.unit === "ms" ? 3 : 2),
+      cell: (r) => fixed(e.value(r), e.unit === "ms" ? digits(profile) : 2),
     },
   ];
   if (!baseline && !profile.emulated && profile.layers.some((r) => r.ci_ms))

@@ -104,7 +104,8 @@ export default widget({
   name: "result",
   view(c) {
     const items = c.get("items");
-    const body = {
+    const nothingFound = html`<p class="mu">${tr("Nothing was recognized.")}</p>`;
+    const body = items.length === 0 ? nothingFound : {
       text: () => textSvg(items),
       top: () => topTable(items),
       boxes: () => topTable(items),

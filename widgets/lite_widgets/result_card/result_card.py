@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import traitlets as t
+from lite_messages import tr
 
 from .._base import Binary, LiteWidget, PlainList
 from .._svg import table
@@ -34,6 +35,7 @@ class ResultCard(LiteWidget):
     def static_html(self) -> str:
         """Return picture and answer."""
         rows = [[item["label"], _answer(item)] for item in self.items]
+        rows = rows or [[tr("Nothing was recognized."), ""]]
         picture = ""
         if self.image:
             kind = "png" if self.image[:4] == b"\x89PNG" else "jpeg"

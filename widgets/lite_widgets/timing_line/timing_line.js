@@ -1,7 +1,8 @@
 // The one headline number, what it is made of, and how far to trust it.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { ms, percent, THIN } from "../_shared/format.js";
+import { fixed, ms, percent, THIN } from "../_shared/format.js";
+import { notice } from "../_shared/parts.js";
 import { totals } from "../_shared/encode.js";
 import { tr, trn } from "../_shared/words.js";
 
@@ -60,6 +61,12 @@ export function sentence(profile) {
   return said.join(" ") + ran(profile);
 }
 
+/** In steps of a power of ten, at least one of them, as `rounded` of the engine. */
+export const rounded = (v, step) =>
+  fixed(Math.max(Math.round(v / step), 1) * step, Math.max(0, -Math.round(Math.log10(step))));
+
+const sentenceOf = (text) => `**${text[0].toUpperCase()}${text.slice(1)}.**`;
+
 /** Types get paler with their rank: the bar is structure, not data. */
 const grey = (i) => `color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,var(--bg))`;
 
@@ -72,10 +79,12 @@ export default widget({
       a = account(profile),
       whole = Math.max(a.total, a.layers) || 1;
     const unit = profile.emulated ? tr("M instructions") : "ms";
+    const warnings = (profile.warnings || []).filter((text) => text !== profile.busy);
     const [first, bold, last] = sentence(profile).split("**");
-    return html`<div class="honest">
+    return html`${profile.busy ? notice({ kind: "warn", what: sentenceOf(profile.busy) }) : nothing}
+    <div class="honest">
       <div>
-        <span class="big">${ms(a.total)}<small>${THIN}${unit}</small></span>
+        <span class="big">${profile.step_ms ? rounded(a.total, profile.step_ms) : ms(a.total)}<small>${THIN}${unit}</small></span>
       </div>
       <div class="right">
         <div class="tot" role="img" aria-label=${tr("Share of each layer type")}>
@@ -89,7 +98,7 @@ export default widget({
           })}
         </div>
         <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : nothing}${last || ""}</p>
-        ${(profile.warnings || []).map((text) => html`<p class="mu">${text}</p>`)}
+        ${warnings.map((text) => html`<p class="mu">${text}</p>`)}
       </div>
     </div>`;
   },

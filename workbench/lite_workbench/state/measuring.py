@@ -37,7 +37,8 @@ def run(state: SessionState, image: Any, backend: str, version: str | None) -> R
         state.runs[used.backend] = made
         state.measured("run", used.backend)
     given = f"{as_code(image)}, " if image is not None else ""
-    state.remember(f"session.run({given}backend={used.backend!r})")
+    of = f", version={version!r}" if version is not None else ""
+    state.remember(f"session.run({given}backend={used.backend!r}{of})")
     state.notify("run", made)
     return made
 

@@ -207,6 +207,16 @@ def button(
     return {"id": id_, "label": label, "primary": primary, "disabled": disabled}
 
 
+def sides(session: Session) -> list[str]:
+    """What two answers can be of: the versions, where there are several, and the backends that work
+    here."""
+    from lite_engine.runtime import host_target, usability
+
+    backends = [b for b in (host_target(), "opencl", "reference") if usability(b).usable]
+    versions = list(session.versions) if len(session.versions) > 1 else []
+    return [*versions, *backends]
+
+
 def backend_options(session: Session, *names: str) -> list[list[str]]:
     """[[value, text, dot]] of a segment; `names` or the targets of the model."""
     texts = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lite_engine.errors import UsageError
@@ -96,9 +97,11 @@ class RecommendPanel:
         made = {name: _marked(self.form, name, values, _positive)
                 for name in ("max_drop", "max_ms", "max_mb")}  # fmt: skip
         self.form.errors = {}
-        options = {name: value for name, value in made.items() if value is not None}
+        options: dict[str, Any] = {n: value for n, value in made.items() if value is not None}
         options["max_drop"] = (made["max_drop"] or 0) / 100
-        return {**options, **{k: v for k in ("output", "device") if (v := values.get(k))}}
+        if output := values.get("output"):  # where it is now: the job may begin in another folder
+            options["output"] = str(Path(output).expanduser().absolute())
+        return {**options, **({"device": d} if (d := values.get("device")) else {})}
 
     def fill(self, made: Recommendation) -> None:
         self.said.set_trait("kind", "warn" if made.chosen is None else "done")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import UsageError
-from lite_engine.runtime import host_target, usability
 from lite_messages import tr
 from lite_widgets import DataTable, Form, Notice, ResultCard, Tabbed, columns
 
@@ -15,10 +14,12 @@ from ..answer_difference import masked
 from ..answer_tables import class_tables, metrics_table, samples_table
 from ..data_sets import data_sets
 from ..evaluate import Evaluation
+from ..evaluate.formats import read_dataset
 from ..inputs import feeds_of, png
 from ..state.evaluations import sample_answers
-from ._base import Step, button, stack
+from ._base import Step, button, sides, stack
 from ._panels import RecommendPanel, SweepPanel
+from ._recipes import RecipesPanel
 
 LIMITS = ("100", "500", "2000")
 _ALL, _NONE = "all", ""
@@ -70,7 +71,8 @@ class EvaluateStep(Step):
         self.follow("sweep", self.sweep.fill)
         self.follow("recommendation", self.recommend.fill)
         self.answers = columns(*self.cards)
-        self.show(self.form, self.metrics, self.tabs, self.looked, self.answers)
+        self.recipes = RecipesPanel(self, self._run)
+        self.show(self.form, self.recipes.table, self.metrics, self.tabs, self.looked, self.answers)
         self._hide_sample()
         self._fill()
         if self.session.sweeps:
@@ -83,19 +85,20 @@ class EvaluateStep(Step):
     def _look_around(self) -> None:
         """Data sets and sides to choose from; what was chosen stays while it is there."""
         data = [*self._typed, *data_sets(self.session.path)]
-        sides = [[name, name] for name in self._sides()]
+        known = sides(self.session)
+        options = [[name, name] for name in known]
         usual = list(self.session.versions)
-        first = [name for name in (self.session.base, *usual) if name in self._sides()]
+        first = [name for name in (self.session.base, *usual) if name in known]
         second = next((n for n in reversed(usual) if n != self.session.base), _NONE)
         values = {
-            "data": data[0][0] if data else _NONE, "a": first[0] if first else sides[0][0],
-            "b": second if [second, second] in sides else _NONE, "limit": LIMITS[1], "rows": _ALL,
+            "data": data[0][0] if data else _NONE, "a": first[0] if first else known[0],
+            "b": second if second in known else _NONE, "limit": LIMITS[1], "rows": _ALL,
             **self.header.values,
         }  # fmt: skip
         offered: list[dict[str, Any]] = [
             {"name": "data", "label": tr("Data set"), "options": data},
-            {"name": "a", "label": tr("Baseline"), "options": sides},
-            {"name": "b", "label": tr("Candidate"), "options": [[_NONE, tr("none")], *sides]},
+            {"name": "a", "label": tr("Baseline"), "options": options},
+            {"name": "b", "label": tr("Candidate"), "options": [[_NONE, tr("none")], *options]},
             {"name": "limit", "label": tr("Samples"),
              "options": [*([n, n] for n in LIMITS), [_ALL, tr("all")]]},
             {"name": "rows", "label": tr("List"),
@@ -105,12 +108,6 @@ class EvaluateStep(Step):
         self.header.selects = [s for s in offered if s["options"]]
         self.header.values = values
         self._buttons()
-
-    def _sides(self) -> list[str]:
-        """Versions, and backends that work here."""
-        backends = [b for b in (host_target(), "opencl", "reference") if usability(b).usable]
-        versions = list(self.session.versions) if len(self.session.versions) > 1 else []
-        return [*versions, *backends]
 
     @property
     def asked(self) -> list[str]:
@@ -159,13 +156,16 @@ class EvaluateStep(Step):
         ]  # fmt: skip
 
     def _run(self) -> None:
-        session, data, sides = self.session, self._data(), self.asked
+        session, data, asked = self.session, self._data(), self.asked
         limits = self._limits()
         self._hide_sample()
-        self.start(
-            tr("Evaluating {sides}", sides=", ".join(sides)),
-            lambda: session.evaluate(data, sides, **limits),
-        )
+
+        def work() -> None:
+            first = read_dataset(data, images=limits["images"]).samples[0]
+            self.recipes.look(first.source)
+            session.evaluate(data, asked, **limits)
+
+        self.start(tr("Evaluating {sides}", sides=", ".join(asked)), work)
 
     def _limits(self) -> dict[str, Any]:
         limit = self.header.values["limit"]

@@ -15,6 +15,7 @@ from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 from ..quantizing import fits
 from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
+from ._recipes import RecipesPanel
 
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
@@ -67,7 +68,8 @@ class QuantizeStep(Step):
         self.follow("prepared", lambda _: self._look_again())
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
-        self.show(columns(self.trade, self.range, kind="wide"), self.layers)
+        self.recipes = RecipesPanel(self, self._run)
+        self.show(self.recipes.table, columns(self.trade, self.range, kind="wide"), self.layers)
         self._buttons()
         if self.session.quantization is not None:
             self._fill()
@@ -153,6 +155,7 @@ class QuantizeStep(Step):
         session, values = self.session, self.header.values
 
         def work() -> None:
+            self.recipes.look(values["samples"])
             session.quantize(values["samples"], method=values["method"], limit=LIMIT)
             session.explore(values["backend"])
 

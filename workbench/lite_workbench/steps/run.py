@@ -9,21 +9,18 @@ import numpy as np
 from lite_engine.runtime import usability
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr
-from lite_widgets import DataTable, DropZone, ResultCard, columns
+from lite_widgets import DropZone, ResultCard, columns
 
 from ..answer_difference import mark_different, masked
 from ..answers import Run
-from ..inputs import is_guessed, is_picture, save_upload
-from ..recipes import RecipeAnswer, recipe_answers
+from ..inputs import is_guessed, save_upload
+from ..state.comparisons import backend_and_version
 from ..words import listed
-from ._base import Step, button
+from ._base import COLOURED, Step, button, sides
 from ._picture import choices, chosen, prepare
+from ._recipes import GUESSED, RecipesPanel
 
 _NAMES = {"opencl": "OpenCL"}
-_GUESSED = tr(
-    "the model does not define its image preprocessing: pixels were scaled to "
-    "0…1; change it with Pixels above, or with session.prepare"
-)
 _WHERE = tr("A comparison layer by layer shows where the difference begins.")
 _FIRST = tr("Drop an image, or arrays (.npy, .npz). Without an input, random data is used.")
 
@@ -41,24 +38,27 @@ class RunStep(Step):
         )  # fmt: skip
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
         self.drop.observe(self._picked, names=["picked"])
-        self.cards = {name: ResultCard(backend=name, title=_title(name)) for name in self._sides()}
-        self.recipes = DataTable(title=tr("With each usual preprocessing"), note=_GUESSED)
-        self.recipes.layout.display = "none"
+        self._pair = (ResultCard(), ResultCard())
+        self.cards: dict[str, ResultCard] = {}
+        self._made: dict[str, Run] = {}  # side → what it answered last
+        self.recipes = RecipesPanel(self, lambda: self._start(self._source))
         self._source: str | None = None
         self._copied = ""  # where a dropped file lies
-        self.jobs_changed()
-        self.header.observe(lambda _: self.guard(self._prepare), ["values"])
+        self.header.values = dict(zip("ab", self._usual(), strict=True))
+        self._ask()
+        self._choose_sides()
+        self.header.observe(lambda _: self.guard(self._changed), ["values"])
         self.on(self.header, "run", lambda _: self._run())
-        self.on(self.recipes, "use", lambda payload: self._choose(payload["how"]))
+        for card in self._pair:
+            self.on(card, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("prepared", lambda _: self._ask())
+        self.follow("versions", lambda _: self._ask())
         self.follow("run", self._answered)
-        self.show(self.drop, self.recipes, columns(*self.cards.values()))
-        for run in self.session.runs.values():
-            self._answered(run)
+        self.show(self.drop, self.recipes.table, columns(*self._pair))
 
-    def _sides(self) -> list[str]:
-        """At most two: the CPU first, then OpenCL or the reference."""
+    def _usual(self) -> list[str]:
+        """The CPU first, then OpenCL or the reference."""
         from lite_engine.runtime import host_target
 
         targets = self.session.targets or [host_target(), "opencl"]
@@ -66,16 +66,52 @@ class RunStep(Step):
         good = [t for t in good if usability(t).usable]
         return (good + ["reference"])[:2]
 
+    def _choose_sides(self) -> None:
+        """Shows the chosen pair: what it answered, or that it has not run."""
+        usual = dict(zip("ab", self._usual(), strict=True))
+        names = [self.header.values.get(which, usual[which]) for which in "ab"]
+        if len(set(names)) == 1:
+            names = [names[0], next(n for n in self._usual() if n != names[0])]
+        if list(self.cards) == names:
+            return
+        self.header.values = {**self.header.values, **dict(zip("ab", names, strict=True))}
+        self.cards = dict(zip(names, self._pair, strict=True))
+        for name, card in self.cards.items():
+            with card.hold_sync():
+                card.backend = name if name in COLOURED else "x86"
+                card.title = _title(name)
+                card.image, card.items, card.note, card.aside = b"", [], "", ""
+        self.quiet()
+        for run in self.session.runs.values():
+            self._answered(run)
+        self._buttons()
+
     # ---- input
 
     def _ask(self) -> None:
-        """The choices of how a picture becomes the input, as they are now."""
-        if not is_guessed(self.session.model):
-            self.recipes.layout.display = "none"
-        self.header.selects = choices(self.session)
-        self.header.values = chosen(self.session) if self.header.selects else {}
+        """The sides, and how a picture becomes the input, as they are now."""
+        names = sides(self.session)
+        kept = {w: v for w, v in self.header.values.items() if w in "ab" and v in names}
+        values = {**dict(zip("ab", self._usual(), strict=True)), **kept}
+        options = [[name, _title(name)] for name in names]
+        pictures = choices(self.session)
+        self.header.selects = [
+            *(
+                {
+                    "name": which,
+                    "label": label,
+                    "options": options,
+                    "disabled": bool(self.session.jobs),
+                }
+                for which, label in (("a", tr("Baseline")), ("b", tr("Candidate")))
+            ),
+            *pictures,
+        ]
+        self.header.values = {**values, **(chosen(self.session) if pictures else {})}
 
-    def _prepare(self) -> None:
+    def _changed(self) -> None:
+        """Another side, or another way to prepare images."""
+        self._choose_sides()
         try:
             changed = prepare(self.session, self.header.values)
         finally:
@@ -97,56 +133,35 @@ class RunStep(Step):
         self._start(None)
 
     def _start(self, source: str | None) -> None:
-        session = self.session
+        session, names = self.session, list(self.cards)
         self._source = source or self._source
 
         def work() -> None:
-            first, *rest = self.cards
-            if is_picture(source) and is_guessed(session.model):
-                used = session.predictor(first)
-                made = recipe_answers(used.model, used, source)
-                self.on_main(lambda: self._list_recipes(made))
-            session.run(source, backend=first)
-            for name in rest:
-                session.run(backend=name)
+            if names[0] not in session.versions:
+                self.recipes.look(source, names[0])
+            for number, name in enumerate(names):
+                backend, version = backend_and_version(session, name)
+                made = session.run(source if number == 0 else None, backend, version)
+                self.on_main(lambda name=name, made=made: self._keep(name, made))  # type: ignore[misc]
 
-        self.start(tr("Running on {title}", title=_title(next(iter(self.cards)))), work)
-
-    def _list_recipes(self, made: list[RecipeAnswer]) -> None:
-        """Before the answers: the file does not say how images become numbers."""
-        heads = {"meaning": tr("Pixels"), "text": tr("result"), "score": tr("score"), "why": "",
-                 "use": ""}  # fmt: skip
-        kinds = {"use": "action"}
-        likely = tr("the file suggests it")
-        with self.recipes.hold_sync():
-            self.recipes.columns = [
-                {"id": i, "head": head, "kind": kinds.get(i, "text")} for i, head in heads.items()
-            ]
-            self.recipes.rows = [
-                {"meaning": r.meaning, "text": r.text, "why": likely if r.likely else "",
-                 "score": "" if r.score is None else f"{r.score:.3f}",
-                 "use": ["use", tr("Use"), {"how": r.preprocess}]}
-                for r in made
-            ]  # fmt: skip
-        self.recipes.layout.display = None
-
-    def _choose(self, how: str) -> None:
-        """Keeps a recipe in every version, and runs the image again with it."""
-        self.session.prepare(how)
-        self._start(self._source)
+        self.start(tr("Running on {title}", title=_title(names[0])), work)
 
     @property
     def shown(self) -> str:
         return listed(
-            [tr("{title} at {clock}", title=_title(n), clock=self.session.clock('run', n))
-             for n in self.cards if n in self.session.runs]
+            [tr("{title} at {clock}", title=_title(n),
+                clock=self.session.clock("run", self._made[n].backend))
+             for n in self.cards if n in self._made]
         )  # fmt: skip
 
     def jobs_changed(self) -> None:
         self._ask()
+        self._buttons()
+
+    def _buttons(self) -> None:
         self.header.buttons = [button("run", tr("Run"), primary=True, disabled=self.pending)]
         for name, card in self.cards.items():
-            if name not in self.session.runs:
+            if name not in self._made:
                 card.status = self._empty(name)
 
     def _empty(self, name: str) -> dict[str, Any]:
@@ -157,22 +172,33 @@ class RunStep(Step):
                 "title": tr("Running on {title}", title=_title(name)),
                 "text": text,
             }
-        return {"kind": "empty", "title": tr("Not run yet"), "text": _FIRST}
+        return {
+            "kind": "empty",
+            "title": tr("{side} has not run yet", side=_title(name)),
+            "text": _FIRST,
+            "button": tr("Run"),
+            "action": "run",
+        }
 
     # ---- answers
 
     def _answered(self, run: Run) -> None:
-        card = self.cards.get(run.backend)
-        if card is None:
+        """A run of the session, whoever asked for it, is that of the side with its backend."""
+        if run.backend in self.cards and run.version == self.session.version:
+            self._keep(run.backend, run)
+
+    def _keep(self, side: str, run: Run) -> None:
+        if side not in self.cards:
             return
+        self._made[side] = run
         self.header.note = self._input_name()
-        runs = [self.session.runs[n] for n in self.cards if n in self.session.runs]
+        runs = {name: self._made[name] for name in self.cards if name in self._made}
         if len(runs) == 2:
-            one, other = runs
+            one, other = runs.values()
             self._judge(one, other, mark_different(one.answer, other.answer))
-        masks = [made.answer.mask for made in runs]
-        for i, made in enumerate(runs):
-            self._fill(self.cards[made.backend], made, masks[1 - i] if len(runs) == 2 else None)
+        masks = [made.answer.mask for made in runs.values()]
+        for i, (name, made) in enumerate(runs.items()):
+            self._fill(self.cards[name], made, masks[1 - i] if len(runs) == 2 else None)
 
     def _input_name(self) -> str:
         return self._copied or (tr("random data") if not self.session.image else "")
@@ -204,9 +230,10 @@ class RunStep(Step):
 
     def _judge(self, a: Run, b: Run, found: str) -> None:
         """`found` is what `mark_different` says of boxes and masks."""
-        names = tr("{a} and {b}", a=_title(a.backend), b=_title(b.backend))
+        first, second = map(_title, self.cards)
+        names = tr("{a} and {b}", a=first, b=second)
         guessed = self.session.image and is_guessed(self.session.model)
-        doubt = tr("About the image: {guessed}.", guessed=_GUESSED) if guessed else ""
+        doubt = tr("About the image: {guessed}.", guessed=GUESSED) if guessed else ""
         bad = any(item.get("bad") for run in (a, b) for item in run.answer.items)
         same = a.answer.kind != "boxes" or not bad
         if a.answer.kind == "values" and not found:
