@@ -112,7 +112,7 @@ def functions() -> Any:
     return _model((16, 16, 3), body)
 
 
-@zoo(squeeze_excite_int8="int8", squeeze_excite_int16="int16")
+@zoo(squeeze_excite_int8="int8")
 def squeeze_excite() -> Any:
     """HARD_SWISH, MEAN with kept axes, MUL that broadcasts."""
 
@@ -128,6 +128,22 @@ def squeeze_excite() -> Any:
     return _model(IMAGE, body)
 
 
+@zoo(gates_int8="int8", gates_int16="int16")
+def gates() -> Any:
+    """LOGISTIC, TANH, LEAKY_RELU, BATCH_MATMUL, SOFTMAX, MUL that broadcasts."""
+
+    def body(x: Any) -> Any:
+        x = L.Dense(24)(x)
+        for _ in range(2):
+            gate = ops.sigmoid(L.Dense(24)(x)) * ops.tanh(L.Dense(24)(x))
+            w = ops.softmax(ops.matmul(gate, ops.transpose(x, (0, 2, 1))))
+            x = x + ops.leaky_relu(ops.matmul(w, gate))
+            x = x * ops.mean(gate, 1, keepdims=True)
+        return L.Dense(5)(ops.mean(x, 1))
+
+    return _model(SERIES, body)
+
+
 @zoo(lstm_int8="int8", lstm_int16="int16", lstm_dynamic="dynamic")
 def lstm() -> Any:
     return _model(SERIES, lambda x: L.Dense(6)(L.LSTM(20)(L.LSTM(24, return_sequences=True)(x))))
@@ -138,7 +154,7 @@ def gru() -> Any:
     return _model(SERIES, lambda x: L.Dense(6)(L.GRU(20, unroll=True)(x)))
 
 
-@zoo(attention_int8="int8", attention_dynamic="dynamic", attention_int16="int16")
+@zoo(attention_int8="int8", attention_dynamic="dynamic")
 def attention() -> Any:
     """BATCH_MATMUL, SOFTMAX, layer norms."""
 

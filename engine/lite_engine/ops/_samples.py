@@ -78,14 +78,18 @@ class Draw:
             return f32_to_bf16(np.array(value, np.float32)).view(Bf16)
         return np.array(value, self.dtype.np if dtype is None else dtype)
 
+    def zero_point(self, value: int) -> np.ndarray:
+        """Of a quantized tensor: integers of 16 bits have none."""
+        return self.scalar(0 if self.dtype is DType.I16 else value)
+
     def scaled(self, *shape: int, x_scale: float = 0.03, y_scale: float = 0.02) -> list[np.ndarray]:
         """x, x_scale, x_zero_point, y_scale, y_zero_point of a quantized operator."""
         return [
             self.full(*shape),
             self.scalar(x_scale, np.float32),
-            self.scalar(4),
+            self.zero_point(4),
             self.scalar(y_scale, np.float32),
-            self.scalar(5),
+            self.zero_point(5),
         ]
 
 

@@ -2,7 +2,7 @@
 
 An operator with `rounding="litert"`, which the TFLite importer sets, computes so; without it the
 rule is ONNX's. Sources: XNNPACK's int8 kernels (vadd, vmul, vcvt, vlrelu) and, for pooling, the
-kernels that LiteRT has of its own.
+kernels that LiteRT has of its own. Activations of 16 bits follow `litert16`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from . import litert16
 from ._scales import Scale, saturate
+from .litert_functions import rescaled_twice
 
 Array = np.ndarray
 
@@ -48,6 +50,9 @@ def factors(a: Scale, b: Scale, y: Scale, sign: int) -> Factors:
 
 def added(a: Array, of_a: Scale, b: Array, of_b: Scale, of_y: Scale, sign: int) -> Array:
     """The sum in fixed point; ties go up."""
+    if a.dtype == np.int16:
+        by = (float(s.scale.reshape(())) for s in (of_a, of_b, of_y))
+        return saturate(litert16.sum_of(a, b, *by, sign=sign), a.dtype)
     f = factors(of_a, of_b, of_y, sign)
     total = f.bias + f.a * a.astype(np.int64) + f.b * b.astype(np.int64)
     return saturate((total >> f.shift) + _zero(of_y), a.dtype)
@@ -61,6 +66,9 @@ def product_scale(of_a: Scale, of_b: Scale, of_y: Scale) -> np.float32:
 
 def multiplied(a: Array, of_a: Scale, b: Array, of_b: Scale, of_y: Scale) -> Array:
     """rint(float32((a − a_zero)·(b − b_zero)) · product_scale)"""
+    if a.dtype == np.int16:
+        whole = a.astype(np.int64) * b
+        return saturate(rescaled_twice(whole, float(product_scale(of_a, of_b, of_y))), a.dtype)
     product = (of_a.shifted(a) * of_b.shifted(b)).astype(np.float32)
     return saturate(np.rint(product * product_scale(of_a, of_b, of_y)) + _zero(of_y), a.dtype)
 
@@ -74,6 +82,9 @@ def mean(total: Array, count: Array | int) -> Array:
 def map_mean(total: Array, count: int, of_x: Scale, of_y: Scale, dtype: np.dtype) -> Array:
     """rint(total · (x_scale / y_scale / count) + y_zero − x_zero · (x_scale / y_scale)) of sums of
     integers as they are, in float32 step by step"""
+    if dtype == np.int16:
+        by = (float(s.scale.reshape(())) for s in (of_x, of_y))
+        return saturate(litert16.mean(total, count, *by), dtype)
     ratio = np.float32(of_x.scale.reshape(())) / np.float32(of_y.scale.reshape(()))
     bias = np.float32(_zero(of_y)) - np.float32(_zero(of_x)) * ratio
     mean_of_y = total.astype(np.float32) * np.float32(ratio / np.float32(count))

@@ -26,17 +26,21 @@ def rescaled(x: Array, ratio: float) -> Array:
 
 def rescaled_twice(x: Array, ratio: float) -> Array:
     """LiteRT: times a fraction of 31 bits, rounded, and a power of two, rounded again."""
-    fraction, exponent = _fraction(ratio)
+    return rescaled_by(x, *fraction(ratio))
+
+
+def rescaled_by(x: Array, whole: int, exponent: int) -> Array:
+    """x · whole / 2^31 · 2^exponent as `rescaled_twice` rounds"""
     if exponent < -31:
         return np.zeros_like(x)
     wide = np.clip(x << min(max(exponent, 0), 31), -(1 << 31), (1 << 31) - 1)
-    return _halved(_high_product(wide, fraction, 32), -exponent)
+    return _halved(_high_product(wide, whole, 32), -exponent)
 
 
-def _fraction(real: float) -> tuple[int, int]:
+def fraction(real: float) -> tuple[int, int]:
     """real = whole / 2^31 · 2^exponent"""
-    fraction, exponent = math.frexp(float(real))
-    whole = math.floor(fraction * 2**31 + 0.5)
+    part, exponent = math.frexp(float(real))
+    whole = math.floor(part * 2**31 + 0.5)
     return (whole // 2, exponent + 1) if whole == 2**31 else (whole, exponent)
 
 
@@ -86,8 +90,14 @@ def hard_swish(x: Array, x_scale: float, y_scale: float) -> Array:
     return _halved(np.sign(product) * (np.abs(product) >> 15), -y_exponent)
 
 
+def square_root(x: Array, x_scale: float, y_scale: float) -> Array:
+    """sqrt(x · x_scale) / y_scale in float32, without its fraction"""
+    real = np.sqrt(np.maximum(x, 0).astype(np.float32) * np.float32(x_scale))
+    return np.trunc(real / np.float32(y_scale)).astype(np.int64)
+
+
 def _fraction_of_16(real: float) -> tuple[int, int]:
-    whole, exponent = _fraction(real)
+    whole, exponent = fraction(real)
     return min(whole + (1 << 15) >> 16, _SIXTEEN[1]), exponent
 
 
@@ -99,4 +109,5 @@ def _ratio(a: Any, b: Any) -> Any:
 #: Operator → its function; "" is QUANTIZE between integers of one type.
 FUNCTIONS: dict[str, Callable[..., Array]] = {
     "": identity, "LeakyRelu": leaky_relu, "Abs": absolute, "HardSwish": hard_swish,
+    "Sqrt": square_root,
 }  # fmt: skip

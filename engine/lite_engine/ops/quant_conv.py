@@ -16,12 +16,13 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
+from . import litert16
 from ._conditions import absent, all_of, byte_output, constant, of_type, rank
 from ._core import define_op
 from ._helpers import product
 from ._records import Cost
 from ._samples import Draw, Sample
-from ._scales import Scale, per_axis, requantize
+from ._scales import Scale, per_axis, requantize, saturate
 from .conv import WINDOW, conv, conv_window, correlate
 from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
 
@@ -75,6 +76,10 @@ def _requantized(
     """Sums (N,O,*S'), a bias (O,) and what else is added, in units of y, as integers of y."""
     if b is not None:
         acc = acc + b.reshape(1, -1, *[1] * (acc.ndim - 2))
+    if y_zero.dtype == np.int16:
+        each = per_axis(w_scale, 1, acc.ndim)
+        y = litert16.convolved(acc, x_scale.reshape(()), each, y_scale.reshape(()))
+        return saturate(y, y_zero.dtype)
     scale = (x_scale.reshape(()) * per_axis(w_scale, 1, acc.ndim)) / y_scale.reshape(())
     return requantize(acc, scale, y_zero.reshape(()), added)
 
@@ -171,6 +176,16 @@ qlinear_conv.kernel(
     why=tr("integer convolution as GEMM over taps"),
 )
 
+#: What LiteRT's 16-bit convolutions take: x and y of 16 bits, constant weights of i8.
+_SIXTEEN = (
+    constant(1, 2, 3, 4, 5, 6, 7, 8), of_type(3, dtype="i8"), of_type(7, dtype="i16"), rank(3, 4)
+)  # fmt: skip
+qlinear_conv.kernel(
+    "cpu", "i16_conv", dtype="i16", accepts_pitch=True, accepts_halo=True, rank=2,
+    when=all_of(*_SIXTEEN, absent(9)),
+    why=tr("16-bit convolution over taps"),
+)  # fmt: skip
+
 
 def _few_taps(node: Node, types: list[TypeInfo | None]) -> bool | str:
     w = types[3]
@@ -256,6 +271,12 @@ qlinear_conv_transpose.kernel(
 )
 
 qlinear_conv_transpose.kernel(
+    "cpu", "i16_conv", dtype="i16", accepts_pitch=True, accepts_halo=True,
+    when=all_of(*_SIXTEEN, stride_limit),
+    why=tr("16-bit convolution over taps"),
+)  # fmt: skip
+
+qlinear_conv_transpose.kernel(
     "opencl", "i8_deconv2d", dtype="i8,u8", when=all_of(rank(3, 4), INTEGER_GEMM),
     why=tr("one integer output a work-item"),
 )  # fmt: skip
@@ -291,8 +312,8 @@ def _quantized(draw: Draw, x: Array, w: Array, out: int, per_channel: bool) -> l
     w_zero = np.zeros(out, np.int8) if per_channel else np.array(0, np.int8)
     accumulated = 40 * float(np.prod(w.shape[1:])) ** 0.5
     return [
-        x, draw.scalar(0.03, f32), draw.scalar(4), w, np.asarray(w_scale), w_zero,
-        draw.scalar(0.0006 * accumulated, f32), draw.scalar(5),
+        x, draw.scalar(0.03, f32), draw.zero_point(4), w, np.asarray(w_scale), w_zero,
+        draw.scalar(0.0006 * accumulated, f32), draw.zero_point(5),
         draw.ints(-900, 900, out, dtype=np.int32),
     ]  # fmt: skip
 
@@ -312,6 +333,8 @@ def _(draw: Draw) -> Iterator[Sample]:
             w = draw.ints(-128, 128, o, c // attrs.get("group", 1), k, k, dtype=np.int8)
             given = _quantized(draw, draw.full(1, c, 9, 8), w, o, per_channel)
             yield Sample(given, attrs, constant=tuple(range(1, 9)))
+    if draw.dtype is DType.I16:
+        return
     w = draw.ints(-128, 128, 16, 16, 3, 3, dtype=np.int8)
     given = _quantized(draw, draw.full(1, 16, 5, 6), w, 16, True)
     residual = [draw.full(1, 16, 5, 6), draw.scalar(0.05, np.float32), draw.scalar(2)]

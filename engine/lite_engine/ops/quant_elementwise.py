@@ -16,6 +16,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Node, TypeInfo
+from . import litert16
 from ._conditions import Condition, all_of, attr, constant, of_type, separate_axes
 from ._core import OpDef, define_op, get_op
 from ._helpers import broadcast_shapes, product
@@ -62,6 +63,8 @@ def _binary(
         )
     )
     op.kernel("cpu", "i8_binary", dtype="i8,u8", accepts_pitch=True)
+    sixteen = all_of(constant(1, 2, 4, 5, 6, 7), attr("rounding", LITERT))
+    op.kernel("cpu", "i16_binary", dtype="i16", accepts_pitch=True, when=sixteen)
     fixed = all_of(constant(1, 2, 4, 5, 6, 7), separate_axes)
     op.kernel("opencl", "i8_binary", dtype="i8,u8", when=fixed, code=opencl)
     return op
@@ -131,11 +134,16 @@ qlinear_softmax = _one_input(
     "QLinearSoftmax", "axis", 16, "i8_softmax", _no_tiny_scale, axis=-1, opset=13
 )
 
+qlinear_softmax.kernel("cpu", "i16_softmax", dtype="i16", when=constant(1, 2, 3, 4))
+
 
 @qlinear_softmax.reference
 def _(x: Array, *parameters: Any, axis: int, opset: int) -> Array:
     """e = round(2^30 exp((x − max)·x_scale)) as integers; y = e / Σ e in float64"""
     of_x, of_y = scales(parameters)
+    if x.dtype == np.int16:
+        last = litert16.softmax(np.moveaxis(x, axis, -1), float(of_x.scale.reshape(())))
+        return np.moveaxis(last, -1, axis).astype(np.int16)
     below = x.astype(np.int32) - x.max(axis, keepdims=True, initial=np.iinfo(x.dtype).min)
     e = np.rint(np.exp(below * float(of_x.scale.reshape(()))) * 2**30).astype(np.int64)
     return of_y.quantized(e / e.sum(axis, keepdims=True), x.dtype)
@@ -225,6 +233,12 @@ for _op, _on_opencl in (
         when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4)),
     )
     _op.kernel(
+        "cpu", "i16_pool", dtype="i16", accepts_pitch=True, accepts_halo=True,
+        when=all_of(
+            attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4), attr("rounding", LITERT)
+        ),
+    )  # fmt: skip
+    _op.kernel(
         "opencl", "i8_pool", dtype="i8,u8",
         when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4), _on_opencl),
     )  # fmt: skip
@@ -280,7 +294,7 @@ def _binary_samples(draw: Draw) -> Iterator[Sample]:
         ((1, 30, 24), (1, 1, 24)), ((1, 5, 6, 7), (1, 5, 6, 7)),
     ):  # fmt: skip
         x, x_scale, x_zero, y_scale, y_zero = draw.scaled(*a, y_scale=0.11)
-        other = [draw.full(*b), draw.scalar(0.07, np.float32), draw.scalar(1)]
+        other = [draw.full(*b), draw.scalar(0.07, np.float32), draw.zero_point(1)]
         constant = (1, 2, 4, 5, 6, 7)
         for rounding in ("", LITERT):
             inputs = [x, x_scale, x_zero, *other, y_scale, y_zero]

@@ -16,6 +16,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
+from . import litert16
 from ._conditions import all_of, attr, constant, rank
 from ._core import REQUIRED, OpDef, define_op
 from ._helpers import broadcast_shapes, check_choice, product
@@ -54,6 +55,10 @@ def squared_difference(a: Array, of_a: Scale, b: Array, of_b: Scale, of_y: Scale
 def _product(a: Array, of_a: Scale, b: Array, of_b: Scale, of_y: Scale) -> Array:
     """Sums of products, rescaled by a_scale·b_scale (float32) / y_scale"""
     acc = np.matmul(of_a.shifted(a, np.int64), of_b.shifted(b, np.int64))
+    if a.dtype == np.int16:
+        return litert16.rescaled_wide(
+            acc, float(_number(of_a) * _number(of_b)) / float(_number(of_y))
+        )
     return rescaled_twice(acc, float(_number(of_a) * _number(of_b)) / float(_number(of_y)))
 
 
@@ -89,6 +94,7 @@ qlinear_squared_difference = _elementwise(
 qlinear_batch_matmul = _two_operands(
     "QLinearBatchMatMul", _product, "i8_batch_matmul", "ours: LiteRT's int8 BATCH_MATMUL"
 )
+qlinear_batch_matmul.kernel("cpu", "i16_batch_matmul", dtype="i16", when=constant(*_PARAMETERS))
 qlinear_batch_matmul.infer(lambda a, a_s, a_z, b, *_: matmul_shape(a, b))
 qlinear_batch_matmul.cost(lambda a, a_s, a_z, b, *_: Cost(macs=matmul_macs(a, b)))
 
@@ -140,6 +146,8 @@ def _(x: TypeInfo, *, size: Sequence[int], coordinate_transformation_mode: str) 
 
 @qlinear_resize.reference
 def _(x: Array, *, size: Sequence[int], coordinate_transformation_mode: str) -> Array:
+    if x.dtype == np.int16:
+        return litert16.resized(x, size, coordinate_transformation_mode)
     """Rows of (top·2^11 + (bottom − top)·weight + 2^21) >> 22, top and bottom interpolated alike"""
     down, along = (
         line(n, m, coordinate_transformation_mode) for n, m in zip(x.shape[2:], size, strict=True)
@@ -154,22 +162,23 @@ def _(x: Array, *, size: Sequence[int], coordinate_transformation_mode: str) -> 
 
 
 qlinear_resize.cost(lambda x, *, size, **_: Cost(flops=8 * product((*x.dims[:2], *size))))
-qlinear_resize.kernel(
-    "cpu", "i8_resize_linear", dtype="i8,u8", accepts_pitch=True, accepts_halo=True,
-    when=all_of(
-        rank(4),
-        attr("coordinate_transformation_mode", "asymmetric", "align_corners", "half_pixel"),
-    ),
-)  # fmt: skip
+for _types, _kernel in (("i8,u8", "i8_resize_linear"), ("i16", "i16_resize_linear")):
+    qlinear_resize.kernel(
+        "cpu", _kernel, dtype=_types, accepts_pitch=True, accepts_halo=True,
+        when=all_of(
+            rank(4),
+            attr("coordinate_transformation_mode", "asymmetric", "align_corners", "half_pixel"),
+        ),
+    )  # fmt: skip
 
 
 # ---- sample calls
 
 
 def _pair(draw: Draw, a: tuple[int, ...], b: tuple[int, ...], y_scale: float) -> Sample:
-    inputs = [draw.full(*a), draw.scalar(0.03, np.float32), draw.scalar(4)]
-    inputs += [draw.full(*b), draw.scalar(0.07, np.float32), draw.scalar(1)]
-    inputs += [draw.scalar(y_scale, np.float32), draw.scalar(5)]
+    inputs = [draw.full(*a), draw.scalar(0.03, np.float32), draw.zero_point(4)]
+    inputs += [draw.full(*b), draw.scalar(0.07, np.float32), draw.zero_point(1)]
+    inputs += [draw.scalar(y_scale, np.float32), draw.zero_point(5)]
     return Sample(inputs, constant=_PARAMETERS)
 
 

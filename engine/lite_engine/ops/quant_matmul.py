@@ -10,11 +10,12 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, attr
+from . import litert16
+from ._conditions import all_of, attr, constant, of_type
 from ._core import define_op
 from ._records import Cost
 from ._samples import Draw, Sample
-from ._scales import Scale, per_axis, requantize, scales
+from ._scales import Scale, per_axis, requantize, saturate, scales
 from .matmul import matmul_macs, matmul_shape
 from .quant_conv import INTEGER_GEMM
 from .quantize import dynamic_quantize
@@ -79,8 +80,20 @@ def _(a: TypeInfo, a_scale: TypeInfo, a_zero: TypeInfo, b: TypeInfo, *rest: Type
 def _(a: Array, a_scale: Array, a_zero: Array, b: Array, *rest: Array) -> Array:
     """y = clamp(round(acc · a_s·b_s/y_s) + y_zp); a's parameters may be per row, b's per column"""
     of_b, of_y = scales(rest)
+    if of_y.zero.dtype == np.int16:
+        return _dense16(a, Scale(a_scale, a_zero), b, of_b, of_y, None)
     acc, scale = _scaled_product(a, Scale(a_scale, a_zero), b, of_b)
     return _requantized(acc, scale, of_y)
+
+
+def _dense16(
+    a: Array, of_a: Scale, b: Array, of_b: Scale, of_y: Scale, bias: Array | None
+) -> Array:
+    """With activations of 16 bits, as LiteRT's dense layers round"""
+    acc = integer_matmul(a, of_a.zero, b, of_b.zero)
+    acc = acc if bias is None else acc + bias
+    scaled = (of_a.scale.reshape(()), _by_column(of_b.scale, acc.ndim), of_y.scale.reshape(()))
+    return saturate(litert16.dense(acc, *scaled, bias=bias is not None), of_y.zero.dtype)
 
 
 def _requantized(acc: Array, scale: Array, of_y: Scale) -> Array:
@@ -134,6 +147,9 @@ def _(
     b_scale, b_zero, c, y_scale, y_zero = rest
     left, right = _oriented(a, b, transA, transB)
     of_a = Scale(np.float32(alpha) * a_scale, a_zero)
+    if y_zero is not None and y_zero.dtype == np.int16:
+        of_y = Scale(y_scale, y_zero)
+        return _dense16(left, of_a, right, Scale(b_scale, b_zero), of_y, c)
     acc, scale = _scaled_product(left, of_a, right, Scale(b_scale, b_zero))
     acc = acc if c is None else acc + c
     if y_scale is None or y_zero is None:
@@ -160,6 +176,8 @@ def _one_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return (a is not None and a.is_static and a.size == 1) or tr("a has a scale per row")
 
 
+#: Everything but a is constant.
+_FIXED = constant(1, 2, 3, 4, 5, 6, 7, 8)
 _KERNEL = all_of(INTEGER_GEMM, _matrix, _one_scale)
 _PLAIN = all_of(_KERNEL, attr("transA", 0), attr("alpha", 1.0))
 for _backend in ("cpu", "opencl"):
@@ -167,6 +185,12 @@ for _backend in ("cpu", "opencl"):
         _op.kernel(
             _backend, "i8_gemm", dtype="i8,u8", when=_when, why=tr("integer matrix product")
         )  # fmt: skip
+for _op, _output in ((qlinear_matmul, 7), (qgemm, 8)):
+    _op.kernel(
+        "cpu", "i16_gemm", dtype="i16", why=tr("16-bit matrix product"),
+        when=all_of(_FIXED, of_type(3, dtype="i8"), of_type(_output, dtype="i16"), _matrix,
+                    _one_scale, attr("transA", 0) if _op is qgemm else all_of()),
+    )  # fmt: skip
 
 
 matmul_integer = define_op(
@@ -237,9 +261,9 @@ def _byte_products(draw: Draw, trans_b: bool = False) -> Iterator[list[Array]]:
     for m, k, n in ((1, 5, 3), (7, 33, 16), (9, 64, 17), (40, 19, 65)):
         b = draw.ints(-128, 128, *((n, k) if trans_b else (k, n)), dtype=np.int8)
         yield [
-            draw.full(m, k), draw.scalar(0.03, np.float32), draw.scalar(4),
+            draw.full(m, k), draw.scalar(0.03, np.float32), draw.zero_point(4),
             b, draw.scalar(0.02, np.float32), np.array(0, np.int8),
-            draw.scalar(0.02 * k**0.5, np.float32), draw.scalar(5),
+            draw.scalar(0.02 * k**0.5, np.float32), draw.zero_point(5),
         ]  # fmt: skip
 
 

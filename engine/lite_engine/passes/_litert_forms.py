@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..ir import Graph, Node, Value
-from ._quantised import Quantized, is_bytes, rounding
+from ..ir import DType, Graph, Node, Value
+from ._quantised import Quantized, alike, rounding
 from ._rewrite import static_shape
 
 Operands = list[Quantized]
@@ -18,8 +18,10 @@ def litert_form(
 ) -> list[Node]:
     """The integer nodes in place of node → Q; none where floats compute what LiteRT does."""
     form = _FORMS.get(node.op)
-    known = [x for x in inputs if is_bytes(x) and x.value.dtype is y.value.dtype]
+    known = [x for x in inputs if alike(x, y) and x.value.dtype is y.value.dtype]
     data = 1 if node.op in ("Resize", "ReduceMean") else 2
+    if y.value.dtype is DType.I16 and node.op not in _SIXTEEN:
+        return []
     if form is None or len(known) != data or node.attrs.get("activation"):
         return []
     return form(graph, node, q, known, y)
@@ -95,3 +97,5 @@ _FORMS: dict[str, Callable[[Graph, Node, Node, Operands, Quantized], list[Node]]
     "Resize": _resize,
     "SquaredDifference": _two_operands,
 }
+#: Those that LiteRT has for activations of 16 bits.
+_SIXTEEN = ("MatMul", "ReduceMean", "Resize")

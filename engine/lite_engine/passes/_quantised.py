@@ -71,3 +71,18 @@ def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantized | No
 def is_bytes(found: Quantized | None) -> TypeGuard[Quantized]:
     """Is it an 8-bit tensor with one scale?"""
     return found is not None and found.per_tensor and found.value.dtype in EIGHT_BITS
+
+
+def alike(found: Quantized | None, y: Quantized) -> TypeGuard[Quantized]:
+    """Has it one scale, and 8 bits where y has 8 bits, 16 where y has 16?"""
+    if found is None or not found.per_tensor:
+        return False
+    return found.value.dtype in (EIGHT_BITS if y.value.dtype in EIGHT_BITS else (y.value.dtype,))
+
+
+def has_integers(y: Quantized | None, q: Node) -> TypeGuard[Quantized]:
+    """Are there integer operators for results of this type? 16 bits are signed and LiteRT's, whose
+    zero points are 0."""
+    if y is None or y.value.dtype in EIGHT_BITS:
+        return y is not None
+    return y.value.dtype is DType.I16 and bool(rounding(q)) and y.scalar[1] == 0

@@ -45,6 +45,11 @@ def _params(node: Node) -> list[float] | None:
     """Parameters of a fused activation; None when they are not constants."""
     if node.op != "Clip":
         return unary_params(node.op, node.attrs)
+    return clip_bounds(node)
+
+
+def clip_bounds(node: Node) -> list[float] | None:
+    """The two bounds of a Clip; None when they are not constants."""
     bounds = []
     for index, default in ((1, -_MAX), (2, _MAX)):
         value = node.input(index)

@@ -21,13 +21,23 @@ from collections.abc import Callable
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Journal, Node, Value
+from ..ir import DType, Graph, Journal, Node, Value
 from ..ops import all_ops, op_names
 from ..ops.litert import has_ratios
 from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
+from ._int16_forms import clamped16, int16_form, rescale16
 from ._litert_forms import litert_form
-from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, rounding, written
+from ._quantised import (
+    EIGHT_BITS,
+    Quantized,
+    alike,
+    dequantised,
+    has_integers,
+    is_bytes,
+    rounding,
+    written,
+)
 
 NAME = "quantize-fuse-qdq"
 VIEWS = op_names(lambda op: op.integer_form == "view")
@@ -61,15 +71,17 @@ def quantize_fuse_qdq(graph: Graph, journal: Journal) -> int:
 def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
     """The integer nodes in place of node → Q, or why there are none; "" for no such place."""
     if node.op == "DequantizeLinear":
-        return rescale(graph, node, q)
+        return rescale16(graph, node, q) or rescale(graph, node, q)
     inputs = [dequantised(graph, v) for v in node.inputs]
     if not any(inputs):
         return ""
     if graph.sole_reader(node.output) is not q or len(node.outputs) != 1:
         return tr("{node} output has another reader", node=node.op)
     y = written(graph, q)
-    if y is None or y.value.dtype not in EIGHT_BITS:
+    if not has_integers(y, q):
         return tr("the output is not quantized to 8 bits per tensor")
+    if y.value.dtype is DType.I16 and (made16 := int16_form(graph, node, q, inputs, y)):
+        return made16
     if node.op in ARITHMETIC and not (rounding(q) and node.op in INTEGER_FORMS):
         made = with_numbers(graph, node, q, inputs, y)
         if made is not None:
@@ -113,7 +125,7 @@ def _conv_operands(
 ) -> list[Value | None] | str:
     """x, weight, y's parameters and bias; output channels lie along that axis of the weight."""
     x, w = inputs[0], inputs[1]
-    if not is_bytes(x) or w is None or w.value.dtype not in EIGHT_BITS:
+    if not alike(x, y) or w is None or w.value.dtype not in EIGHT_BITS:
         return tr("input or weight is not quantized to 8 bits")
     if not w.per_tensor and w.axis != axis:
         return tr("the weight has a scale per axis {axis}, not per output channel", axis=w.axis)
@@ -141,7 +153,7 @@ def _gemm(
     graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
-    if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
+    if not alike(a, y) or b is None or b.value.dtype not in EIGHT_BITS:
         return tr("input or weight is not quantized to 8 bits")
     if node.attrs.get("beta", 1.0) != 1 and node.input(2) is not None:
         return tr("beta is not 1")
@@ -159,7 +171,7 @@ def _matmul(
     graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     a, b = inputs[0], inputs[1]
-    if not is_bytes(a) or b is None or b.value.dtype not in EIGHT_BITS:
+    if not alike(a, y) or b is None or b.value.dtype not in EIGHT_BITS:
         return tr("an operand is not quantized to 8 bits")
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
         return tr("the weight has a scale per axis {axis}, not per column", axis=b.axis)
@@ -221,6 +233,8 @@ def _with_clamp(
     bounds = [int(np.clip(np.rint(b / scale) + zero, info.min, info.max)) for b in (low, high)]
     if bounds == [info.min, info.max]:
         return [graph.replace([node, q], op, operands, attrs, name=node.name)]
+    if dtype is DType.I16:
+        return clamped16(graph, node, q, op, operands, attrs, y)
     table = np.clip(np.arange(info.min, info.max + 1), bounds[0], bounds[1])
     inner = graph.add(
         op, operands, attrs, name=graph.unique(node.name), sources=node.sources, before=q
@@ -237,14 +251,16 @@ def _binary(
     graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node] | str:
     a, b = inputs
-    if not is_bytes(a) or not is_bytes(b):
+    if not alike(a, y) or not alike(b, y):
         return tr("an operand is not quantized to 8 bits")
     if not a.value.dtype is b.value.dtype is y.value.dtype:
         return tr("the operands differ in type")
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
     operands += [y.scale, y.zero]
     rounds = rounding(q)
-    if node.op != "Mul" and not has_ratios(*(t.scalar[0] for t in (a, b, y))):
+    if y.value.dtype is DType.I16:
+        pass
+    elif node.op != "Mul" and not has_ratios(*(t.scalar[0] for t in (a, b, y))):
         rounds = ""  # LiteRT has no fixed-point kernel for scales so far apart
     return _with_clamp(graph, node, q, f"QLinear{node.op}", operands, y, rounds)
 
@@ -254,7 +270,7 @@ def _simple(
 ) -> list[Node] | str:
     """Pooling and Softmax: one input, one output, attributes as they are."""
     x = inputs[0]
-    if not is_bytes(x) or x.value.dtype is not y.value.dtype:
+    if not alike(x, y) or x.value.dtype is not y.value.dtype:
         return tr("input and output are not quantized alike to 8 bits")
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     attrs = dict(node.attrs)

@@ -18,7 +18,7 @@ from ...errors import UsageError
 from ...files import filling, write_file, writing
 from ...ir import Graph
 from ...ops.expand import expand_missing
-from . import _expansions, _older  # noqa: F401  they register what they lower
+from . import _expansions, _int16, _older  # noqa: F401  they register what they lower
 from ._forms import NEWEST, OLDEST, USUAL
 from ._lower import NeedsOpset, lower, why_not
 from ._proto import External, ModelWriter

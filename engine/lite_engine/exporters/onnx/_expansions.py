@@ -173,7 +173,7 @@ def _(call: Call) -> bool:
         call.last("QLinearAdd", [y, inputs[12], inputs[13], *inputs[9:12], *inputs[6:8]])
         return True
     r = call.emit("DequantizeLinear", list(inputs[9:12]))
-    call.last("QuantizeLinear", [call.emit("Add", [_float(call, "Conv"), r]), *inputs[6:8]])
+    call.last("QuantizeLinear", [call.emit("Add", [real_conv(call, "Conv"), r]), *inputs[6:8]])
     return True
 
 
@@ -208,10 +208,10 @@ def _(call: Call) -> None:
 
 @lowers("QLinearConvTranspose")
 def _(call: Call) -> None:
-    call.last("QuantizeLinear", [_float(call, "ConvTranspose"), *call.node.inputs[6:8]])
+    call.last("QuantizeLinear", [real_conv(call, "ConvTranspose"), *call.node.inputs[6:8]])
 
 
-def _float(call: Call, op: str) -> Value:
+def real_conv(call: Call, op: str) -> Value:
     """An integer convolution on dequantized inputs; the bias has scale x_scale · w_scale."""
     x, x_scale, x_zero, w, w_scale, w_zero = call.node.inputs[:6]
     assert x_scale is not None and w_scale is not None and w is not None

@@ -94,7 +94,7 @@ class Tensors:
                 tr("tflite: {tensor} has a scale of zero", tensor=self.tensor(index).name)
             )
         attrs: dict[str, Any] = {} if quant.axis is None else {"axis": quant.axis}
-        if quant.zero_point.dtype.itemsize == 1:
+        if quant.zero_point.dtype in (np.int8, np.uint8, np.int16):
             attrs["rounding"] = LITERT
         out = self.emit("QuantizeLinear", value, quant.scale, quant.zero_point, **attrs)
         out.quant = quant

@@ -114,7 +114,9 @@ def fully_connected(c: Call) -> Value:
             )
         )
     bias, x = c.bias(2), c.raw(0)
-    if c.opt("keep_num_dims") and c.emit.rank(x) > 2:
+    leading = c.emit.dims(x)[:-1] if c.opt("keep_num_dims") and c.emit.rank(x) > 2 else None
+    known = leading is not None and [isinstance(d, int) for d in leading].count(False) <= 1
+    if leading is not None and (bias is None or not known):
         y = c.emit("MatMul", c.x(), c.weight(1, (1, 0)))
         return c.activation(y if bias is None else c.emit("Add", y, bias))
     rows = x
@@ -125,7 +127,10 @@ def fully_connected(c: Call) -> Value:
     elif c.tensors.is_quantised(c.index(0)):
         rows.quant = c.tensors.params(c.index(0))
         rows = c.tensors.dequantise(rows, rows.quant)
-    return c.activation(c.emit("Gemm", rows, c.weight(1, (0, 1)), bias, transB=1))
+    y = c.activation(c.emit("Gemm", rows, c.weight(1, (0, 1)), bias, transB=1))
+    if leading is None:
+        return y
+    return c.emit.reshape(y, [*(d if isinstance(d, int) else -1 for d in leading), units[0]])
 
 
 @builtin("SOFTMAX")
@@ -192,9 +197,11 @@ def resize_bilinear(c: Call) -> Value:
 
 @builtin("RESIZE_NEAREST_NEIGHBOR", moves=True)
 def resize_nearest(c: Call) -> Value:
-    return _nhwc.resize(
-        c.emit, c.x(), c.raw(1), "nearest", c.opt("align_corners"), c.opt("half_pixel")
-    )
+    x = c.x()
+    # Kernels take bytes and floats; a float holds 16 bits.
+    wide = c.emit.cast(x, DType.F32) if x.dtype is DType.I16 else x
+    y = _nhwc.resize(c.emit, wide, c.raw(1), "nearest", c.opt("align_corners"), c.opt("half_pixel"))
+    return c.emit.cast(y, DType.I16) if wide is not x else y
 
 
 @builtin("SPACE_TO_DEPTH", moves=True)

@@ -1,5 +1,6 @@
-// i8_batch_matmul: QLinearBatchMatMul, batches of products of two computed matrices of bytes. Sums are
-// int32; LiteRT's fixed point (ops/fixed_point.h) brings them to the scale of the result.
+// QLinearBatchMatMul, batches of products of two computed matrices: i8_batch_matmul of bytes, whose sums are
+// int32, and i16_batch_matmul, whose sums are int64. LiteRT's fixed point (ops/fixed_point.h) brings them to
+// the scale of the result.
 #include "ops/fixed_point.h"
 #include "ops/quant_scalars.h"
 
@@ -13,22 +14,23 @@ struct State {
   int64_t m, n, k, batches, row_blocks;
   int batch_rank;
   int64_t dims[kMaxRank], a_step[kMaxRank], b_step[kMaxRank];
-  int32_t a_zero, b_zero, y_zero, low;
+  int32_t a_zero, b_zero, y_zero, low, high;
   Fraction ratio;
 };
 
 bool prepare(Step& step, Env& env) {
   const Tensor *a = input_of(step, 0), *b = input_of(step, 3), *y = output_of(step, 0);
-  if (!a || !b || !y || (y->dtype != DType::kI8 && y->dtype != DType::kU8) || a->dtype != y->dtype ||
-      b->dtype != y->dtype)
-    return env.fail("needs two inputs and an output of one 8-bit type");
+  if (!a || !b || !y || a->dtype != y->dtype || b->dtype != y->dtype ||
+      (y->dtype != DType::kI8 && y->dtype != DType::kU8 && y->dtype != DType::kI16))
+    return env.fail("needs two inputs and an output of one type, i8, u8 or i16");
   if (a->rank < 2 || b->rank < 2) return env.fail("takes matrices");
   State* s = static_cast<State*>(env.allocate(sizeof(State)));
   if (!s) return env.out_of_memory();
   step.state = s;
   s->m = a->dims[a->rank - 2], s->k = a->dims[a->rank - 1], s->n = b->dims[b->rank - 1];
   if (b->dims[b->rank - 2] != s->k) return env.fail("inner dims of a and b differ");
-  if (s->k > INT32_MAX / (255 * 255)) return env.fail("sums of %lld products do not fit int32",
+  const bool is_wide = y->dtype == DType::kI16;
+  if (s->k > (is_wide ? 1 << 17 : INT32_MAX / (255 * 255))) return env.fail("sums of %lld products do not fit",
                                                       static_cast<long long>(s->k));
   const int rank = a->rank > b->rank ? a->rank : b->rank;
   s->batch_rank = rank - 2;
@@ -53,31 +55,36 @@ bool prepare(Step& step, Env& env) {
       !read_scalars(step, env, 6, y->dtype, &qy))
     return false;
   s->a_zero = qa.zero, s->b_zero = qb.zero, s->y_zero = qy.zero;
-  s->low = y->dtype == DType::kI8 ? -128 : 0;
+  if (is_wide && (qa.zero || qb.zero || qy.zero)) return env.fail("zero points of i16 must be 0");
+  s->low = is_wide ? INT16_MIN : y->dtype == DType::kI8 ? -128 : 0;
+  s->high = is_wide ? INT16_MAX : s->low + 255;
   const float product = qa.scale * qb.scale;
   s->ratio = fraction_of(static_cast<double>(product) / qy.scale);
   return true;
 }
 
-template <class Byte>
+int64_t rescaled(int32_t sum, Fraction f) { return rescale(sum, f); }
+int64_t rescaled(int64_t sum, Fraction f) { return rescale_wide(sum, f); }
+
+template <class Byte, class Sum>
 void block(const State& s, const Byte* a, const Byte* b, Byte* y, int rows, int columns) {
-  int32_t sums[kRows][kColumns] = {};
+  Sum sums[kRows][kColumns] = {};
   for (int64_t k = 0; k < s.k; ++k) {
-    int32_t line[kColumns];
+    Sum line[kColumns];
     for (int j = 0; j < columns; ++j) line[j] = b[k * s.n + j] - s.b_zero;
     for (int r = 0; r < rows; ++r) {
-      const int32_t x = a[r * s.k + k] - s.a_zero;
+      const Sum x = a[r * s.k + k] - s.a_zero;
       for (int j = 0; j < columns; ++j) sums[r][j] += x * line[j];
     }
   }
   for (int r = 0; r < rows; ++r)
     for (int j = 0; j < columns; ++j) {
-      const int64_t v = int64_t{rescale(sums[r][j], s.ratio)} + s.y_zero;
-      y[r * s.n + j] = static_cast<Byte>(v < s.low ? s.low : v > s.low + 255 ? s.low + 255 : v);
+      const int64_t v = rescaled(sums[r][j], s.ratio) + s.y_zero;
+      y[r * s.n + j] = static_cast<Byte>(v < s.low ? s.low : v > s.high ? s.high : v);
     }
 }
 
-template <class Byte>
+template <class Byte, class Sum>
 void run_blocks(const State& s, const Step& step, int thread, int threads) {
   int64_t begin, end;
   share(s.batches * s.row_blocks, 1, thread, threads, &begin, &end);
@@ -93,18 +100,21 @@ void run_blocks(const State& s, const Step& step, int thread, int threads) {
     Byte* y = step.outputs[0]->as<Byte>() + (batch * s.m + row) * s.n;
     const int rows = static_cast<int>(s.m - row < kRows ? s.m - row : kRows);
     for (int64_t j = 0; j < s.n; j += kColumns)
-      block(s, a + row * s.k, b + j, y + j, rows,
+      block<Byte, Sum>(s, a + row * s.k, b + j, y + j, rows,
             static_cast<int>(s.n - j < kColumns ? s.n - j : kColumns));
   }
 }
 
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
-  if (step.outputs[0]->dtype == DType::kI8) run_blocks<int8_t>(s, step, thread, threads);
-  else run_blocks<uint8_t>(s, step, thread, threads);
+  const DType type = step.outputs[0]->dtype;
+  if (type == DType::kI8) run_blocks<int8_t, int32_t>(s, step, thread, threads);
+  else if (type == DType::kU8) run_blocks<uint8_t, int32_t>(s, step, thread, threads);
+  else run_blocks<int16_t, int64_t>(s, step, thread, threads);
 }
 
-const Kernel kMatMul[] = {{"QLinearBatchMatMul", "i8_batch_matmul", prepare, run, 0}};
+const Kernel kMatMul[] = {{"QLinearBatchMatMul", "i8_batch_matmul", prepare, run, 0},
+                          {"QLinearBatchMatMul", "i16_batch_matmul", prepare, run, 0}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

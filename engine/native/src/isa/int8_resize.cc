@@ -3,7 +3,11 @@
 //   top    = (left << 11) + (right - left) * x_weight, bottom alike
 //   y      = ((top << 11) + (bottom - top) * y_weight + 2^21) >> 22, weights of 11 bits
 //
-// ops/quant_fixed.py has the same formulas.
+// and i16_resize_linear as LiteRT does for 16 bits, with weights of 10 bits found in integers:
+//
+//   y      = (sum of the four neighbours times their two weights) / 2^20, ties away from 0
+//
+// ops/quant_fixed.py and ops/litert16.py have the same formulas.
 #include <math.h>
 
 #include "lite_kernel.h"
@@ -21,6 +25,19 @@ struct State {
   Line y, x;
 };
 
+bool make_fixed_line(bool aligned, bool centred, int64_t in, int64_t out, Line* line) {
+  const int64_t cut = aligned && out > 1 ? 1 : 0;
+  const int64_t step = (1024 * (in - cut) + (out - cut) / 2) / (out - cut), last = in - 1;
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t at = i * step + (centred ? step / 2 - 512 : 0);
+    const int64_t low = at >> 10, high = (at + 1023) >> 10;
+    line->low[i] = static_cast<int32_t>(low < 0 ? 0 : low > last ? last : low);
+    line->high[i] = static_cast<int32_t>(high < 0 ? 0 : high > last ? last : high);
+    line->weight[i] = static_cast<int32_t>(at - line->low[i] * 1024);
+  }
+  return true;
+}
+
 // In float32. Products and sums are rounded one by one: double holds either without loss.
 bool make_line(const Step& step, Env& env, int64_t in, int64_t out, Line* line) {
   const char* mode = attr_string(step, "coordinate_transformation_mode", "asymmetric");
@@ -34,6 +51,10 @@ bool make_line(const Step& step, Env& env, int64_t in, int64_t out, Line* line) 
   line->high = static_cast<int32_t*>(env.allocate(bytes));
   line->weight = static_cast<int32_t*>(env.allocate(bytes));
   if (!line->low || !line->high || !line->weight) return env.out_of_memory();
+  if (step.inputs[0]->dtype == DType::kI16) {
+    if (in > 1 << 20 || out > 1 << 20) return env.fail("an axis of more than 2^20 pixels");
+    return make_fixed_line(aligned, centred, in, out, line);
+  }
   const int64_t cut = aligned && out != 1 ? 1 : 0;
   const float scale = static_cast<float>(in - cut) / static_cast<float>(out - cut);
   const float offset = static_cast<float>(0.5 * scale - 0.5), last = static_cast<float>(in - 1);
@@ -56,8 +77,8 @@ bool prepare(Step& step, Env& env) {
   const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
   if (!x || !y || x->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0] ||
       x->dims[3] != y->dims[3] || x->dtype != y->dtype ||
-      (x->dtype != DType::kI8 && x->dtype != DType::kU8))
-    return env.fail("resizes the rows and columns of channels-last bytes");
+      (x->dtype != DType::kI8 && x->dtype != DType::kU8 && x->dtype != DType::kI16))
+    return env.fail("resizes the rows and columns of channels-last i8, u8 or i16");
   State* s = static_cast<State*>(env.allocate(sizeof(State)));
   if (!s) return env.out_of_memory();
   step.state = s;
@@ -83,6 +104,13 @@ void run_rows(const State& s, const Step& step, int thread, int threads) {
       const int32_t along = s.x.weight[ox];
       const Byte *a = upper + left, *b = upper + right, *c = lower + left, *d = lower + right;
       for (int64_t i = 0; i < channels; ++i) {
+        if (sizeof(Byte) == 2) {
+          const int64_t rows[2] = {int64_t{a[i]} * (1024 - down) + int64_t{c[i]} * down,
+                                   int64_t{b[i]} * (1024 - down) + int64_t{d[i]} * down};
+          const int64_t sum = rows[0] * (1024 - along) + rows[1] * along;
+          y[i] = static_cast<Byte>((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
+          continue;
+        }
         const int32_t top = a[i] * 2048 + (b[i] - a[i]) * along;
         const int32_t bottom = c[i] * 2048 + (d[i] - c[i]) * along;
         y[i] = static_cast<Byte>((top * 2048 + (bottom - top) * down + (1 << 21)) >> 22);
@@ -93,12 +121,15 @@ void run_rows(const State& s, const Step& step, int thread, int threads) {
 
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
-  if (step.inputs[0]->dtype == DType::kI8) run_rows<int8_t>(s, step, thread, threads);
+  const DType type = step.inputs[0]->dtype;
+  if (type == DType::kI8) run_rows<int8_t>(s, step, thread, threads);
+  else if (type == DType::kI16) run_rows<int16_t>(s, step, thread, threads);
   else run_rows<uint8_t>(s, step, thread, threads);
 }
 
 const Kernel kResize[] = {
     {"QLinearResize", "i8_resize_linear", prepare, run, kAcceptsPitch | kAcceptsHalo},
+    {"QLinearResize", "i16_resize_linear", prepare, run, kAcceptsPitch | kAcceptsHalo},
 };
 
 }  // namespace

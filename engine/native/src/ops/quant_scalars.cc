@@ -13,6 +13,12 @@ bool read_scalars(const Step& step, Env& env, int at, DType type, QuantScalars* 
   memcpy(&q->scale, scale->data, sizeof q->scale);
   if (!(q->scale > 0) || isinf(q->scale))
     return env.fail("input %d, a scale, must be positive", at);
+  if (type == DType::kI16) {
+    int16_t wide = 0;
+    if (zero) memcpy(&wide, zero->data, sizeof wide);
+    q->zero = wide;
+    return true;
+  }
   const uint8_t byte = zero ? zero->data[0] : 0;
   q->zero = type == DType::kI8 ? static_cast<int8_t>(byte) : byte;
   return true;
