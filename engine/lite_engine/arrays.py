@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import lzma
 import math
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -15,11 +17,14 @@ from .errors import UsageError
 
 #: Arrays larger than this are asked about before they are inflated.
 LARGE_BYTES = 1 << 24
+#: Compressed arrays that become larger than their file by more than this were made to fill the
+#: memory; images of one shade become a thousand times larger.
+MOST_INFLATED_BYTES = 1 << 32
 Accept = Callable[[str, tuple[int, ...]], None]
 
 #: What NumPy and zipfile raise for a file that is no array, cut off, or damaged.
-_DAMAGED = (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error,
-            NotImplementedError)  # fmt: skip
+_DAMAGED = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError,
+            tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)  # fmt: skip
 
 
 def read_array(path: str | Path) -> np.ndarray:
@@ -35,16 +40,22 @@ def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.
     """A `.npz` file: name → array. Raises UsageError.
 
     `accept(name, shape)` raises for a large array that is not wanted, before its bytes are
-    inflated: a few megabytes of file can hold gigabytes of zeros.
+    inflated: a few megabytes of file can hold gigabytes of zeros. More than MOST_INFLATED_BYTES of
+    them are refused.
     """
     try:
         with np.load(path, allow_pickle=False) as data:
             if not isinstance(data, np.lib.npyio.NpzFile):
                 raise ValueError(tr("one array without a name; save it with np.savez"))
+            assert data.zip is not None, "open until the block ends"
+            large = _large_arrays(data.zip)
             if accept is not None:
-                assert data.zip is not None, "open until the block ends"
-                for name, shape in _large_arrays(data.zip):
+                for name, shape, _ in large:
                     accept(name, shape)
+            if sum(size for *_, size in large) - Path(path).stat().st_size > MOST_INFLATED_BYTES:
+                raise ValueError(
+                    tr("its arrays take {size} GiB", size=sum(size for *_, size in large) >> 30)
+                )
             return {name: data[name] for name in data.files}
     except _DAMAGED as error:
         raise UsageError(_why(path, tr("a .npz file"), error), where=path) from None
@@ -59,9 +70,9 @@ def array_shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
         raise UsageError(_why(path, tr("a .npz file"), error), where=path) from None
 
 
-def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...]]]:
-    """(name, shape) of the arrays above LARGE_BYTES."""
-    return [(name, shape) for name, shape, size in _headers(archive) if size > LARGE_BYTES]
+def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...], int]]:
+    """(name, shape, bytes) of the arrays above LARGE_BYTES."""
+    return [array for array in _headers(archive) if array[2] > LARGE_BYTES]
 
 
 def _headers(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...], int]]:

@@ -25,6 +25,7 @@ from lite_engine.devices import (
 from lite_engine.devices.backend import DeviceBackend
 from lite_engine.devices.emulated import EmulatedDevice
 from lite_engine.devices.remote import Answer
+from lite_engine.devices.runner import read_results
 from lite_engine.errors import DeviceError, LiteError, TargetMismatchError, UsageError
 from lite_engine.plan import cut, make_plan
 from lite_engine.profile import profile
@@ -115,6 +116,21 @@ def test_a_file_for_another_cpu(adb):
     other = "arm" if host_target() == "x86" else "x86"
     with pytest.raises(TargetMismatchError, match=f"converted for {other}.*lite convert"):
         Predictor(optimize(classifier(), targets=[other]), device=open_address("adb://emu-1"))
+
+
+def test_a_condition_of_other_words_than_numbers_stays_text():
+    told = condition.parse(
+        {"frequency_khz": "--5", "governor": "\u00b2", "memory_total": "m \u00b2"}
+    )
+    assert told == {"frequency_khz": "--5", "governor": "\u00b2"}
+
+
+def test_results_that_are_cut_in_an_arrays_header_are_damaged(tmp_path):
+    (tmp_path / "profile.json").write_text('{"steps": []}')
+    for data in (b"\x93NUMPY\x01\x00\x20\x00{'descr': '<f4', 'shape': (1, 5\n\n", b"PK\x03\x04"):
+        (tmp_path / "y.npy").write_bytes(data)
+        with pytest.raises(DeviceError, match="board: a result is missing or damaged"):
+            read_results("board", tmp_path, ["y"])
 
 
 def test_condition_warns_of_throttling():

@@ -92,3 +92,15 @@ def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
 def test_other_things_are_no_data_set():
     with pytest.raises(UsageError, match="a int is not a data set"):
         read_dataset(3)
+
+
+@pytest.mark.parametrize("points", ["[]", "[[1, 2], [3]]", "[[1, 2], 3]", "[[1, 1e999]]"])
+def test_a_region_of_other_points_is_one_line(points, tmp_path):
+    (tmp_path / "r.txt").write_text(f'a.png\t[{{"transcription": "a", "points": {points}}}]\n')
+    with pytest.raises(UsageError, match=r"r.txt:1.*expected (points|a list)"):
+        read_dataset(tmp_path / "r.txt", task="regions")
+
+
+def test_names_of_classes_may_be_bytes_of_another_encoding(tmp_path):
+    path = arrays(tmp_path / "l.npz", images=np.zeros((2, 8, 8)), labels=[b"a", b"\xff"])
+    assert list(read_dataset(path).classes) == ["a", "\ufffd"]

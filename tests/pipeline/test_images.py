@@ -126,6 +126,24 @@ def test_what_is_not_an_image_is_one_line(data: bytes, why: str) -> None:
         decode_image(data)
 
 
+def test_a_jpeg_of_endless_scans_is_refused() -> None:
+    """Each costs a few bytes and goes over the whole image."""
+    data = written(photo(640, 480), "JPEG", progressive=True)
+    at = data.rindex(b"\xff\xda")
+    scan, interval = data[at:-2], b"\xff\xdd\0\4\0\1"
+    with pytest.raises(UsageError, match="more scans than an image has"):
+        decode_image(data[:at] + interval + scan[:12] * 5000 + data[-2:])
+    assert decode_image(data[:at] + interval + scan + data[-2:]).shape == (480, 640, 3)
+
+
+def test_an_interval_of_a_jpeg_that_ends_early_costs_its_own_blocks() -> None:
+    """What comes after the next restart marker is there; colors reach two pixels over its edge."""
+    data = written(photo(64, 48), "JPEG", restart_marker_blocks=2)
+    first = data.index(b"\xff\xd0")
+    cut = decode_image(data[: first - 4] + data[first:])
+    np.testing.assert_array_equal(cut[:, 34:], pillow(data)[:, 34:])
+
+
 def test_a_cmyk_jpeg_says_what_to_do() -> None:
     with pytest.raises(UsageError, match="CMYK image; convert it to RGB"):
         decode_image(written(photo(9, 9).convert("CMYK"), "JPEG"))

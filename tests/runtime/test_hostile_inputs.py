@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import arrays
+from lite_engine.arrays import read_arrays
 from lite_engine.errors import LiteError, ShapeError, UsageError
 from lite_engine.model_file import Model
 from lite_engine.preprocess import open_image
@@ -87,6 +89,48 @@ def _zeros(path: Path, name: str, shape: tuple[int, ...]) -> Path:
             for _ in range(int(np.prod(shape)) // (1 << 20)):
                 file.write(bytes(4 << 20))
     return path
+
+
+def test_zeros_without_end_are_refused_where_any_shape_fits(tmp_path, monkeypatch) -> None:
+    """Calibration and labeled data take arrays of any number of samples."""
+    path = _zeros(tmp_path / "data.npz", "images", (16, 1 << 20))
+    monkeypatch.setattr(arrays, "MOST_INFLATED_BYTES", 1 << 25)
+    with pytest.raises(UsageError, match=r"data\.npz: not a .npz file .*its arrays take 0 GiB"):
+        read_arrays(path)
+
+
+def _wav(frames: bytes, fmt: bytes = struct.pack("<HHIIHH", 1, 1, 16000, 32000, 2, 16)) -> bytes:
+    chunks = b"fmt " + struct.pack("<I", len(fmt)) + fmt
+    chunks += b"data" + struct.pack("<I", len(frames) + 7) + frames  # says more than there is
+    return b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"WAVE" + chunks
+
+
+@pytest.mark.parametrize(
+    "file, data",
+    [
+        ("odd.wav", _wav(bytes(7))),
+        ("size.wav", b"RIFF\x24\0\0\0WAVEdata\xff\xff\xff\xff"),
+        ("chunk.wav", b"RIFF\xff\xff\xff\x7fWAVELIST\xff\xff\xff\xff"),
+        ("token.npy", b"\x93NUMPY\x01\x00\x20\x00{'descr': '<f4', 'shape': (1, 5\n\n"),
+        ("type.npy", b"\x93NUMPY\x01\x00\x3c\x00" + b"{'descr': [5], 'fortran_order': False,"
+         b" 'shape': (1, 5)}".ljust(59) + b"\n"),
+        ("secret.npz", None),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)  # fmt: skip
+def test_damage_that_its_library_does_not_expect(file: str, data: bytes, tmp_path) -> None:
+    path = tmp_path / file
+    if data is None:
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x.npy", b"")
+        data = path.read_bytes().replace(b"PK\x03\x04\x14\0\0", b"PK\x03\x04\x14\0\1")
+        data = data.replace(b"PK\x01\x02\x14\x03\x14\0\0", b"PK\x01\x02\x14\x03\x14\0\1")
+    path.write_bytes(data)
+    model = Model(classifier())
+    model.graph.inputs[0].shape = (1, 5)
+    with pytest.raises(LiteError) as raised:
+        read_feeds(model, [path])
+    assert file in str(raised.value) and "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("name, error", [("x", ShapeError), ("other", UsageError)])

@@ -154,6 +154,21 @@ def test_a_description_is_checked(
         lw.open(changed(made[1], tmp_path, change))
 
 
+def test_a_member_that_cannot_be_inflated_is_damage_of_the_project(
+    made: tuple[lw.Session, Path], tmp_path: Path
+) -> None:
+    """And not of the folder that it is unpacked to."""
+    data = bytearray(made[1].read_bytes())
+    with zipfile.ZipFile(made[1]) as archive:
+        member = next(m for m in archive.infolist() if m.filename.startswith("versions/"))
+    at = member.header_offset + 30 + len(member.filename)
+    data[at : at + 40] = b"\xff" * 40
+    path = tmp_path / "member.liteproject"
+    path.write_bytes(data)
+    with pytest.raises(ModelFormatError, match=r"member\.liteproject: not a project that can be"):
+        lw.open(path)
+
+
 def test_damaged_archives_are_one_error(made: tuple[lw.Session, Path], tmp_path: Path) -> None:
     whole = made[1].read_bytes()
     rng, path = np.random.default_rng(7), tmp_path / "damaged.liteproject"

@@ -6,6 +6,7 @@ machine, ssh and adb. What cannot be read is left out.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -56,10 +57,10 @@ def parse(lines: Mapping[str, str]) -> dict[str, Any]:
         text = line.replace("\0", "").strip()[:200]
         if key == "memory_total":
             words = text.split()
-            if len(words) > 1 and words[1].isdigit():
+            if len(words) > 1 and re.fullmatch("[0-9]+", words[1]):
                 out["memory_total_bytes"] = int(words[1]) * 1024
         elif text:
-            out[key] = int(text) if text.lstrip("-").isdigit() else text
+            out[key] = int(text) if re.fullmatch(r"-?[0-9]+", text) else text
     return out
 
 

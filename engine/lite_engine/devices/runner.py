@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import tempfile
 from abc import ABC, abstractmethod
@@ -14,6 +13,8 @@ import numpy as np
 from lite_messages import tr, trn
 
 from .._native import runner_path
+from ..arrays import read_array
+from ..documents import parse
 from ..errors import DeviceError, LiteError
 from . import condition
 from ._base import TARGETS, Job, RunnerResult, Stage, StageLog
@@ -121,9 +122,9 @@ def write_inputs(folder: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, Pa
 def read_results(device: str, folder: Path, wanted: Sequence[str]) -> RunnerResult:
     """What the runner left in a folder. Raises DeviceError when it is damaged."""
     try:
-        arrays = {n: np.load(folder / f"{n}.npy", allow_pickle=False) for n in wanted}
-        profile = json.loads((folder / "profile.json").read_text())
-    except (OSError, ValueError, EOFError) as error:
+        arrays = {n: read_array(folder / f"{n}.npy") for n in wanted}
+        profile = parse((folder / "profile.json").read_bytes(), "profile").value
+    except (OSError, LiteError) as error:
         raise DeviceError(
             tr("a result is missing or damaged ({error})", error=error),
             where=device,

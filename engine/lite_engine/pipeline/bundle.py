@@ -12,13 +12,16 @@ from typing import Any
 from lite_messages import tr
 
 from ..documents import parse
-from ..errors import ModelFormatError
+from ..errors import ModelFormatError, VersionError
 from ..files import head
 from ..model_file import Model
 from ..model_file._container import MAGIC, read_container, write_container
 from ..model_file.reader import open_file
 from ..preprocess import Preprocess
 from .stages import Part
+
+#: The version of the document in section PIPE.
+FORMAT = 1
 
 
 def is_bundle(path: str | Path) -> bool:
@@ -75,6 +78,11 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
     if "PIPE" not in sections:
         raise ModelFormatError(tr("section {missing} is missing", missing="PIPE"), where=path)
     document = parse(bytes(sections["PIPE"]), "pipeline")
+    if document["format"].integer() > FORMAT:
+        raise VersionError(
+            tr("a newer version wrote this pipeline"), fix=tr("update lite-workbench")
+        )
+    stages = document["stages"].into(list[dict[str, Any]])
     models: dict[str, Model] = {}
     parts = []
     for each in document["models"].items():
@@ -86,6 +94,7 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
         labels = tuple(label.text() for label in each["labels"].items())
         heard, seen = each.get("features"), each.get("preprocess")
         preprocess = Preprocess.from_dict(seen.value if seen else {})
-        features = heard.value if heard else None
-        parts.append(Part(name, models[tag], preprocess, labels, each["read"].value, features))
-    return document.value, parts
+        features = heard.into(dict[str, Any]) if heard else None
+        read = each["read"].into(dict[str, Any])
+        parts.append(Part(name, models[tag], preprocess, labels, read, features))
+    return {**document.value, "stages": stages}, parts

@@ -12,18 +12,16 @@ import numpy as np
 from lite_messages import tr
 
 from ..devices import find_device
-from ..errors import UsageError, reason_of
+from ..errors import LiteError, UsageError, reason_of
 from ..model_file import Model
 from ..runtime import Predictor
-from .bundle import is_bundle, read_bundle, sections_of, write_bundle
+from .bundle import FORMAT, is_bundle, read_bundle, sections_of, write_bundle
 from .families import stages_of
 from .native import NativePipeline
 from .stages import Part, read_document, read_stages
 
 #: What runs one model: its prepared input → its outputs, in order.
 Run = Callable[[np.ndarray], Sequence[np.ndarray]]
-#: The version of the document in section PIPE.
-FORMAT = 1
 
 
 class Pipeline:
@@ -54,13 +52,18 @@ class Pipeline:
         """A pipeline's .yaml, .json or .lite file; any other model file is a pipeline of one model.
         Raises LiteError."""
         path = Path(path)
+        try:
+            return cls._opened(path)
+        except LiteError as error:
+            raise error.within(path) from None
+
+    @classmethod
+    def _opened(cls, path: Path) -> Pipeline:
+        """Raises LiteError."""
         if path.suffix in (".yaml", ".yml", ".json"):
             document = read_document(path)
             name = str(document.get("name") or path.stem)
-            try:
-                return cls(document["stages"], name, path.parent)
-            except UsageError as error:
-                raise error.within(path) from None
+            return cls(document["stages"], name, path.parent)
         if not is_bundle(path):
             return cls([{"model": path}], path.stem)
         made = cls.__new__(cls)

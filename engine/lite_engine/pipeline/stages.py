@@ -14,7 +14,7 @@ from lite_messages import tr
 from ..adapter import Adapter
 from ..arrays import read_array
 from ..errors import LiteError, ShapeError, UsageError, reason_of
-from ..ir import DType, QuantParams, Value
+from ..ir import DType, Graph, QuantParams, Value
 from ..model_file import Model, open_model, with_shapes
 from ..preprocess import Preprocess
 from .front_end import split_front_end
@@ -23,6 +23,8 @@ from .front_end import split_front_end
 MODEL_KEYS = ("name", "preprocess", "open_size", "features", "labels", "read")
 #: Stages between models, with what they may say.
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
+#: Of a document; an alias of YAML costs nothing in its text, and may stand for a million values.
+_MOST_BYTES, _MOST_VALUES = 4 << 20, 100_000
 #: Types that a model's input may have.
 _INPUTS = {DType.F32: "f32", DType.I8: "i8", DType.U8: "u8"}
 
@@ -142,14 +144,20 @@ def _known_keys(given: Any, known: Sequence[str], where: str) -> None:
 
 def _part(stage: Mapping[str, Any], folder: Path) -> Part:
     given = stage["model"]
+    if not isinstance(given, (str, Path, Model, Graph)):
+        raise UsageError(tr("`model` is a file"), where="model")
     model = open_model(folder / given if isinstance(given, (str, Path)) else given)
     features = stage.get("features")
+    if features is not None and not isinstance(features, Mapping):
+        raise UsageError(tr("`features` is a mapping"), where=str(given))
     if heard := split_front_end(model):
         model, own = heard
         features = {**own, **(features or {})}
     name = str(stage.get("name") or (Path(given).stem if isinstance(given, (str, Path)) else ""))
     how = stage.get("preprocess", model.metadata.get("preprocess") or {})
     labels = stage.get("labels", model.metadata.get("labels", ()))
+    if not isinstance(labels, (str, Path, Sequence)):
+        raise UsageError(tr("`labels` is a list, or a file with a line for each"), where=str(given))
     if isinstance(how, str):
         preprocess = Preprocess.parse(how, model.metadata.get("preprocess"))
     else:
@@ -200,23 +208,33 @@ def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None) -> Mode
 
 def _labels(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        return _text_of(path).splitlines()
+    except (OSError, ValueError) as error:
         raise UsageError(
             tr("labels cannot be read ({reason})", reason=reason_of(error)), where=path
         ) from None
 
 
+def _text_of(path: Path) -> str:
+    """Raises OSError, ValueError."""
+    with path.open("rb") as file:
+        data = file.read(_MOST_BYTES + 1)  # of a pipe or a device, too
+    if len(data) > _MOST_BYTES:
+        raise ValueError(tr("larger than {size} MiB", size=_MOST_BYTES >> 20))
+    return data.decode()
+
+
 def read_document(path: Path) -> dict[str, Any]:
     """A pipeline's JSON or YAML file. Raises LiteError."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = _text_of(path)
+    except (OSError, ValueError) as error:
         raise UsageError(
             tr("cannot be read ({reason})", reason=reason_of(error)), where=path
         ) from None
     try:
         document = json.loads(text) if path.suffix == ".json" else _yaml(text)
+        _check_plain(document)
     except (ValueError, RecursionError) as error:
         raise UsageError(
             tr("not a pipeline that can be read ({error})", error=error), where=path
@@ -241,3 +259,24 @@ def _yaml(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
+    except (AttributeError, LookupError, OverflowError, TypeError) as error:
+        # what PyYAML's readers of !!timestamp, !!bool and !!int raise for other words
+        raise ValueError(tr("a value does not fit its tag: {error}", error=error)) from None
+
+
+def _check_plain(document: Any) -> None:
+    """Raises ValueError for what JSON does not have, and for a document that goes on and on: an
+    alias of YAML may stand for all that is around it."""
+    waiting, count = [document], 0
+    while waiting:
+        value = waiting.pop()
+        count += 1
+        if count > _MOST_VALUES:
+            raise ValueError(tr("larger or nested deeper than any pipeline"))
+        if isinstance(value, dict):
+            waiting += [part for pair in value.items() for part in pair]
+        elif isinstance(value, list):
+            waiting += value
+        elif value is not None and not isinstance(value, (str, int, float)):
+            shown = f"{value!s:.40}"
+            raise ValueError(tr("{shown} is not a text or number; put it in quotes", shown=shown))

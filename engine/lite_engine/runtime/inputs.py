@@ -121,7 +121,7 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
             if (file.getnchannels(), file.getsampwidth()) != (1, 2):
                 raise UsageError(tr("give 16-bit mono sound"), where=path)
             pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2")
-    except (OSError, EOFError, wave.Error) as error:
+    except (OSError, EOFError, ValueError, RuntimeError, wave.Error) as error:
         raise UsageError(
             tr("not a .wav file that can be read ({reason})", reason=reason_of(error)), where=path
         ) from None
@@ -129,6 +129,7 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
     if value.dtype is None or not value.dtype.is_float or dims[1:] not in ([], [pcm.size]):
         raise ShapeError(
             tr("input {name} ({type}) cannot be sound samples", name=value.name, type=value.type),
+            where=path,
             fix=tr("compute its features and give them as a .npy file"),
         )
     x = pcm.astype(np.float32) / np.float32(32768)

@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import lzma
 import re
-import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -142,12 +143,16 @@ def is_project(path: Path) -> bool:
     return path.suffix == SUFFIX and path.is_file()
 
 
+#: What zipfile raises for an archive that is cut off, damaged, encrypted or of another kind.
+_DAMAGED = (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError,
+            zlib.error, lzma.LZMAError)  # fmt: skip
+
+
 @contextmanager
-def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+def _damage(path: Path) -> Iterator[None]:
     try:
-        with zipfile.ZipFile(path) as archive:
-            yield archive
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError) as error:
+        yield
+    except _DAMAGED as error:
         raise ModelFormatError(
             tr("not a project that can be read ({error})", error=error), where=path
         ) from None
@@ -158,15 +163,27 @@ def unpack(path: Path) -> tuple[Path, Project]:
 
     Raises ModelFormatError for names, sizes or a description that `save` did not write."""
     folder = settings.cache_dir() / "projects" / _digest(path)
-    with _archive(path) as archive:
+    with _damage(path):
+        archive = zipfile.ZipFile(path)
+    with archive:
         names = _checked(archive, path)
-        made = _read(archive.read("project.json"), names)
+        with _damage(path):
+            description = archive.read("project.json")
+        made = _read(description, names)
         with filling(folder) as part:
             for name in names:
                 (part / name).parent.mkdir(parents=True, exist_ok=True)
-                with archive.open(name) as source, (part / name).open("wb") as to:
-                    shutil.copyfileobj(source, to)
+                with (part / name).open("wb") as to:
+                    for block in _blocks(archive, name, path):
+                        to.write(block)
     return folder, made
+
+
+def _blocks(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[bytes]:
+    """A file of the archive. Raises ModelFormatError where it is damaged."""
+    with _damage(path), archive.open(name) as source:
+        while block := source.read(1 << 20):
+            yield block
 
 
 def _digest(path: Path) -> str:

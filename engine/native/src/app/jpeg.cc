@@ -140,7 +140,7 @@ const char* decode_jpeg(Bytes file, Image* out, int* orientation) {
       d->adobe = body.data[11];
     }
   }
-  if (!why && !d->scanned) why = "is cut off";
+  if (!why && !d->scans) why = "is cut off";
   if (!why) why = to_pixels(d, out);
   destroy(d);
   return why;

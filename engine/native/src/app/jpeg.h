@@ -6,6 +6,9 @@
 
 namespace lite::app::jpeg {
 
+// Ten are usual; every bit of every band of three components would take fewer.
+constexpr int kMostScans = 100;
+
 struct Huffman {
   bool given = false;
   uint8_t values[256];
@@ -27,7 +30,8 @@ struct Decoder {
   Bytes file;
   size_t at = 2;
   int width = 0, height = 0, components = 0, h_max = 1, v_max = 1, restart = 0;
-  bool progressive = false, scanned = false;
+  int scans = 0;
+  bool progressive = false;
   int adobe = -1, orientation = 1;
   uint16_t quant[4][64] = {};
   bool quant_given[4] = {};

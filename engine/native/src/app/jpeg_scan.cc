@@ -135,17 +135,23 @@ void decode(Scan& s, Component& c, int16_t* block) {
   else if (s.bits.bit()) block[0] = narrow(block[0] | 1 << s.low);
 }
 
+// The byte after the restart marker that comes next, 0 where something else does.
+size_t after_restart(const Decoder* d) {
+  size_t at = d->at;
+  while (at + 1 < d->file.size && d->file.data[at] == 0xFF && d->file.data[at + 1] == 0xFF) ++at;
+  const bool there = at + 1 < d->file.size && d->file.data[at] == 0xFF && d->file.data[at + 1] >= 0xD0 &&
+                     d->file.data[at + 1] <= 0xD7;
+  return there ? at + 2 : 0;
+}
+
 // After `restart` units a marker follows, and everything that was predicted begins anew.
 void next_interval(Scan& s) {
   Decoder* d = s.bits.d;
   s.bits.count = 0;
   s.run = 0;
   for (int i = 0; i < d->components; ++i) d->component[i].predicted = 0;
-  size_t at = d->at;
-  while (at + 1 < d->file.size && d->file.data[at] == 0xFF && d->file.data[at + 1] == 0xFF) ++at;
-  if (at + 1 < d->file.size && d->file.data[at] == 0xFF && d->file.data[at + 1] >= 0xD0 &&
-      d->file.data[at + 1] <= 0xD7) {
-    d->at = at + 2;
+  if (const size_t at = after_restart(d)) {
+    d->at = at;
     s.bits.ended = false;
   }
 }
@@ -178,7 +184,8 @@ const char* read_scan(Decoder* d, Bytes b) {
     if ((needs_dc && !d->dc[parts[i]->dc].given) || (needs_ac && !d->ac[parts[i]->ac].given))
       return "is damaged (no Huffman table)";
   }
-  d->scanned = true;
+  // A scan of a few bytes may go over all blocks.
+  if (++d->scans > kMostScans) return "is damaged (more scans than an image has)";
   const bool alone = count == 1;
   const int columns = alone ? parts[0]->columns : d->component[0].wide / d->component[0].h;
   const int rows = alone ? parts[0]->rows : d->component[0].high / d->component[0].v;
@@ -189,7 +196,10 @@ const char* read_scan(Decoder* d, Bytes b) {
         next_interval(s);
         left = d->restart - 1;
       }
-      if (s.bits.ended && !d->restart) return nullptr;  // the rest would be zero bits
+      if (s.bits.ended) {  // the rest of the interval would be zero bits
+        if (!d->restart || !after_restart(d)) return nullptr;
+        continue;
+      }
       if (alone) {
         decode(s, *parts[0], d->block(*parts[0], x, y));
         continue;

@@ -69,6 +69,8 @@ def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Datas
         raise UsageError(
             tr("expected labels that are integers or names, found {dtype}", dtype=labels.dtype)
         )
-    classes, numbers = np.unique(labels.astype(str), return_inverse=True)
+    if labels.dtype.kind == "S":
+        labels = np.char.decode(labels, "utf-8", "replace")
+    classes, numbers = np.unique(labels, return_inverse=True)
     named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, numbers))]
     return Dataset(name, "classification", named, classes.tolist())

@@ -34,9 +34,10 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     beside = path / "JPEGImages" if (path / "JPEGImages").is_dir() else path
     found = [(file, _objects(file)) for file in files]
     classes = sorted({name for _, objects in found for name, *_ in objects})
+    numbers = {name: i for i, name in enumerate(classes)}
     samples = [
         Sample(file.stem, _image(images or beside, file.stem),
-               tuple(_box(classes.index(name), corners, ignored)
+               tuple(_box(numbers[name], corners, ignored)
                      for name, corners, ignored in objects))
         for file, objects in found
     ]  # fmt: skip

@@ -8,6 +8,7 @@ further columns are. Regions are compared by the rectangles that bound their poi
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from pathlib import Path
 
@@ -64,10 +65,10 @@ def _regions(text: str, place: str) -> tuple[Box, ...]:
 
 def _region(part: Part) -> Box:
     """Raises ModelFormatError."""
-    points = np.array([[c.number() for c in p.items()] for p in part["points"].items()][:1000])
-    if points.ndim != 2 or points.shape[1:] != (2,) or not np.isfinite(points).all():
+    points = [[c.number() for c in p.items()] for p in part["points"].items()][:1000]
+    if not points or not all(len(p) == 2 and all(map(math.isfinite, p)) for p in points):
         raise ModelFormatError(tr("expected points [[x, y], …]"), where=part.where)
-    low, high = points.min(axis=0), points.max(axis=0)
+    low, high = np.min(points, axis=0), np.max(points, axis=0)
     width, height = (float(v) for v in high - low)
     text = part["transcription"].text()
     where = (float(low[0]), float(low[1]), width, height)

@@ -1,0 +1,228 @@
+"""Coverage-guided fuzzing of what reads files of others, in Python alone.
+
+    python -m tests.fuzz.guided READER[,READER…] SECONDS [SEED]
+
+A reader is a key of READERS in `importers`, `readers` or `kept`. Mutants of small files that our
+own writers make are read; one that reaches a jump between two lines of the reader that none before
+has reached is kept and mutated further. Prints a JSON line for each: runs, the corpus before and
+after, jumps, the share of each source's lines that was reached, the slowest reading, and mutants
+that led to anything but an answer or one line of LiteError, took longer than SECONDS or made the
+process larger by more than MEGABYTES.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import json
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+from lite_engine.system import peak_rss_bytes
+
+from tests.importers.fuzz import TooSlow, mutants
+
+ROOT = Path(__file__).parent.parent.parent
+#: Of the process's own time; tracing takes most of it.
+SECONDS, MEGABYTES = 20, 500
+Jump = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """`make` writes good files below a folder: (what to read, the file of it to damage) of each.
+    `read` raises anything but a LiteError where something is wrong. `sources` are the files below
+    the repository whose lines count, or `FILE:FUNCTION,FUNCTION`."""
+
+    make: Callable[[Path], Iterable[tuple[Path, Path]]]
+    read: Callable[[Path], object]
+    sources: tuple[str, ...]
+
+
+class Trace:
+    """The jumps between lines of some files, while it is entered."""
+
+    def __init__(self, files: set[str]) -> None:
+        self.files, self.jumps = files, set[Jump]()
+
+    def __enter__(self) -> Trace:
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _call(self, frame: FrameType, event: str, given: Any) -> Any:
+        name = frame.f_code.co_filename
+        if name not in self.files:
+            return None
+        before, jumps = 0, self.jumps
+
+        def line(frame: FrameType, event: str, given: Any) -> Any:
+            nonlocal before
+            if event == "line":
+                jumps.add((name, before, frame.f_lineno))
+                before = frame.f_lineno
+            return line
+
+        return line
+
+
+def executable(source: str) -> set[int]:
+    """The lines of a source's functions, or of those that it names after a colon."""
+    file, _, names = source.partition(":")
+    chosen = set(names.split(",")) if names else set()
+    found: set[int] = set()
+    waiting = [(compile((ROOT / file).read_text(), file, "exec"), not chosen)]
+    while waiting:
+        outer, inside = waiting.pop()
+        for code in outer.co_consts:
+            if isinstance(code, CodeType):
+                within = inside or code.co_name in chosen
+                if within and code.co_flags & inspect.CO_OPTIMIZED:  # not the body of a class
+                    found |= {line for *_, line in code.co_lines() if line} - {code.co_firstlineno}
+                waiting.append((code, within))
+    return found
+
+
+# ---- damage of JSON, which stays JSON
+
+_ODD: tuple[Any, ...] = (None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**70), 0.5, float("nan"),
+                         float("inf"), 1e308, "", "x", "../x", "\0", "é" * 300, [], [[]], {},
+                         {"": 0}, [1, 2, 3, 4], [1e9] * 4)  # fmt: skip
+
+
+def _damaged_json(document: Any, rng: random.Random) -> Any:
+    """One value of it replaced, left out, doubled or moved to another place."""
+    places: list[tuple[Any, Any]] = []
+    waiting = [document]
+    while waiting:
+        holder = waiting.pop()
+        keys = list(holder) if isinstance(holder, dict) else range(len(holder))
+        places += [(holder, key) for key in keys]
+        waiting += [holder[key] for key in keys if isinstance(holder[key], (dict, list))]
+    if not places:
+        return rng.choice(_ODD)
+    holder, key = rng.choice(places)
+    kind = rng.randrange(5)
+    if kind == 0:
+        del holder[key]
+    elif kind == 1:
+        other, at = rng.choice(places)
+        holder[key] = json.loads(json.dumps(other[at])) if _has(other, at) else None
+    elif kind == 2 and isinstance(holder, list):
+        holder.insert(rng.randrange(len(holder) + 1), holder[key])
+    else:
+        holder[key] = rng.choice(_ODD)
+    return document
+
+
+def _has(holder: Any, key: Any) -> bool:
+    return key in holder if isinstance(holder, dict) else key < len(holder)
+
+
+def damaged(data: bytes, rng: random.Random, count: int) -> Iterable[bytes]:
+    """Mutants of a file; a JSON document mostly stays one."""
+    if data[:1] in (b"{", b"[") and rng.random() < 0.8:
+        try:
+            for _ in range(count):
+                made = json.loads(data)
+                for _ in range(rng.randrange(1, 3)):
+                    made = _damaged_json(made, rng) if isinstance(made, (dict, list)) else made
+                yield json.dumps(made).encode()
+            return
+        except (ValueError, RecursionError):
+            pass
+    yield from mutants(data, rng.randrange(1 << 30), count)
+
+
+# ---- the loop
+
+
+def _too_slow(*_: Any) -> None:
+    raise TooSlow
+
+
+def _fault(reader: Reader, path: Path, trace: Trace) -> str:
+    """What is wrong with reading a file; "" where nothing is."""
+    had = peak_rss_bytes()
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        with trace:
+            reader.read(path)
+    except (Exception, TooSlow) as error:  # noqa: BLE001 - whatever comes is the finding
+        return f"{type(error).__name__}: {error}"[:300]
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    more = (peak_rss_bytes() - had) / 1e6
+    return f"{more:.0f} MB" if more > MEGABYTES else ""
+
+
+def fuzz(name: str, reader: Reader, seconds: float, seed: int = 0) -> dict[str, Any]:
+    signal.signal(signal.SIGPROF, _too_slow)
+    rng = random.Random(seed)
+    files = {str(ROOT / source.partition(":")[0]) for source in reader.sources}
+    trace, bad, runs, slowest = Trace(files), dict[str, str](), 0, 0.0
+    with tempfile.TemporaryDirectory() as place, np.errstate(all="ignore"):
+        corpus = []
+        for path, file in reader.make(Path(place)):
+            corpus.append((path, file, file.read_bytes()))
+            fault = _fault(reader, path, trace)
+            assert not fault, (file, fault)
+        first, good = len(corpus), {file: data for _, file, data in corpus}
+        start = time.monotonic()  # what reading the whole seeds takes does not count
+        while time.monotonic() - start < seconds:
+            path, file, data = rng.choice(corpus)
+            for mutant in damaged(data, rng, 6):
+                file.write_bytes(mutant)
+                known, runs, began = len(trace.jumps), runs + 1, time.process_time()
+                fault = _fault(reader, path, trace)
+                slowest = max(slowest, time.process_time() - began)
+                if fault:
+                    bad.setdefault(fault.replace(place, ""), mutant.hex()[:4000])
+                if len(trace.jumps) > known and 1 < len(mutant) < 1 << 16:
+                    corpus.append((path, file, mutant))
+            file.write_bytes(good[file])
+            if runs % 1200 < 6:
+                gc.collect()
+    return {
+        "reader": name, "seconds": seconds, "runs": runs, "seeds": first, "corpus": len(corpus),
+        "jumps": len(trace.jumps), "slowest_s": round(slowest, 2), "bad": bad,
+        "lines": {source: share(source, trace) for source in reader.sources},
+    }  # fmt: skip
+
+
+def share(source: str, trace: Trace) -> float:
+    """Percentage of a source's lines that were reached."""
+    lines, file = executable(source), str(ROOT / source.partition(":")[0])
+    reached = lines & {at for name, _, at in trace.jumps if name == file}
+    return round(100 * len(reached) / max(len(lines), 1), 1)
+
+
+def main() -> int:
+    from . import importers, kept, readers
+
+    names, seconds, *more = sys.argv[1:]
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, most))  # so that no mutant takes the machine
+    known = {**importers.READERS, **readers.READERS, **kept.READERS}
+    bad = False
+    for name in names.split(","):
+        made = fuzz(name, known[name], float(seconds), *map(int, more))
+        print(json.dumps(made), flush=True)
+        bad |= bool(made["bad"])
+    return int(bad)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
