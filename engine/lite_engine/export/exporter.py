@@ -15,6 +15,7 @@ from .._native import header_path, library_path, runner_path
 from ..errors import TargetMismatchError, UsageError
 from ..files import filling, write_file
 from ..model_file import Model, read_model
+from ..model_file.opencl_programs import opencl_devices
 from . import web
 from .trim import Trimmed, trim
 
@@ -55,6 +56,23 @@ _WHAT = {
     "README.md": tr("how to use these files"),
     "report.html": tr("report about the model, with its profile"),
 }
+#: What the page says where the model has OpenCL programs, and where it has none.
+_WITH_OPENCL = """\
+The model has OpenCL programs in {precision} for these kinds of devices: {devices}.
+`lite_run` is static and cannot load a driver; `bin/lite_run_opencl` can, takes the same options,
+and runs the first target of the file that works:
+
+```
+./lite_run_opencl --list-devices
+./lite_run_opencl {model} --runs 20
+./lite_run_opencl {model} --backend opencl --check
+```
+
+`--backend opencl` means OpenCL or an error; `--check` compares with the CPU.
+"""
+_WITHOUT_OPENCL = """\
+The model has no OpenCL programs: `lite convert --targets` with `opencl` in the list adds them.
+"""
 #: What the page says where the folder has libraries.
 _WITH_LIBRARIES = """\
 ## With other people's kernels
@@ -72,12 +90,16 @@ Without its library the CPU runs a backend's layers, and `--info` gives the reas
 
 @dataclass
 class Exported:
-    """A written folder: bytes by file, and the model's kernels when it was trimmed."""
+    """A written folder: bytes by file, the model's kernels when it was trimmed, its OpenCL
+    programs."""
 
     folder: Path
     target: str
     sizes: dict[str, int]
     kernels: list[str] = field(default_factory=list)
+    #: Kinds of devices that the model has OpenCL programs for, and what these compute in.
+    opencl: list[str] = field(default_factory=list)
+    opencl_precision: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -86,6 +108,7 @@ class Exported:
             "files": [{"file": f, "bytes": n, "what": what_is(f)} for f, n in self.sizes.items()],
             "bytes": sum(self.sizes.values()),
             "kernels": self.kernels,
+            "opencl": {"devices": self.opencl, "precision": self.opencl_precision},
         }
 
 
@@ -194,14 +217,26 @@ def _fill(
         if not path.is_file():
             raise UsageError(tr("{path} does not exist", path=path))
         copy(path, folder / "lib" / path.name)
+    devices = opencl_devices(made)
+    opencl = (
+        _WITH_OPENCL.format(
+            model=made.name, devices="; ".join(devices), precision=model.display_precision("opencl")
+        )
+        if devices and both.is_file()
+        else _WITHOUT_OPENCL
+    )
     options = " ".join(f"--library ../lib/{quote(path.name)}" for path in libraries)
     copy(library, folder / "lib" / "liblite_runtime.so")
     copy(header_path(), folder / "include" / "lite_runtime.h")
     marks = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch,
+             "@INPUT@": quote(model.graph.inputs[0].name), "@OPENCL@": opencl,
              "@LIBRARIES@": _WITH_LIBRARIES.format(model=made.name, options=options)
              if loads else ""}  # fmt: skip
     write_templates(folder, _FILES, marks)
-    return Exported(folder, target, sizes_of(folder), cut.kernels if cut else [])
+    return Exported(
+        folder, target, sizes_of(folder), cut.kernels if cut else [],
+        devices, model.display_precision("opencl") if devices else "",
+    )  # fmt: skip
 
 
 def write_templates(folder: Path, files: Mapping[str, str], marks: Mapping[str, str]) -> None:

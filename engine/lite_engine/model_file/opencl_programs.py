@@ -15,6 +15,7 @@ from ..errors import UnsupportedOperatorError, UsageError
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable
+from ._container import read_container
 from .contents import Contents
 from .precision import PRECISIONS, computed
 
@@ -56,6 +57,12 @@ def programs_of(
     return {
         f"OCL.{i}": encode_opencl(plan, target, pool, ways=ways) for i, target in enumerate(targets)
     }
+
+
+def opencl_devices(file: Path) -> list[str]:
+    """What kinds of devices a `.lite` file, written by this version, has OpenCL programs for."""
+    sections, kinds = read_container(file), list(PROFILES)
+    return [kind for i, kind in enumerate(kinds) if f"OCL.{i}" in sections]
 
 
 def shipped(files: Sequence[Path], tag: str) -> dict[str, bytes]:

@@ -132,6 +132,14 @@ def _show(result: Exported, args: argparse.Namespace) -> str:
             size=number(total, "B"),
         )
     )
+    if result.opencl:
+        lines.append(
+            tr(
+                "OpenCL programs in {precision} for: {devices}",
+                precision=result.opencl_precision,
+                devices="; ".join(result.opencl),
+            )
+        )
     if result.kernels:
         lines.append(tr("kernels included: {kernels}", kernels=", ".join(result.kernels)))
     return "\n".join(lines)
