@@ -9,6 +9,7 @@ import pytest
 from lite_engine import optimize
 from lite_engine.errors import UsageError
 from lite_engine.pipeline import Pipeline, Stream
+from lite_workbench.cli import main
 
 from tests.small_models import classifier
 
@@ -66,6 +67,29 @@ def test_the_newest_frame_wins() -> None:
         found = stream.close()
     assert [f.number for f in found] == [0, 4, 5]
     assert stream.rates.dropped == 3
+
+
+def test_without_drop_it_waits_for_room(pipeline) -> None:
+    given = frames(12)
+    with Stream(pipeline, waiting=1, workers=2) as stream:
+        for frame in given:
+            stream.put(frame, drop=False)
+        found = stream.close()
+    assert [f.answer for f in found] == [pipeline.run(frame) for frame in given]
+    assert stream.rates.dropped == 0
+
+
+def test_the_verb_streams_a_folder(tmp_path, capsys) -> None:
+    (tmp_path / "frames").mkdir()
+    for i, frame in enumerate([*frames(4), b"no image"]):
+        (tmp_path / "frames" / f"{i}.png").write_bytes(frame)
+    path = str(optimize(classifier()).save(tmp_path / "m.lite"))
+    assert main(["pipeline", path, "--stream", str(tmp_path / "frames")]) == 0
+    said = capsys.readouterr().out
+    assert [f"frame {i}: " in said for i in range(6)] == [True] * 5 + [False]
+    assert "frame 4: the image" in said and "5 frames, 0 dropped: " in said
+    assert main(["pipeline", path, "--stream", str(tmp_path / "none")]) == 2
+    assert "not a folder with frames" in capsys.readouterr().err
 
 
 def test_a_later_answer_waits_for_an_earlier_frame() -> None:

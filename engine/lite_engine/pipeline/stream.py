@@ -87,13 +87,16 @@ class Stream:
         for thread in self._threads:
             thread.start()
 
-    def put(self, frame: bytes) -> int:
-        """Gives a frame and returns its number. Raises UsageError after `close`, and what ended the
-        stream."""
+    def put(self, frame: bytes, *, drop: bool = True) -> int:
+        """Gives a frame and returns its number; without `drop` it waits for room instead of taking
+        the place of the oldest. Raises UsageError after `close`, and what ended the stream."""
         with self._change:
             self._check()
             if self._closed:
                 raise UsageError(tr("the stream is closed"))
+            while not drop and len(self._queue) == self._most and not self._closed:
+                self._change.wait()
+                self._check()
             if len(self._queue) == self._most:
                 self._queue.popleft()
                 self._dropped += 1
@@ -173,6 +176,7 @@ class Stream:
                 if failed is not None:
                     self._failed = self._failed or failed
                     self._queue.clear()
+                    self._change.notify_all()
                     return
                 latency = (now - since) * 1e3
                 self._done[number] = Frame(number, answer, error, latency)
@@ -188,4 +192,5 @@ class Stream:
                 return None
             taken = self._queue.popleft()
             self._working.add(taken[0])
+            self._change.notify_all()  # there is room
             return taken

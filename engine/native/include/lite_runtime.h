@@ -209,6 +209,37 @@ LITE_API const char* lite_app_answer(lite_app*, int times);
 /* The last image with the answer drawn on it, as a PNG file. Valid until the next call;
  * NULL for a sound. */
 LITE_API const void* lite_app_drawn(lite_app*, size_t* bytes);
+/* Frames of a camera or a video through the pipeline of a file, which must outlive it: at most `waiting` frames
+ * wait, `workers` are worked on at the same time. Functions may be called from any thread, lite_stream_next by
+ * one at a time. */
+typedef struct lite_stream lite_stream;
+
+typedef struct {
+  int64_t number;      /* of the frame, from 0 */
+  const char* answer;  /* as lite_app_answer, or why there is none; valid until the next call */
+  int32_t failed;      /* the frame could not be answered */
+  double latency_ms;   /* from lite_stream_put to the answer */
+} lite_frame;
+
+/* Answered and dropped since the start; frames in a second and mean latency of the last 30 answers. */
+typedef struct {
+  int64_t answered, dropped;
+  double per_second, latency_ms;
+} lite_rates;
+
+LITE_API lite_stream* lite_stream_open(lite_file*, const lite_options* options, int32_t waiting,
+                                       int32_t workers, char* error, size_t error_bytes);
+/* Copies the frame and returns its number. When `waiting` frames wait, the oldest is dropped where `drop` is
+ * not 0; otherwise this waits. -1 after lite_stream_end or without memory. */
+LITE_API int64_t lite_stream_put(lite_stream*, const void* frame, size_t bytes, int32_t drop);
+/* No more frames come. */
+LITE_API void lite_stream_end(lite_stream*);
+/* The next answer in the order of the frames: 1, or 0 when none is ready. With `wait` it is 0 only after the
+ * last one. */
+LITE_API int32_t lite_stream_next(lite_stream*, int32_t wait, lite_frame* frame);
+LITE_API void lite_stream_rates(lite_stream*, lite_rates*);
+LITE_API void lite_stream_close(lite_stream*);
+
 /* What a model's outputs mean, read as a pipeline reads them. `json` has `outputs` (scale and zero_point of
  * each), `labels`, `read` and `placed`: width and height of the input, and of the image in it, and the image's
  * left and top. The answer is JSON, with places as parts of the image; free it with lite_text_free. NULL with

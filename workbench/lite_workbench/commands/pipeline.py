@@ -12,11 +12,12 @@ from lite_engine.files import writing
 from lite_messages import tr
 
 from ..pipelines.tables import choices_table, comparison_table, found, profile_table, stage_table
-from ._base import Command, add_backend, drop
+from ._base import Command, add_backend, drop, positive
+from ._pipeline_stream import rates_line, stream
 from ._table import table
 
 if TYPE_CHECKING:
-    from lite_engine.pipeline import Guess, Pipeline, PipelineComparison, PipelineProfile
+    from lite_engine.pipeline import Guess, Pipeline, PipelineComparison, PipelineProfile, Rates
 
     from ..pipelines.quantizing import PipelineQuantization
 
@@ -34,6 +35,7 @@ class PipelineResult:
     guesses: list[Guess] = field(default_factory=list)
     profile: PipelineProfile | None = None
     quantization: PipelineQuantization | None = None
+    rates: Rates | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -45,6 +47,7 @@ class PipelineResult:
             "comparison": self.comparison.to_dict() if self.comparison else None,
             "guesses": [asdict(guess) for guess in self.guesses],
             "profile": self.profile.to_dict() if self.profile else None,
+            "stream": asdict(self.rates) if self.rates else None,
             "quantization": self.quantization.to_dict() if self.quantization else None,
         }
 
@@ -73,6 +76,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--compare", metavar="BACKEND",
         help=tr("say which stage differs on this backend, like opencl or arm@emulated, and what "
                 "that changes in the answer"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--stream", metavar="DIR", help=tr("run on the images of this folder as frames of a video")
+    )
+    parser.add_argument(
+        "--fps", type=positive, metavar="N",
+        help=tr("frames come at this rate and the newest wins (default: each one is answered)"),
     )  # fmt: skip
     parser.add_argument(
         "--profile", action="store_true",
@@ -136,6 +146,9 @@ def _call(args: argparse.Namespace) -> PipelineResult:
     options = {"threads": args.threads, "precision": args.precision}
     if args.image:
         result.answer = result.pipeline.run(args.image, args.backend, times=True, **options)
+    if args.stream:
+        quiet = args.json == "-"
+        result.rates = stream(opened, args.stream, args.backend, args.fps, quiet=quiet, **options)
     if args.profile:
         result.profile = profile(opened, args.image, args.backend, **options)
     if args.compare:
@@ -180,6 +193,8 @@ def _show(result: PipelineResult, args: argparse.Namespace) -> str:
         ]
         heads, times = stage_table(result.answer["times"])
         lines += ["", table(heads, times, right=(1, 2, 3, 4, 5, 6))]
+    if result.rates:
+        lines += ["", rates_line(result.rates)]
     if result.profile:
         lines += ["", table(*profile_table(result.profile), right=(1, 2, 3, 4, 5, 6))]
     if result.quantization:

@@ -5,6 +5,7 @@
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
 //            [--dump DIR] [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust] [--tune]
 //   lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] [--times]   a pipeline's answer, as JSON
+//   lite_run pipeline.lite --stream FOLDER|- [--fps N]   an answer for each frame; - is Motion JPEG on standard input
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
@@ -27,6 +28,7 @@
 #include "lite_run_check.h"
 #include "lite_run_npy.h"
 #include "lite_run_profile.h"
+#include "lite_run_stream.h"
 #include "platform/files.h"
 
 namespace {
@@ -44,9 +46,9 @@ struct Arguments {
   const char* tap_dir = nullptr;
   const char* dump = nullptr;
   const char* target = nullptr;
-  const char *image = nullptr, *draw = nullptr;
+  const char *image = nullptr, *draw = nullptr, *stream = nullptr;
   lite_options options{};
-  int runs = 1, warmup = 0;
+  int runs = 1, warmup = 0, fps = 0;
   bool info = false, check = false, times = false, trust = false;
 };
 
@@ -73,6 +75,7 @@ int usage(const char* why) {
           "       [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust] [--tune]\n"
           "       lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] "
           "[--times]\n"
+          "       lite_run pipeline.lite --stream FOLDER|- [--fps N]\n"
           "       lite_run --kernels\n"
           "       lite_run --list-devices [--probe-seconds N]\n",
           why, lite_target());
@@ -132,22 +135,14 @@ int parse(int argc, char** argv, Arguments* args) {
       args->model = arg;
       continue;
     }
-    if (strcmp(arg, "--info") == 0) {
-      args->info = true;
-      continue;
-    }
-    if (strcmp(arg, "--check") == 0) {
-      args->check = true;
-      continue;
-    }
-    if (strcmp(arg, "--times") == 0) {
-      args->times = true;
-      continue;
-    }
-    if (strcmp(arg, "--trust") == 0) {
-      args->trust = true;
-      continue;
-    }
+    const struct {
+      const char* name;
+      bool* set;
+    } flags[] = {{"--info", &args->info}, {"--check", &args->check}, {"--times", &args->times}, {"--trust", &args->trust}};
+    bool flag = false;
+    for (const auto& f : flags)
+      if (strcmp(arg, f.name) == 0) flag = *f.set = true;
+    if (flag) continue;
     if (strcmp(arg, "--tune") == 0) {
       args->options.tune = 1;
       continue;
@@ -166,6 +161,8 @@ int parse(int argc, char** argv, Arguments* args) {
     else if (strcmp(arg, "--profile") == 0) args->profile = value;
     else if (strcmp(arg, "--image") == 0 || strcmp(arg, "--sound") == 0) args->image = value;
     else if (strcmp(arg, "--draw") == 0) args->draw = value;
+    else if (strcmp(arg, "--stream") == 0) args->stream = value;
+    else if (strcmp(arg, "--fps") == 0) good = number(value, 1, 100000, &args->fps);
     else if (strcmp(arg, "--tap") == 0) good = split_taps(value, args);
     else if (strcmp(arg, "--dump") == 0) args->dump = value;
     else if (strcmp(arg, "--tap-dir") == 0) args->tap_dir = value;
@@ -381,9 +378,11 @@ int main(int argc, char** argv) {
     lite_file_close(file);
     return failed("%s: %s", args.model, error_text);
   }
-  if (args.image) {
-    const bool answered = answer_image(file, args.options, args.image, args.draw, args.times, args.runs,
-                                       error_text, sizeof error_text);
+  if (args.image || args.stream) {
+    const bool answered =
+        args.stream ? answer_stream(file, args.options, args.stream, args.fps, error_text, sizeof error_text)
+                    : answer_image(file, args.options, args.image, args.draw, args.times, args.runs, error_text,
+                                   sizeof error_text);
     lite_file_close(file);
     return answered ? 0 : failed("%s: %s", args.model, error_text);
   }

@@ -1,0 +1,136 @@
+#include "lite_run_frames.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platform/files.h"
+
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 28;
+constexpr size_t kChunk = 1 << 16;
+
+int by_name(const void* a, const void* b) {
+  return strcmp(*static_cast<char* const*>(a), *static_cast<char* const*>(b));
+}
+
+}  // namespace
+
+size_t jpeg_end(const uint8_t* d, size_t size) {
+  bool scan = false;  // entropy-coded data lies between markers
+  for (size_t at = 2; at + 1 < size;) {
+    if (d[at] != 0xFF) {
+      if (!scan) return at;  // damaged: the decoder says so
+      ++at;
+      continue;
+    }
+    const int marker = d[at + 1];
+    if (marker == 0xD9) return at + 2;
+    if (marker == 0xFF) {
+      ++at;
+    } else if (marker == 0 || marker == 1 || (marker >= 0xD0 && marker <= 0xD8)) {
+      at += 2;
+    } else {
+      if (at + 3 >= size) return 0;
+      at += 2 + (size_t{d[at + 2]} << 8 | d[at + 3]);
+      scan = marker == 0xDA;
+    }
+  }
+  return 0;
+}
+
+Frames::~Frames() {
+  for (int i = 0; i < count_; ++i) free(names_[i]);
+  free(names_);
+  free(data_);
+}
+
+bool Frames::open(const char* from, char* error, size_t bytes) {
+  if (strcmp(from, "-") == 0) return true;
+  folder_ = from;
+  DIR* folder = opendir(from);
+  if (!folder) return snprintf(error, bytes, "%.300s is not a folder that can be read", from), false;
+  int room = 0;
+  bool good = (names_ = static_cast<char**>(calloc(1, sizeof(char*)))) != nullptr;
+  while (good) {
+    const dirent* entry = readdir(folder);
+    if (!entry) break;
+    if (entry->d_name[0] == '.') continue;
+    if (count_ == room) {
+      room = 2 * room + 16;
+      char** grown = static_cast<char**>(realloc(names_, static_cast<size_t>(room) * sizeof(char*)));
+      if (!(good = grown != nullptr)) break;
+      names_ = grown;
+    }
+    good = (names_[count_] = strdup(entry->d_name)) != nullptr;
+    count_ += good;
+  }
+  closedir(folder);
+  if (!good) return snprintf(error, bytes, "out of memory"), false;
+  if (!count_) return snprintf(error, bytes, "%.300s has no frames", from), false;
+  qsort(names_, static_cast<size_t>(count_), sizeof(char*), by_name);
+  return true;
+}
+
+bool Frames::more() {
+  if (size_ + kChunk > room_) {
+    if (size_ > kMostBytes) return false;
+    const size_t room = 2 * room_ + kChunk;
+    uint8_t* grown = static_cast<uint8_t*>(realloc(data_, room));
+    if (!grown) return false;
+    data_ = grown;
+    room_ = room;
+  }
+  const size_t read = fread(data_ + size_, 1, kChunk, stdin);
+  size_ += read;
+  return read > 0;
+}
+
+int Frames::read_file(const char* name, char* error, size_t bytes) {
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/%s", folder_, name);
+  FILE* file = length < static_cast<int>(sizeof path) ? lite::open_file(path, "rb") : nullptr;
+  if (!file) return snprintf(error, bytes, "%.300s cannot be read", name), -1;
+  size_ = 0;
+  for (;;) {
+    if (size_ == room_) {
+      const size_t room = 2 * room_ + kChunk;
+      uint8_t* grown = room < kMostBytes ? static_cast<uint8_t*>(realloc(data_, room)) : nullptr;
+      if (!grown) break;
+      data_ = grown;
+      room_ = room;
+    }
+    const size_t read = fread(data_ + size_, 1, room_ - size_, file);
+    if (!read) break;
+    size_ += read;
+  }
+  const bool good = feof(file) != 0;
+  fclose(file);
+  return good ? 1 : (snprintf(error, bytes, "%.300s cannot be read", name), -1);
+}
+
+int Frames::next(const uint8_t** data, size_t* size, char* error, size_t bytes) {
+  if (names_) {
+    if (at_ == count_) return 0;
+    const int read = read_file(names_[at_++], error, bytes);
+    *data = data_;
+    *size = size_;
+    return read;
+  }
+  if (taken_) memmove(data_, data_ + taken_, size_ - taken_);
+  size_ -= taken_;
+  taken_ = 0;
+  for (size_t begin = 0;;) {
+    while (begin + 1 < size_ && !(data_[begin] == 0xFF && data_[begin + 1] == 0xD8)) ++begin;
+    const size_t length = begin + 1 < size_ ? jpeg_end(data_ + begin, size_ - begin) : 0;
+    if (length) {
+      *data = data_ + begin;
+      *size = length;
+      taken_ = begin + length;
+      return 1;
+    }
+    if (!more()) return 0;
+  }
+}

@@ -1,0 +1,29 @@
+// The frames of a stream: files of a folder, or JPEG files one after the other on standard input.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+class Frames {
+ public:
+  ~Frames();
+  // False with one line in `error`.
+  bool open(const char* from, char* error, size_t bytes);
+  bool live() const { return !names_; }  // nobody waits for it: a camera
+  // 1, 0 after the last one, or -1 with one line in `error`. Valid until the next call.
+  int next(const uint8_t** data, size_t* size, char* error, size_t bytes);
+
+ private:
+  bool more();                // of standard input
+  int read_file(const char* name, char* error, size_t bytes);
+
+  const char* folder_ = nullptr;
+  char** names_ = nullptr;
+  int count_ = 0, at_ = 0;
+  uint8_t* data_ = nullptr;
+  size_t size_ = 0, room_ = 0, taken_ = 0;
+};
+
+// Where the JPEG file ends that begins at `data`: its length, or 0 where more bytes are needed. Markers inside
+// segments (a thumbnail) do not count (ITU T.81, annex B).
+size_t jpeg_end(const uint8_t* data, size_t size);

@@ -1,0 +1,64 @@
+"""`lite pipeline --stream`: the images of a folder as frames, throughput and latency live."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lite_engine.errors import UsageError
+from lite_messages import tr
+
+from ..pipelines.tables import found
+
+if TYPE_CHECKING:
+    from lite_engine.pipeline import Frame, Pipeline, Rates
+
+
+def stream(
+    pipeline: Pipeline, folder: str, backend: str, fps: float | None, *, quiet: bool, **options: Any
+) -> Rates:
+    """Prints a line for each answer (unless `quiet`), and the rates on standard error once a
+    second. Without `fps` every frame is answered; with it they come at this rate and the newest
+    wins. Raises UsageError, and what running raises."""
+    from lite_engine.pipeline import Stream
+
+    path = Path(folder)
+    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else []
+    if not files:
+        raise UsageError(tr("not a folder with frames"), where=folder)
+    with Stream(pipeline, backend, **options) as running:
+        began = told = time.monotonic()
+        for number, file in enumerate(files):
+            if fps:
+                time.sleep(max(began + number / fps - time.monotonic(), 0))
+            running.put(file.read_bytes(), drop=fps is not None)
+            for frame in running.ready():
+                _tell(frame, quiet)
+            if time.monotonic() - told >= 1:
+                told = time.monotonic()
+                print(rates_line(running.rates), file=sys.stderr)
+        for frame in running.close():
+            _tell(frame, quiet)
+        return running.rates
+
+
+def _tell(frame: Frame, quiet: bool) -> None:
+    if quiet:
+        return
+    if frame.answer is None:
+        said = str(frame.error)
+    else:
+        rows = [" ".join(row[1:3]) for row in found(frame.answer["answers"])[:3]]
+        said = "; ".join(rows) or tr("nothing found")
+    print(tr("frame {number}: {said} ({latency:.0f} ms)", number=frame.number, said=said,
+             latency=frame.latency_ms), flush=True)  # fmt: skip
+
+
+def rates_line(rates: Rates) -> str:
+    return tr(
+        "{answered} frames, {dropped} dropped: {per_second:.1f} frames/s, latency {latency:.0f} ms",
+        answered=rates.answered, dropped=rates.dropped, per_second=rates.per_second,
+        latency=rates.latency_ms,
+    )  # fmt: skip
