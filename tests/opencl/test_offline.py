@@ -22,7 +22,7 @@ FILES = sorted(p.stem for p in KERNELS.glob("*.cl"))
 #: memory are used from Ampere on.
 OLD_CHIPS = ("sm_70", "sm_75")
 CHIPS = ("sm_80", "sm_86", "sm_89", "sm_90")
-MATRIX_FILES = ("conv_mma", "i8_mma")
+MATRIX_FILES = ("attention_mma", "conv_mma", "i8_mma")
 
 
 @lru_cache(1)
@@ -196,6 +196,10 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "pool_group(ratios)": ("AVERAGE", "AWAY"),
     "pool_group(x_zero y_zero)": ("AVERAGE", ""),
     "matmul_nbits(zeros)": ("ZEROS", ""),
+    **{
+        f"{kernel}(mask mask_batch mask_head mask_row)": ("MASK", "")
+        for kernel in ("attention", "attention_tile", "attention_mma")
+    },
     "tile(w_zero)": ("W_ZERO", ""),
     "conv(w_zero)": ("W_ZERO", ""),
     "tile(partial)": ("SPLIT", ""),

@@ -231,6 +231,13 @@ attention.kernel(
     when=all_of(absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible),
     why=tr("blocks of keys in the cache, no matrix of scores"),
 )
+attention.kernel(
+    "opencl",
+    "attention",
+    dtype="f32,f16",
+    when=all_of(absent(4, 5, 6), of_type(3, dtype="f32,f16"), expressible),
+    why=tr("blocks of keys in the cache, no matrix of scores"),
+)
 
 
 @attention.samples

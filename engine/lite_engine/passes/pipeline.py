@@ -22,6 +22,7 @@ from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
 from .layout_sink_transposes import layout_sink_transposes
+from .merge_moves import merge_moves
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
 from .quantize_fuse_add import quantize_fuse_add
 from .quantize_fuse_blocks import fuse_nbits_bias, quantize_fuse_blocks
@@ -36,6 +37,7 @@ from .recompose_layer_norm import (
     recompose_rms_norm,
 )
 from .recompose_shuffles import recompose_shuffles
+from .recompose_splits import recompose_splits
 from .running import run_passes
 
 CLEAN: list[Pass] = [
@@ -79,7 +81,7 @@ VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, d
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
 # Behind the views: operands are known by the Transposes that remain.
-ATTENTION: list[Pass] = [fuse_attention, *VIEWS]
+ATTENTION: list[Pass] = [recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]
 
 INTEGERS: list[Pass] = [
     quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables, drop_identity,

@@ -8,9 +8,9 @@ from typing import Any
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ..ir import Node
-from ..ops import OpDef
-from .model import Layout, row_major
+from ..ir import Node, Value
+from ..ops import OpDef, get_op
+from .model import Layout, channels_last, row_major
 
 
 def physical_dims(shape: Sequence[int], layout: Layout) -> tuple[int, ...]:
@@ -119,6 +119,17 @@ def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, A
         half = [value[i : i + rank] for i in range(0, len(value), rank)]
         out[key] = [part[axis] for part in half for axis in layout]
     return out
+
+
+def shared(layouts: Sequence[Layout], output: Value) -> Layout:
+    """The one of the operands' layouts that turns the fewest of them and of those that the output's
+    readers ask for; the first of equals."""
+    if len(set(layouts)) == 1:
+        return layouts[0]
+    rank = len(layouts[0])
+    asked = {"channels_last": channels_last(rank), "rowmajor": row_major(rank)}
+    read = {asked.get(get_op(r.op, r.name).layout) for r in output.readers}
+    return max(layouts, key=lambda one: layouts.count(one) + (one in read))
 
 
 def inserted_axes(out: tuple[int, ...], node: Node) -> list[int] | None:

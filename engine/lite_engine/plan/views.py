@@ -32,7 +32,10 @@ class _Use:
         self.makers: dict[int, Step] = {}
         self.readers: dict[int, list[Step]] = {}
         self.segment: dict[int, int] = {}
-        self.aliased = {t.alias_of for t in plan.tensors if t.alias_of is not None}
+        self.views: dict[int, list[PlanTensor]] = {}
+        for tensor in plan.tensors:
+            if tensor.alias_of is not None:
+                self.views.setdefault(tensor.alias_of, []).append(tensor)
         self.outputs = {plan.root(i).index for i in plan.outputs}
         for number, (_, steps) in enumerate(plan.segments()):
             for step in steps:
@@ -44,14 +47,23 @@ class _Use:
 
 
 def _is_free(tensor: PlanTensor, use: _Use) -> bool:
-    """Storage of its own in the arena, that no view looks at and the caller does not get."""
+    """Storage of its own in the arena that the caller does not get."""
     return (
         tensor.role == "arena"
         and tensor.alias_of is None
-        and tensor.index not in use.aliased
         and tensor.index not in use.outputs
         and bool(tensor.dims)
     )
+
+
+def _shown(piece: PlanTensor, use: _Use) -> list[PlanTensor]:
+    """A piece and the views of all of it that have its rows; empty where it has others."""
+    views = use.views.get(piece.index, [])
+    alike = all(
+        v.dims[-1:] == piece.dims[-1:] and not v.alias_offset and v.index not in use.views
+        for v in views
+    )
+    return [piece, *views] if alike else []
 
 
 def _accepts_pitch(step: Step, tensor: PlanTensor) -> bool:
@@ -66,12 +78,18 @@ def _accepts_pitch(step: Step, tensor: PlanTensor) -> bool:
     )
 
 
-def _fits(tensor: PlanTensor, home: Step, use: _Use) -> bool:
+def _fits(piece: PlanTensor, home: Step, use: _Use) -> bool:
     """Whether a tensor may be a pitched view: all who touch it are in `home`'s segment and can."""
-    steps = [*use.readers.get(tensor.index, ()), use.makers[tensor.index]]
-    return _is_free(tensor, use) and all(
-        s is home or (use.segment[s.index] == use.segment[home.index] and _accepts_pitch(s, tensor))
-        for s in steps
+    shown = _shown(piece, use)
+    touching = [(s, t) for t in shown for s in use.readers.get(t.index, ())]
+    touching.append((use.makers[piece.index], piece))
+    return (
+        bool(shown)
+        and _is_free(piece, use)
+        and all(
+            s is home or (use.segment[s.index] == use.segment[home.index] and _accepts_pitch(s, t))
+            for s, t in touching
+        )
     )
 
 
@@ -80,30 +98,30 @@ def _innermost(step: Step, whole: PlanTensor) -> bool:
     return bool(whole.dims) and axis % len(whole.dims) == len(whole.dims) - 1
 
 
-def _lay(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int) -> None:
+def _lay(piece: PlanTensor, whole: PlanTensor, at: int, use: _Use) -> None:
     """Makes `piece` the elements from `at` on of every row of `whole`."""
-    piece.alias_of = whole.index
-    piece.alias_offset = at * whole.dtype.itemsize
-    piece.pitch = whole.pitch
+    for tensor in _shown(piece, use):
+        tensor.alias_of = whole.index
+        tensor.alias_offset = at * whole.dtype.itemsize
+        tensor.pitch = whole.pitch
+        use.views.setdefault(whole.index, []).append(tensor)
+    use.views.pop(piece.index, None)
 
 
 def _join(plan: Plan, step: Step, use: _Use) -> None:
     whole = plan.tensors[step.outputs[0]]
-    if not _innermost(step, whole) or not _is_free(whole, use):
+    if not _innermost(step, whole) or not _is_free(whole, use) or whole.index in use.views:
         return
     here = use.segment[step.index]
     if any(use.segment[s.index] != here for s in use.readers.get(whole.index, ())):
         return  # a segment's outputs are dense, and so are views of them
-    at, laid = 0, False
+    at = 0
     for index in step.inputs:
         piece = plan.tensors[index]
         once = step.inputs.count(index) == 1 and index in use.makers
         if once and use.makers[index].op != "Split" and _fits(piece, step, use):
-            _lay(plan, piece, whole, at)
-            laid = True
+            _lay(piece, whole, at, use)
         at += piece.dims[-1]
-    if laid:
-        use.aliased.add(whole.index)
 
 
 def _cut(plan: Plan, step: Step, use: _Use) -> None:
@@ -114,12 +132,10 @@ def _cut(plan: Plan, step: Step, use: _Use) -> None:
     maker = use.makers.get(root.index)
     if maker is None or use.segment[maker.index] != use.segment[step.index]:
         return
-    at, laid = 0, False
+    at = 0
     for index in step.outputs:
         piece = plan.tensors[index]
-        if index in use.readers and _fits(piece, step, use):
-            _lay(plan, piece, whole, at)
-            laid = True
+        read = any(t.index in use.readers for t in _shown(piece, use))
+        if read and _fits(piece, step, use):
+            _lay(piece, whole, at, use)
         at += piece.dims[-1]
-    if laid:
-        use.aliased.add(whole.index)

@@ -10,6 +10,7 @@ from ...plan import Plan, Step
 
 # The modules register their builders when they are imported.
 from . import (  # noqa: F401
+    attention,
     block_products,
     convolutions,
     deconvolutions,

@@ -76,6 +76,14 @@ def pair(op: str, a: Sequence[int], other: Sequence[int], **attrs: Any) -> Graph
     return b.done(b.layer(op, b.x, b.computed(other), **attrs))
 
 
+def attended(
+    q: Sequence[int], k: Sequence[int], v: Sequence[int], *mask: np.ndarray, **attrs: Any
+) -> Graph:
+    """Attention of x as queries and computed keys and values."""
+    b = Sketch(q)
+    return b.done(b.layer("Attention", b.x, b.computed(k), b.computed(v), *mask, **attrs))
+
+
 def conv(shape: Sequence[int], outputs: int, kernel: int, group: int = 1, **attrs: Any) -> Graph:
     w = some(outputs, shape[1] // group, *[kernel] * (len(shape) - 2))
     pads = [kernel // 2] * 2 * (len(shape) - 2)

@@ -1,0 +1,213 @@
+// attention.cl in halves on NVIDIA's matrix units (PTX), in the manner of attention_tile.cl: a work-group makes 64
+// rows of one head, a warp 16 of them; scores stay in registers, where a lane's two halves of a product's
+// result are what it needs as an operand of the next one (Dao, "FlashAttention-2", 2023). D is the larger of
+// size and v_size, rounded up; both are multiples of 8, as are the places of rows.
+//
+// Keys and values travel in rows of D halves, 16 bytes at a time, straight into local memory (cp.async), one block
+// of KEYS ahead. Sixteens of a row lie in an order that depends on the row, so that eight rows of one column,
+// which ldmatrix reads at once, are in different banks.
+//@ options HALF PACKED MASK D=32,64,96,128
+#define ITEMS 128
+#define ROWS 64
+#define KEYS (D > 64 ? 32 : 64)  // what 48 KB hold, with two blocks of k and v
+#define CHUNKS (D / 8)
+#define TURN(r) (D % 64 ? (r) / 2 % 4 : (r) % 8)
+#define AT(r, c) ((r) * CHUNKS + ((c) ^ TURN(r)))
+#define BLOCKS (KEYS / 8)
+#ifdef PACKED
+#define STRIDE(heads, size) ((heads) * (size))
+#define START(b, h, heads, rows, size) ((size_t)(b) * (rows) * (heads) * (size) + (h) * (size))
+#else
+#define STRIDE(heads, size) (size)
+#define START(b, h, heads, rows, size) (((size_t)(b) * (heads) + (h)) * (rows) * (size))
+#endif
+#define EACH_SCORE                        \
+  UNROLL for (int n = 0; n < BLOCKS; ++n) \
+    UNROLL for (int e = 0; e < 4; ++e)
+#define SCORE_KEY (key0 + n * 8 + lane % 4 * 2 + e % 2)
+#define MORE(s, t) ((s) + (t))
+
+#ifdef MMA_IN_C  // the same without PTX: for tests
+#define FETCH(to, from, good) *(to) = (good) ? *(global const uint4 *)(from) : (uint4)(0)
+#define COMMIT
+#define WAIT
+#define EXP2(x) exp2(x)
+#undef UNROLL
+#define UNROLL
+// s of the four lanes that have one row
+#define QUAD(s, OP)                                                                        \
+  do {                                                                                     \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                          \
+    lanes[id] = s;                                                                         \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                          \
+    UNROLL for (int e_ = 0; e_ < 4; ++e_) if (id % 4 != e_) s = OP(s, lanes[id / 4 * 4 + e_]); \
+  } while (0)
+static inline float value_of(local const uint4 *tile, int r, int c) {
+  return vload_half(c % 8, (local const half *)&tile[AT(r, c / 8)]);
+}
+#else
+#define FETCH(to, from, good)                                                                     \
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint)(size_t)(to)),          \
+               "l"((ulong)(size_t)(from)), "r"((good) ? 16 : 0) : "memory")
+#define COMMIT asm volatile("cp.async.commit_group;" ::: "memory")
+#define WAIT asm volatile("cp.async.wait_group 2;" ::: "memory")
+#define EXP2(x) native_exp2(x)
+#define QUAD(s, OP)                                                                               \
+  UNROLL for (int e_ = 1; e_ < 4; e_ *= 2) {                                                      \
+    float other_;                                                                                 \
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(other_) : "f"(s), "r"(e_)); \
+    s = OP(s, other_);                                                                            \
+  }
+#define LOAD(HOW, r0, r1, r2, r3, at)                                                              \
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4" HOW ".shared.b16 {%0,%1,%2,%3}, [%4];"              \
+               : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"((uint)(size_t)(at)) : "memory")
+#define MMA(c, a, b0, b1)                                                                          \
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                             \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+static inline uint packed_of(float low, float high) {
+  uint both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+#endif
+// COUNT rows from `first` on of a matrix with `end` rows `apart` apart and `width` columns; zeros beyond
+#define FETCH_ROWS(tile, from, COUNT, first, end, apart, width)                                    \
+  for (int e_ = id; e_ < (COUNT) * CHUNKS; e_ += ITEMS) {                                           \
+    const int r_ = e_ / CHUNKS, c_ = e_ % CHUNKS;                                                   \
+    const int good_ = (first) + r_ < (end) && c_ * 8 < (width);                                     \
+    FETCH(&(tile)[AT(r_, c_)], (from) + (good_ ? ((first) + r_) * (apart) + c_ * 8 : 0), good_);     \
+  }
+
+//@ kernel attention_mma
+//@ let block = 64 - 32 * (D > 64)
+//@ group 128, 1, 1
+//@ items up(rows, 64) * 128, heads, g2
+//@ local (64 + 4 * block) * D * 2
+//@ need min(rows, keys, heads, group) > 0, min(size, v_size) > 0, heads % group == 0, HALF == 1
+//@ need size % 8 + v_size % 8 == 0, max(size, v_size) <= D, min(mask_batch, mask_head, mask_row) >= 0
+//@ need rows + 64 <= INT_MAX, keys + 128 <= INT_MAX, D % 32 == 0
+//@ need g2 * heads * max(rows, keys) * max(size, v_size) <= INT_MAX
+//@ reads q[g2 * heads * rows * size], k[g2 * (heads / group) * keys * size]
+//@ reads v[g2 * (heads / group) * keys * v_size]
+//@ reads mask[(g2 - 1) * mask_batch + (heads - 1) * mask_head + (rows - 1) * mask_row + keys] when MASK
+//@ writes y[g2 * heads * rows * v_size]
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void attention_mma(global const T *q, global const T *k, global const T *v, global const T *mask,
+                   global T *y, int rows, int keys, int heads, int group, int size, int v_size,
+                   int mask_batch, int mask_head, int mask_row, int causal, float scale, float cap) {
+  local uint4 q_tile[ROWS * CHUNKS] __attribute__((aligned(128)));
+  local uint4 k_tile[2][KEYS * CHUNKS] __attribute__((aligned(128)));
+  local uint4 v_tile[2][KEYS * CHUNKS] __attribute__((aligned(128)));
+#ifdef MMA_IN_C
+  local float lanes[ITEMS], chances[ROWS * KEYS];
+#endif
+  const int id = get_local_id(0), lane = id % 32, warp = id / 32 * 16;
+  const int first = get_group_id(0) * ROWS, h = get_group_id(1), b = get_group_id(2);
+  const int shared = heads / group, q_row = STRIDE(heads, size), y_row = STRIDE(heads, v_size);
+  const int k_row = STRIDE(shared, size), v_row = STRIDE(shared, v_size);
+  q += START(b, h, heads, rows, size);
+  k += START(b, h / group, shared, keys, size);
+  v += START(b, h / group, shared, keys, v_size);
+  y += START(b, h, heads, rows, v_size);
+#ifdef MASK
+  mask += (size_t)b * mask_batch + (size_t)h * mask_head;
+#endif
+  const int seen = causal ? min(keys, first + ROWS) : keys;
+  const float log2e = 1.44269504f;
+  float acc[CHUNKS][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  UNROLL for (int n = 0; n < CHUNKS; ++n)
+    UNROLL for (int e = 0; e < 4; ++e) acc[n][e] = 0;
+
+  FETCH_ROWS(q_tile, q, ROWS, first, rows, q_row, size);
+  FETCH_ROWS(k_tile[0], k, KEYS, 0, keys, k_row, size);
+  COMMIT;
+  FETCH_ROWS(v_tile[0], v, KEYS, 0, keys, v_row, v_size);
+  COMMIT;
+  for (int key0 = 0, turn = 0; key0 < seen; key0 += KEYS, turn ^= 1) {
+    FETCH_ROWS(k_tile[turn ^ 1], k, KEYS, key0 + KEYS, keys, k_row, size);
+    COMMIT;
+    WAIT;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float score[BLOCKS][4];
+    EACH_SCORE score[n][e] = 0;
+#ifdef MMA_IN_C
+    EACH_SCORE for (int s = 0; s < D; ++s)
+      score[n][e] += value_of(q_tile, warp + lane / 4 + e / 2 * 8, s) * value_of(k_tile[turn], SCORE_KEY - key0, s);
+#else
+    UNROLL for (int s = 0; s < CHUNKS; s += 2) {
+      uint a[4];
+      LOAD("", a[0], a[1], a[2], a[3], &q_tile[AT(warp + lane % 16, s + lane / 16)]);
+      UNROLL for (int n = 0; n < BLOCKS; n += 2) {
+        uint b0, b1, b2, b3;
+        LOAD("", b0, b1, b2, b3, &k_tile[turn][AT(n * 8 + lane / 16 * 8 + lane % 8, s + lane / 8 % 2)]);
+        MMA(score[n], a, b0, b1);
+        MMA(score[n + 1], a, b2, b3);
+      }
+    }
+#endif
+    float most[2] = {top[0], top[1]};
+    EACH_SCORE {
+      const int row = first + warp + lane / 4 + e / 2 * 8, key = SCORE_KEY;
+      float s = score[n][e] * scale;
+      if (cap != 0) s = cap * tanh(s / cap);
+#ifdef MASK
+      if (row < rows && key < keys) s += LD(mask, (size_t)row * mask_row + key);
+#endif
+      score[n][e] = key < keys && (!causal || key <= row) ? s * log2e : -INFINITY;
+      most[e / 2] = fmax(most[e / 2], score[n][e]);
+    }
+    UNROLL for (int r = 0; r < 2; ++r) {
+      QUAD(most[r], fmax);
+      const float base = most[r] == -INFINITY ? 0 : most[r], shrink = EXP2(top[r] - base);
+      top[r] = most[r];
+      sum[r] *= shrink;
+      UNROLL for (int n = 0; n < CHUNKS; ++n) {
+        acc[n][r * 2] *= shrink;
+        acc[n][r * 2 + 1] *= shrink;
+      }
+      UNROLL for (int n = 0; n < BLOCKS; ++n)
+        UNROLL for (int e = r * 2; e < r * 2 + 2; ++e) {
+          score[n][e] = EXP2(score[n][e] - base);
+          sum[r] += score[n][e];
+        }
+    }
+    FETCH_ROWS(v_tile[turn ^ 1], v, KEYS, key0 + KEYS, keys, v_row, v_size);
+    COMMIT;
+    WAIT;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#ifdef MMA_IN_C
+    EACH_SCORE chances[(warp + lane / 4 + e / 2 * 8) * KEYS + SCORE_KEY - key0] = score[n][e];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int n = 0; n < CHUNKS; ++n)
+      for (int e = 0; e < 4; ++e)
+        for (int r = 0; r < KEYS; ++r)
+          acc[n][e] += chances[(warp + lane / 4 + e / 2 * 8) * KEYS + r] *
+                       value_of(v_tile[turn], r, n * 8 + lane % 4 * 2 + e % 2);
+#else
+    UNROLL for (int r = 0; r < BLOCKS; r += 2) {
+      uint a[4];
+      a[0] = packed_of(score[r][0], score[r][1]);
+      a[1] = packed_of(score[r][2], score[r][3]);
+      a[2] = packed_of(score[r + 1][0], score[r + 1][1]);
+      a[3] = packed_of(score[r + 1][2], score[r + 1][3]);
+      UNROLL for (int n = 0; n < CHUNKS; n += 2) {
+        uint b0, b1, b2, b3;
+        LOAD(".trans", b0, b1, b2, b3, &v_tile[turn][AT(r * 8 + lane % 16, n + lane / 16)]);
+        MMA(acc[n], a, b0, b1);
+        MMA(acc[n + 1], a, b2, b3);
+      }
+    }
+#endif
+  }
+  UNROLL for (int r = 0; r < 2; ++r) {
+    QUAD(sum[r], MORE);
+    const int row = first + warp + lane / 4 + r * 8;
+    const float part = sum[r] == 0 ? 0 : 1 / sum[r];
+    UNROLL for (int n = 0; n < CHUNKS; ++n) {
+      const int c = n * 8 + lane % 4 * 2;
+      if (row >= rows || c >= v_size) continue;
+      vstorea_half2((float2)(acc[n][r * 2], acc[n][r * 2 + 1]) * part, 0, y + (size_t)row * y_row + c);
+    }
+  }
+}

@@ -1,0 +1,108 @@
+"""Selections that together take all of an axis become one Split, whose parts are views.
+
+Gather(Reshape(x, (…, n, s)), i)    Split(x, n)[i], for the i of an x (…, n·s)
+Slice(x, a, b)                      Split(x)[i], for slices that together are all of the last axis
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..ir import Graph, Journal, Node, Value
+from ._core import graph_pass, infer_new
+from ._rewrite import static_shape
+
+
+@graph_pass("recompose-splits")
+def recompose_splits(graph: Graph, journal: Journal) -> int:
+    """Parts of one value, as queries, keys and values that one product made are exported."""
+    count = 0
+    for node in list(graph.nodes):
+        if node.op == "Reshape" and not graph.is_output(node.output) and (found := _gathers(node)):
+            _split_reshaped(graph, node, found)
+            journal.rewrote("recompose-splits", tuple(n.name for n in found.values()))
+            count += 1
+    for value in [v for n in graph.nodes for v in n.outputs]:
+        if cuts := _slices(value):
+            _split_sliced(graph, value, cuts)
+            journal.rewrote("recompose-splits", tuple(n.name for n, _ in cuts))
+            count += 1
+    if count:
+        graph.remove_unread()
+    return count
+
+
+def _gathers(reshape: Node) -> dict[int, Node]:
+    """By index: the readers of a Reshape, where each takes one part of the same axis, and the parts
+    lie side by side in the last axis of what is reshaped."""
+    x, split = (static_shape(v) for v in (reshape.input(0), reshape.output) if v is not None)
+    readers = reshape.output.readers
+    if not x or not split or len(readers) < 2:
+        return {}
+    axes = {int(r.attrs.get("axis", 0)) % len(split) for r in readers if r.op == "Gather"}
+    if len(axes) != 1 or any(r.op != "Gather" for r in readers):
+        return {}
+    (axis,) = axes
+    if math.prod(split[:axis]) != math.prod(x[:-1]) or split[axis] < 2:
+        return {}
+    found: dict[int, Node] = {}
+    for reader in readers:
+        index = reader.input(1)
+        if index is None or index.const is None or index.const.ndim:
+            return {}
+        found[int(index.const) % split[axis]] = reader
+    return found if len(found) == len(readers) else {}
+
+
+def _split_reshaped(graph: Graph, reshape: Node, parts: dict[int, Node]) -> None:
+    """A Split behind a Reshape that keeps the last axis whole, and each part in its old shape."""
+    source, shape = reshape.input(0), static_shape(reshape.output)
+    assert source is not None and shape is not None
+    axis = next(int(n.attrs.get("axis", 0)) for n in parts.values()) % len(shape)
+    sources = tuple(dict.fromkeys(s for n in (reshape, *parts.values()) for s in n.sources))
+    sizes = np.array([*shape[:axis], math.prod(shape[axis:])], np.int64)
+    whole = graph.add("Reshape", [source, graph.constant(sizes)], before=reshape, sources=sources)
+    split = graph.add(
+        "Split", [whole.output], {"axis": axis, "num_outputs": shape[axis]},
+        outputs=shape[axis], before=reshape, sources=sources,
+    )  # fmt: skip
+    infer_new([whole, split])
+    for index, node in parts.items():
+        wanted = graph.constant(np.array(static_shape(node.output), np.int64))
+        graph.replace([node], "Reshape", [split.outputs[index], wanted])
+
+
+def _slices(value: Value) -> list[tuple[Node, int]]:
+    """(Slice, width) in their order, where they are all readers and take all of the last axis."""
+    shape = static_shape(value)
+    readers = value.readers
+    if not shape or len(readers) < 2 or any(r.op != "Slice" for r in readers):
+        return []
+    found = []
+    for reader in readers:
+        numbers = [None if v is None else v.const for v in reader.inputs[1:]]
+        if len(numbers) < 3 or any(n is None or n.size != 1 for n in numbers):
+            return []
+        start, end, axis, *step = (int(n.ravel()[0]) for n in numbers if n is not None)
+        if axis % len(shape) != len(shape) - 1 or step not in ([], [1]):
+            return []
+        first, last, _ = slice(start, end).indices(shape[-1])
+        found.append((first, last, reader))
+    found.sort(key=lambda part: part[:2])
+    ends = [0, *(last for _, last, _ in found)]
+    whole = [first for first, *_ in found] == ends[:-1] and ends[-1] == shape[-1]
+    return [(node, last - first) for first, last, node in found] if whole else []
+
+
+def _split_sliced(graph: Graph, value: Value, cuts: list[tuple[Node, int]]) -> None:
+    sizes = graph.constant(np.array([width for _, width in cuts], np.int64))
+    first = min((n for n, _ in cuts), key=graph.nodes.index)
+    sources = tuple(dict.fromkeys(s for n, _ in cuts for s in n.sources))
+    split = graph.add(
+        "Split", [value, sizes], {"axis": -1}, outputs=len(cuts), before=first, sources=sources
+    )
+    infer_new([split])
+    for (node, _), part in zip(cuts, split.outputs, strict=True):
+        graph.replace([node], "Identity", [part])

@@ -1,0 +1,63 @@
+"""Attention in each of its ways, at sizes around their tiles."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from lite_engine.backends.opencl.cases.graphs import attended
+from lite_engine.backends.opencl.device import Device
+
+from tests.opencl import tiny
+
+pytestmark = pytest.mark.opencl
+
+
+def mask(*shape: int, hidden: bool = False) -> np.ndarray:
+    """Biases, some of −∞; with `hidden` the second row sees no key."""
+    rng = np.random.default_rng(7)
+    made = rng.standard_normal(shape).astype(np.float32)
+    made[rng.random(shape) < 0.3] = -np.inf
+    if hidden:
+        made[..., 1, :] = -np.inf
+    return made
+
+
+#: Below, at and above a tile of rows, a block of keys, a step of the head and a block of columns.
+GRAPHS = {
+    "one of each": attended((1, 1, 1, 8), (1, 1, 1, 8), (1, 1, 1, 8)),
+    "several blocks": attended((1, 2, 70, 64), (1, 2, 131, 64), (1, 2, 131, 64)),
+    "whole tiles": attended((2, 1, 64, 32), (2, 1, 64, 32), (2, 1, 64, 32)),
+    "packed, wide": attended(
+        (1, 33, 192), (1, 65, 192), (1, 65, 256), mask(2, 33, 65), q_num_heads=2, kv_num_heads=2
+    ),
+    "causal, groups": attended((1, 4, 67, 40), (1, 2, 67, 40), (1, 2, 67, 72), is_causal=1),
+    "row sees nothing": attended(
+        (2, 3, 5, 24), (2, 3, 40, 24), (2, 3, 40, 24), mask(2, 1, 5, 40, hidden=True), softcap=2.0
+    ),
+}
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("name", GRAPHS)
+@pytest.mark.parametrize("way", ["tile", "rows"])
+def test_ways(way: str, name: str, precision: str) -> None:
+    tiny.check(GRAPHS[name], tiles=way == "tile", precision=precision, way=way)
+
+
+def test_more_columns_than_a_tile_has() -> None:
+    tiny.check(attended((1, 2, 9, 5), (1, 2, 7, 5), (1, 2, 7, 131)), tiles=True, way="tile")
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_matrix_units_without_them(name: str, monkeypatch) -> None:
+    """Their kernel with its products in C: everything but the instructions themselves."""
+    build, own = Device.program, tiny.device(tiles=True)
+    profile = dataclasses.replace(own.profile, matrix_units=True)
+    made = dataclasses.replace(own, profile=profile)
+    monkeypatch.setattr(tiny, "device", lambda *_: made)
+    monkeypatch.setattr(
+        Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
+    )
+    tiny.check(GRAPHS[name], tiles=True, precision="fp16", way="matrix units")
