@@ -1,10 +1,12 @@
 """On a machine with a GPU: is OpenCL right there, and how fast beside PyTorch?
 
-    python -m benchmarks.opencl.run_gpu --out gpu.json [--nets unet,…] [--layers] [--tune normal]
+    python -m benchmarks.opencl.run_gpu --out gpu.json [--nets unet,tv/swin_t,…] [--layers]
+                                        [--tune normal]
 
-Prints a table and writes JSON: device, roofs, per network the error against onnxruntime in fp32 and
-fp16, latency with and without host copies, PyTorch eager and CUDA graphs in the same process, and
-with --layers the slowest layers.
+Prints a line for each network and writes JSON: per network and precision the error against
+onnxruntime on the CPU, latency with and without host copies, PyTorch eager and replayed as a CUDA
+graph in the same process, and with --layers the slowest layers. Networks are those of
+`benchmarks/zoo`, and with `tv/` those of `benchmarks.opencl.networks`, all of which PyTorch has.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import zoo
+from benchmarks.opencl.networks import FAMILIES, export
 
 COMPARED = ("mobilenet_v1", "resnet50", "squeezenet", "resnet18", "unet")
 
@@ -38,8 +41,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in args.nets.split(","):
             row = _measure(name, Path(folder), args)
-            if name in COMPARED and not args.no_torch:
-                row["torch"] = _torch(name, args.runs)
             result["nets"][name] = row
             summary = {k: v for k, v in row.items() if not k.startswith("layers")}
             print(name, json.dumps(summary), flush=True)
@@ -57,13 +58,12 @@ def _device() -> dict[str, Any]:
 
 
 def _measure(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any]:
-    import onnx
     from lite_engine import Predictor, optimize
     from lite_engine.runtime.inputs import random_feeds
     from lite_engine.runtime.tune import tune
 
-    path = folder / f"{name}.onnx"
-    onnx.save(zoo.build(name), path)
+    path = folder / "network.onnx"
+    module = export(name, path)
     model = optimize(path)
     feeds = random_feeds(model.graph)
     exact = _onnxruntime(path, feeds)
@@ -89,6 +89,11 @@ def _measure(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any
             }
         if args.layers:
             row[f"layers_{precision}"] = _layers(predictor)
+        if not args.no_torch and (module is not None or name in COMPARED):
+            found = _torch(module, name, precision, args.runs)
+            row[precision]["torch"] = found
+            ours = min(row[precision].get("kernels_ms", np.inf), row[precision]["events_ms"])
+            row[precision]["of_graph"] = round(ours / found["graph_ms"], 2)
     return row
 
 
@@ -149,7 +154,7 @@ def _layers(predictor: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda r: -r["us"])[:14]
 
 
-def _torch(name: str, runs: int) -> dict[str, float]:
+def _torch(module: Any, name: str, precision: str, runs: int) -> dict[str, float]:
     """ms of PyTorch on the same GPU, TF32 off: eager, and replayed as one CUDA graph."""
     import torch
 
@@ -157,7 +162,13 @@ def _torch(name: str, runs: int) -> dict[str, float]:
 
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    model, x = build(name)
+    if module is None:
+        model, x = build(name)
+    else:
+        side = FAMILIES[name.removeprefix("tv/")]
+        model, x = module.cuda(), torch.randn(1, 3, side, side, device="cuda")
+    dtype = torch.float16 if precision == "fp16" else torch.float32
+    model, x = model.to(dtype), x.to(dtype)
     with torch.no_grad():
         eager = []
         for _ in range(runs + 10):

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from lite_engine.backends.opencl.cases.graphs import attended
+from lite_engine.backends.opencl.cases.graphs import Sketch, attended
 from lite_engine.backends.opencl.device import Device
 
 from tests.opencl import tiny
@@ -61,3 +61,14 @@ def test_matrix_units_without_them(name: str, monkeypatch) -> None:
         Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
     )
     tiny.check(GRAPHS[name], tiles=True, precision="fp16", way="matrix units")
+
+
+@pytest.mark.parametrize("precision, way", [("fp32", "tile"), ("fp16", "tile"), ("fp32", "rows")])
+def test_operands_are_parts_of_one_product(precision: str, way: str) -> None:
+    """Rows of queries, keys and values lie one product's width apart, and nothing copies them."""
+    b = Sketch((1, 35, 72))
+    parts = b.layer("Split", b.add("Relu", b.x), count=3, axis=-1, num_outputs=3)
+    graph = b.done([b.add("Attention", *parts, q_num_heads=3, kv_num_heads=3)])
+    plan = tiny.check(graph, tiles=way == "tile", precision=precision, way=way).plan
+    step = next(s for s in plan.steps if s.op == "Attention")
+    assert [plan.tensors[i].pitch for i in step.inputs] == [72] * 3

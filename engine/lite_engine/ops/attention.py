@@ -235,6 +235,7 @@ attention.kernel(
     "opencl",
     "attention",
     dtype="f32,f16",
+    accepts_pitch=True,
     when=all_of(absent(4, 5, 6), of_type(3, dtype="f32,f16"), expressible),
     why=tr("blocks of keys in the cache, no matrix of scores"),
 )

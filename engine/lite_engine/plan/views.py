@@ -67,10 +67,13 @@ def _shown(piece: PlanTensor, use: _Use) -> list[PlanTensor]:
 
 
 def _accepts_pitch(step: Step, tensor: PlanTensor) -> bool:
-    """OpenCL's convolutions do for what they convolve and what they make, not for a residual."""
+    """OpenCL's convolutions do for what they convolve and what they make, not for a residual; its
+    attention for queries, keys and values."""
     if step.op == "Relayout":
         return step.backend == "cpu"
     if step.backend == "opencl" and step.op == "Conv" and tensor.index in step.inputs[1:]:
+        return False
+    if step.backend == "opencl" and step.op == "Attention" and tensor.index not in step.inputs[:3]:
         return False
     op = find_op(step.op)
     return op is not None and any(

@@ -7,7 +7,7 @@ import math
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
-from .launch import Launch, Scratch
+from .launch import Launch, Scratch, place
 from .options import join, storage_option, vector, vectors
 from .registry import Target, builds
 
@@ -28,8 +28,9 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
     _, shared, keys, _ = _heads(k, step.attrs.get("kv_num_heads"))
     v_size = _heads(v, step.attrs.get("kv_num_heads"))[3]
     sizes = (rows, keys, heads, heads // shared, size, v_size)
+    lie = [n for tensor in (q, k, v) for n in place(tensor, tensor.dims[-1])]
     numbers = [
-        *sizes, *_strides(mask, rows, keys), int(bool(step.attrs.get("is_causal"))),
+        *sizes, *_strides(mask, rows, keys), *lie, int(bool(step.attrs.get("is_causal"))),
         float(step.attrs.get("scale") or 1 / math.sqrt(size)), float(step.attrs.get("softcap") or 0),
     ]  # fmt: skip
     text = join(
@@ -43,12 +44,13 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
     profile = target.profile
     ways = [_TILE, _ROWS] if profile.local_tiles else [_ROWS]
     wide = max(size, v_size)
-    if profile.matrix_units and y.dtype is DType.F16 and size % 8 == v_size % 8 == 0:
-        ways = [_MATRIX, *ways] if wide <= _MOST else ways
+    eights = all(n % 8 == 0 for n in (size, v_size, *lie))
+    if profile.matrix_units and y.dtype is DType.F16 and eights and wide <= _MOST:
+        ways = [_MATRIX, *ways]
     named = "_".join(map(str, (batch, *sizes)))
     way = target.pick(f"attention_{y.dtype.value}_{named}", ways)
     if way == _ROWS:
-        lanes = vector(profile, y.dtype, math.gcd(size, v_size))
+        lanes = vector(profile, y.dtype, math.gcd(size, v_size, *lie))
         block = next(n for n in (4, 2, 1) if v_size % (n * lanes) == 0)
         fma = "#define FAST_FMA" if profile.fast_fma else ""
         options = join(text, vectors(profile, lanes), f"#define BLOCK {block}", fma)

@@ -1,41 +1,40 @@
 // Attention: y = softmax(q·kᵀ·scale + mask)·v for each head, scores first bent by cap·tanh(s / cap) where cap
 // is not 0. q and y (batch, heads, rows, size or v_size), k and v with `keys` rows and one head for `group` of q's;
-// or (-DPACKED) heads inside rows, (batch, rows, heads·size). With -DMASK what is added to the score of a
+// or (-DPACKED) heads inside rows, (batch, rows, heads·size); rows of q, k and v lie QP, KP and VP elements
+// apart, the first q_at, k_at and v_at from the start. With -DMASK what is added to the score of a
 // key lies b·mask_batch + h·mask_head + row·mask_row + key from the start; with `causal` a row sees keys up to
 // its own number. A row that sees nothing is 0.
 //
 // An item makes a row: its scores in memory, then BLOCK vectors of columns at a time.
 //@ options HALF HALF_TYPES ALIGNED FAST_FMA V=1,2,4,8,16 BLOCK=1,2,4 PACKED MASK
-#ifdef PACKED
-#define STRIDE(heads, size) ((heads) * (size))
-#define START(b, h, heads, rows, size) ((size_t)(b) * (rows) * (heads) * (size) + (h) * (size))
-#else
-#define STRIDE(heads, size) (size)
-#define START(b, h, heads, rows, size) (((size_t)(b) * (heads) + (h)) * (rows) * (size))
-#endif
 #define ADD(s, t) ((s) + (t))
 
 //@ kernel attention
+//@ let shared = heads / group
+//@ let row_heads = 1 + PACKED * (heads - 1)
+//@ let row_shared = 1 + PACKED * (shared - 1)
 //@ need min(rows, keys, heads, group) > 0, min(size, v_size) > 0, heads % group == 0
 //@ need min(mask_batch, mask_head, mask_row) >= 0, size % V == 0, v_size % (V * BLOCK) == 0
-//@ need g2 * heads * max(rows, keys) * max(size, v_size) <= INT_MAX, g2 * heads * rows * keys <= INT_MAX
+//@ need QP % V + KP % V + VP % V + q_at % V + k_at % V + v_at % V == 0 when ALIGNED
+//@ need g2 * heads * max(rows, keys) * max(QP, max(KP, VP)) <= INT_MAX, g2 * heads * rows * keys <= INT_MAX
 //@ items rows, heads, g2
-//@ reads q[g2 * heads * rows * size], k[g2 * (heads / group) * keys * size]
-//@ reads v[g2 * (heads / group) * keys * v_size]
+//@ reads q[q_at, g2 * heads * rows / row_heads, QP, row_heads * size]
+//@ reads k[k_at, g2 * shared * keys / row_shared, KP, row_shared * size]
+//@ reads v[v_at, g2 * shared * keys / row_shared, VP, row_shared * v_size]
 //@ reads mask[(g2 - 1) * mask_batch + (heads - 1) * mask_head + (rows - 1) * mask_row + keys] when MASK
 //@ writes scores[g2 * heads * rows * keys], y[g2 * heads * rows * v_size]
 kernel void attention(global const T *q, global const T *k, global const T *v, global const T *mask,
                       global T *y, global float *scores, int rows, int keys, int heads, int group, int size,
-                      int v_size, int mask_batch, int mask_head, int mask_row, int causal, float scale,
-                      float cap) {
+                      int v_size, int mask_batch, int mask_head, int mask_row, int QP, int q_at, int KP,
+                      int k_at, int VP, int v_at, int causal, float scale, float cap) {
   const int row = get_global_id(0), h = get_global_id(1), b = get_global_id(2);
   if (row >= rows || h >= heads) return;
   const int shared = heads / group, seen = causal ? min(keys, row + 1) : keys;
-  const int k_row = STRIDE(shared, size), v_row = STRIDE(shared, v_size);
-  q += START(b, h, heads, rows, size) + (size_t)row * STRIDE(heads, size);
-  k += START(b, h / group, shared, keys, size);
-  v += START(b, h / group, shared, keys, v_size);
-  y += START(b, h, heads, rows, v_size) + (size_t)row * STRIDE(heads, v_size);
+  const int y_row = ROW_HEADS(heads) * v_size;
+  q += q_at + HEAD(b, h, heads, rows, QP, size) + (size_t)row * QP;
+  k += k_at + HEAD(b, h / group, shared, keys, KP, size);
+  v += v_at + HEAD(b, h / group, shared, keys, VP, v_size);
+  y += HEAD(b, h, heads, rows, y_row, v_size) + (size_t)row * y_row;
   scores += (((size_t)b * heads + h) * rows + row) * keys;
 #ifdef MASK
   mask += (size_t)b * mask_batch + (size_t)h * mask_head + (size_t)row * mask_row;
@@ -43,7 +42,7 @@ kernel void attention(global const T *q, global const T *k, global const T *v, g
   float top = -INFINITY, sum = 0;
   for (int key = 0; key < seen; ++key) {
     FV many = 0;
-    for (int s = 0; s < size; s += V) many = FMA(LDV(q, s), LDV(k, key * k_row + s), many);
+    for (int s = 0; s < size; s += V) many = FMA(LDV(q, s), LDV(k, key * KP + s), many);
     float score = 0;
     FOLD(many, score, ADD);
     score *= scale;
@@ -66,7 +65,7 @@ kernel void attention(global const T *q, global const T *k, global const T *v, g
     for (int key = 0; key < seen; ++key) {
       const FV chance = scores[key];
       UNROLL for (int i = 0; i < BLOCK; ++i)
-        many[i] = FMA(chance, LDV(v, key * v_row + c + i * V), many[i]);
+        many[i] = FMA(chance, LDV(v, key * VP + c + i * V), many[i]);
     }
     UNROLL for (int i = 0; i < BLOCK; ++i) {
       const FV done = many[i] * part;

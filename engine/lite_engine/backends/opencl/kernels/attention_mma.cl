@@ -14,13 +14,6 @@
 #define TURN(r) (D % 64 ? (r) / 2 % 4 : (r) % 8)
 #define AT(r, c) ((r) * CHUNKS + ((c) ^ TURN(r)))
 #define BLOCKS (KEYS / 8)
-#ifdef PACKED
-#define STRIDE(heads, size) ((heads) * (size))
-#define START(b, h, heads, rows, size) ((size_t)(b) * (rows) * (heads) * (size) + (h) * (size))
-#else
-#define STRIDE(heads, size) (size)
-#define START(b, h, heads, rows, size) (((size_t)(b) * (heads) + (h)) * (rows) * (size))
-#endif
 #define EACH_SCORE                        \
   UNROLL for (int n = 0; n < BLOCKS; ++n) \
     UNROLL for (int e = 0; e < 4; ++e)
@@ -80,22 +73,28 @@ static inline uint packed_of(float low, float high) {
   }
 
 //@ kernel attention_mma
+//@ let shared = heads / group
+//@ let row_heads = 1 + PACKED * (heads - 1)
+//@ let row_shared = 1 + PACKED * (shared - 1)
 //@ let block = 64 - 32 * (D > 64)
 //@ group 128, 1, 1
 //@ items up(rows, 64) * 128, heads, g2
 //@ local (64 + 4 * block) * D * 2
 //@ need min(rows, keys, heads, group) > 0, min(size, v_size) > 0, heads % group == 0, HALF == 1
 //@ need size % 8 + v_size % 8 == 0, max(size, v_size) <= D, min(mask_batch, mask_head, mask_row) >= 0
+//@ need QP % 8 + KP % 8 + VP % 8 == 0, q_at % 8 + k_at % 8 + v_at % 8 == 0
 //@ need rows + 64 <= INT_MAX, keys + 128 <= INT_MAX, D % 32 == 0
-//@ need g2 * heads * max(rows, keys) * max(size, v_size) <= INT_MAX
-//@ reads q[g2 * heads * rows * size], k[g2 * (heads / group) * keys * size]
-//@ reads v[g2 * (heads / group) * keys * v_size]
+//@ need g2 * heads * max(rows, keys) * max(QP, max(KP, VP)) <= INT_MAX
+//@ reads q[q_at, g2 * heads * rows / row_heads, QP, row_heads * size]
+//@ reads k[k_at, g2 * shared * keys / row_shared, KP, row_shared * size]
+//@ reads v[v_at, g2 * shared * keys / row_shared, VP, row_shared * v_size]
 //@ reads mask[(g2 - 1) * mask_batch + (heads - 1) * mask_head + (rows - 1) * mask_row + keys] when MASK
 //@ writes y[g2 * heads * rows * v_size]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-void attention_mma(global const T *q, global const T *k, global const T *v, global const T *mask,
-                   global T *y, int rows, int keys, int heads, int group, int size, int v_size,
-                   int mask_batch, int mask_head, int mask_row, int causal, float scale, float cap) {
+void attention_mma(global const T *q, global const T *k, global const T *v, global const T *mask, global T *y,
+                   int rows, int keys, int heads, int group, int size, int v_size, int mask_batch,
+                   int mask_head, int mask_row, int QP, int q_at, int KP, int k_at, int VP, int v_at,
+                   int causal, float scale, float cap) {
   local uint4 q_tile[ROWS * CHUNKS] __attribute__((aligned(128)));
   local uint4 k_tile[2][KEYS * CHUNKS] __attribute__((aligned(128)));
   local uint4 v_tile[2][KEYS * CHUNKS] __attribute__((aligned(128)));
@@ -104,12 +103,11 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
 #endif
   const int id = get_local_id(0), lane = id % 32, warp = id / 32 * 16;
   const int first = get_group_id(0) * ROWS, h = get_group_id(1), b = get_group_id(2);
-  const int shared = heads / group, q_row = STRIDE(heads, size), y_row = STRIDE(heads, v_size);
-  const int k_row = STRIDE(shared, size), v_row = STRIDE(shared, v_size);
-  q += START(b, h, heads, rows, size);
-  k += START(b, h / group, shared, keys, size);
-  v += START(b, h / group, shared, keys, v_size);
-  y += START(b, h, heads, rows, v_size);
+  const int shared = heads / group, y_row = ROW_HEADS(heads) * v_size;
+  q += q_at + HEAD(b, h, heads, rows, QP, size);
+  k += k_at + HEAD(b, h / group, shared, keys, KP, size);
+  v += v_at + HEAD(b, h / group, shared, keys, VP, v_size);
+  y += HEAD(b, h, heads, rows, y_row, v_size);
 #ifdef MASK
   mask += (size_t)b * mask_batch + (size_t)h * mask_head;
 #endif
@@ -119,13 +117,13 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
   UNROLL for (int n = 0; n < CHUNKS; ++n)
     UNROLL for (int e = 0; e < 4; ++e) acc[n][e] = 0;
 
-  FETCH_ROWS(q_tile, q, ROWS, first, rows, q_row, size);
-  FETCH_ROWS(k_tile[0], k, KEYS, 0, keys, k_row, size);
+  FETCH_ROWS(q_tile, q, ROWS, first, rows, QP, size);
+  FETCH_ROWS(k_tile[0], k, KEYS, 0, keys, KP, size);
   COMMIT;
-  FETCH_ROWS(v_tile[0], v, KEYS, 0, keys, v_row, v_size);
+  FETCH_ROWS(v_tile[0], v, KEYS, 0, keys, VP, v_size);
   COMMIT;
   for (int key0 = 0, turn = 0; key0 < seen; key0 += KEYS, turn ^= 1) {
-    FETCH_ROWS(k_tile[turn ^ 1], k, KEYS, key0 + KEYS, keys, k_row, size);
+    FETCH_ROWS(k_tile[turn ^ 1], k, KEYS, key0 + KEYS, keys, KP, size);
     COMMIT;
     WAIT;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -172,7 +170,7 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
           sum[r] += score[n][e];
         }
     }
-    FETCH_ROWS(v_tile[turn ^ 1], v, KEYS, key0 + KEYS, keys, v_row, v_size);
+    FETCH_ROWS(v_tile[turn ^ 1], v, KEYS, key0 + KEYS, keys, VP, v_size);
     COMMIT;
     WAIT;
     barrier(CLK_LOCAL_MEM_FENCE);

@@ -7,17 +7,13 @@
 #define BK 64
 #define BV 64
 #define DEEP 32  // of a step of q·k, and keys of a step of v
-#ifdef PACKED
-#define STRIDE(heads, size) ((heads) * (size))
-#define START(b, h, heads, rows, size) ((size_t)(b) * (rows) * (heads) * (size) + (h) * (size))
-#else
-#define STRIDE(heads, size) (size)
-#define START(b, h, heads, rows, size) (((size_t)(b) * (heads) + (h)) * (rows) * (size))
-#endif
 #define EACH_ROW UNROLL for (int i = 0; i < 4; ++i)
 #define EACH_SUM EACH_ROW UNROLL for (int j = 0; j < 4; ++j)
 
 //@ kernel attention_tile
+//@ let shared = heads / group
+//@ let row_heads = 1 + PACKED * (heads - 1)
+//@ let row_shared = 1 + PACKED * (shared - 1)
 //@ let blocks = up(v_size, 64)
 //@ group 128, 1, 1
 //@ items up(rows, 32) * 128, heads, g2
@@ -25,26 +21,27 @@
 //@ need min(rows, keys, heads, group) > 0, min(size, v_size) > 0, heads % group == 0
 //@ need min(mask_batch, mask_head, mask_row) >= 0, g2 % blocks == 0
 //@ need rows + 32 <= INT_MAX, keys + 64 <= INT_MAX, max(size, v_size) + 64 <= INT_MAX
-//@ need g2 / blocks * heads * max(rows, keys) * max(size, v_size) <= INT_MAX
-//@ reads q[g2 / blocks * heads * rows * size], k[g2 / blocks * (heads / group) * keys * size]
-//@ reads v[g2 / blocks * (heads / group) * keys * v_size]
+//@ need g2 / blocks * heads * max(rows, keys) * max(QP, max(KP, VP)) <= INT_MAX
+//@ reads q[q_at, g2 / blocks * heads * rows / row_heads, QP, row_heads * size]
+//@ reads k[k_at, g2 / blocks * shared * keys / row_shared, KP, row_shared * size]
+//@ reads v[v_at, g2 / blocks * shared * keys / row_shared, VP, row_shared * v_size]
 //@ reads mask[(g2 / blocks - 1) * mask_batch + (heads - 1) * mask_head + (rows - 1) * mask_row + keys] when MASK
 //@ writes y[g2 / blocks * heads * rows * v_size]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void attention_tile(global const T *q, global const T *k, global const T *v, global const T *mask,
                     global T *y, int rows, int keys, int heads, int group, int size, int v_size,
-                    int mask_batch, int mask_head, int mask_row, int causal, float scale, float cap) {
+                    int mask_batch, int mask_head, int mask_row, int QP, int q_at, int KP, int k_at, int VP,
+                    int v_at, int causal, float scale, float cap) {
   local float q_tile[BQ * (DEEP + 1)], tile[BK * (DEEP + 1)], chances[BQ * (BK + 1)], tops[BQ * 17];
   const int id = get_local_id(0), tx = id % 16, ty = id / 16 * 4;
   const int first = get_group_id(0) * BQ, h = get_group_id(1);
   const int blocks = (v_size + BV - 1) / BV, b = get_group_id(2) / blocks;
   const int column = get_group_id(2) % blocks * BV, shared = heads / group;
-  const int q_row = STRIDE(heads, size), y_row = STRIDE(heads, v_size);
-  const int k_row = STRIDE(shared, size), v_row = STRIDE(shared, v_size);
-  q += START(b, h, heads, rows, size);
-  k += START(b, h / group, shared, keys, size);
-  v += START(b, h / group, shared, keys, v_size);
-  y += START(b, h, heads, rows, v_size);
+  const int y_row = ROW_HEADS(heads) * v_size;
+  q += q_at + HEAD(b, h, heads, rows, QP, size);
+  k += k_at + HEAD(b, h / group, shared, keys, KP, size);
+  v += v_at + HEAD(b, h / group, shared, keys, VP, v_size);
+  y += HEAD(b, h, heads, rows, y_row, v_size);
 #ifdef MASK
   mask += (size_t)b * mask_batch + (size_t)h * mask_head;
 #endif
@@ -62,11 +59,11 @@ void attention_tile(global const T *q, global const T *k, global const T *v, glo
       barrier(CLK_LOCAL_MEM_FENCE);
       for (int e = id; e < BQ * DEEP; e += ITEMS) {
         const int r = e / DEEP, s = e % DEEP, row = first + r;
-        q_tile[r * (DEEP + 1) + s] = row < rows && s0 + s < size ? LD(q, row * q_row + s0 + s) : 0;
+        q_tile[r * (DEEP + 1) + s] = row < rows && s0 + s < size ? LD(q, row * QP + s0 + s) : 0;
       }
       for (int e = id; e < BK * DEEP; e += ITEMS) {
         const int r = e / DEEP, s = e % DEEP, key = key0 + r;
-        tile[r * (DEEP + 1) + s] = key < keys && s0 + s < size ? LD(k, key * k_row + s0 + s) : 0;
+        tile[r * (DEEP + 1) + s] = key < keys && s0 + s < size ? LD(k, key * KP + s0 + s) : 0;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       for (int s = 0; s < DEEP; ++s) {
@@ -109,7 +106,7 @@ void attention_tile(global const T *q, global const T *k, global const T *v, glo
       barrier(CLK_LOCAL_MEM_FENCE);
       for (int e = id; e < DEEP * BV; e += ITEMS) {
         const int key = key0 + part + e / BV, c = column + e % BV;
-        tile[e] = key < keys && c < v_size ? LD(v, key * v_row + c) : 0;
+        tile[e] = key < keys && c < v_size ? LD(v, key * VP + c) : 0;
       }
       barrier(CLK_LOCAL_MEM_FENCE);
       for (int r = 0; r < DEEP; ++r) {

@@ -46,6 +46,15 @@
 #ifndef ACT_B
 #define ACT_B 0.0f
 #endif
+// Where head h of sequence b starts in (batch, heads, rows, size), or (-DPACKED) in (batch, rows, heads·size), with
+// `pitch` elements from row to row; and the heads that one row has.
+#ifdef PACKED
+#define HEAD(b, h, heads, rows, pitch, size) ((size_t)(b) * (rows) * (pitch) + (h) * (size))
+#define ROW_HEADS(heads) (heads)
+#else
+#define HEAD(b, h, heads, rows, pitch, size) (((size_t)(b) * (heads) + (h)) * (rows) * (pitch))
+#define ROW_HEADS(heads) 1
+#endif
 // NaN stays NaN, which fmax, fmin and clamp do not promise; of numbers or vectors, evaluated more than once.
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((x) > (high) ? (high) : (x))
