@@ -38,7 +38,9 @@ OF_TORCH = 1.5
 TIMEOUT_S = 400
 RUNS = 20
 
-#: One network of each family: name → (image size, section of torchvision.models).
+#: Side of the images of networks that are not listed.
+SIDE = 224
+#: One network of each family: name → side of its images.
 FAMILIES = {
     "alexnet": 224, "convnext_tiny": 224, "densenet121": 224, "efficientnet_b0": 224,
     "efficientnet_v2_s": 224, "googlenet": 224, "inception_v3": 299, "maxvit_t": 224,
@@ -68,8 +70,8 @@ def export(name: str, path: Path) -> Any:
     if name in ("googlenet", "inception_v3"):
         options.update(aux_logits=False, init_weights=True)
     torch.manual_seed(0)
-    module = _calibrated(getattr(section, name)(**options), FAMILIES[name])
-    x = torch.zeros(1, 3, FAMILIES[name], FAMILIES[name])
+    module = _calibrated(getattr(section, name)(**options), FAMILIES.get(name, SIDE))
+    x = torch.zeros(1, 3, FAMILIES[name], FAMILIES.get(name, SIDE))
     torch.onnx.export(module, (x,), str(path), input_names=["x"], opset_version=17, dynamo=False)
     return module
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import zoo
-from benchmarks.opencl.networks import FAMILIES, export
+from benchmarks.opencl.networks import FAMILIES, SIDE, export
 
 COMPARED = ("mobilenet_v1", "resnet50", "squeezenet", "resnet18", "unet")
 
@@ -165,7 +165,7 @@ def _torch(module: Any, name: str, precision: str, runs: int) -> dict[str, float
     if module is None:
         model, x = build(name)
     else:
-        side = FAMILIES[name.removeprefix("tv/")]
+        side = FAMILIES.get(name.removeprefix("tv/"), SIDE)
         model, x = module.cuda(), torch.randn(1, 3, side, side, device="cuda")
     dtype = torch.float16 if precision == "fp16" else torch.float32
     model, x = model.to(dtype), x.to(dtype)

@@ -31,7 +31,8 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
     lie = [n for tensor in (q, k, v) for n in place(tensor, tensor.dims[-1])]
     numbers = [
         *sizes, *_strides(mask, rows, keys), *lie, int(bool(step.attrs.get("is_causal"))),
-        float(step.attrs.get("scale") or 1 / math.sqrt(size)), float(step.attrs.get("softcap") or 0),
+        float(step.attrs.get("scale") or 1 / math.sqrt(size)),
+        float(step.attrs.get("softcap") or 0),
     ]  # fmt: skip
     text = join(
         storage_option(y.dtype), "#define PACKED" if len(q.dims) == 3 else "",

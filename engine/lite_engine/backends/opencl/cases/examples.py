@@ -76,7 +76,8 @@ def examples() -> dict[str, list[Graph]]:
                      kv_num_heads=3, scale=0.2),
             attended((1, 1, 3, 5), (1, 1, 1, 5), (1, 1, 1, 3)),
             attended((1, 2, 70, 128), (1, 2, 70, 128), (1, 2, 70, 88), is_causal=1),
-            attended((2, 3, 9, 40), (2, 3, 33, 40), (2, 3, 33, 130), some(2, 1, 1, 33), softcap=3.0),
+            attended((2, 3, 9, 40), (2, 3, 33, 40), (2, 3, 33, 130), some(2, 1, 1, 33),
+                     softcap=3.0),
         ],
         "pool": [
             single("MaxPool", _IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
