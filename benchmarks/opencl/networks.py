@@ -71,7 +71,8 @@ def export(name: str, path: Path) -> Any:
         options.update(aux_logits=False, init_weights=True)
     torch.manual_seed(0)
     module = _calibrated(getattr(section, name)(**options), FAMILIES.get(name, SIDE))
-    x = torch.zeros(1, 3, FAMILIES[name], FAMILIES.get(name, SIDE))
+    side = FAMILIES.get(name, SIDE)
+    x = torch.zeros(1, 3, side, side)
     torch.onnx.export(module, (x,), str(path), input_names=["x"], opset_version=17, dynamo=False)
     return module
 
