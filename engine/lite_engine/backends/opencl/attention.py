@@ -15,7 +15,7 @@ _MATRIX, _TILE, _ROWS = "matrix units", "tile", "rows"
 #: Widest head on matrix units, and what its width is rounded up to.
 _MOST, _STEP = 128, 32
 #: Columns and rows of a work-group's tile (kernels/attention_tile.cl), rows on matrix units, items.
-_COLUMNS, _TILE_ROWS, _MATRIX_ROWS, _ITEMS = 64, 32, 64, 128
+_COLUMNS, _TILE_ROWS, _MATRIX_ROWS, _ITEMS = 64, 16, 64, 128
 
 
 @builds("attention", "Attention")

@@ -186,9 +186,9 @@ def matmul(step: Step, plan: Plan, target: Target) -> list[Launch]:
     n = b.dims[-1]
     batch = math.prod(y.dims[:-2])
     planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
-    if b.integers is not None and len(b.dims) == 2:
+    if b.data is not None and len(b.dims) == 2:
         problem = matmul_problem(step, plan)
-        if byte_products.ways(problem, target.profile):
+        if target.profile.local_tiles or byte_products.ways(problem, target.profile):
             return tiled(target, problem)
     kind = gpu if target.profile.local_tiles else cpu
     return kind.product(step, target, a, b, y, (batch, m, n, k), planes)
