@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +15,11 @@ from ._rewrite import static_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
 
-#: (batch, heads, length, size) of (batch, length, heads, size), and the same without a batch.
-_HEADS_FIRST = ([0, 2, 1, 3], [1, 0, 2])
+
+def _heads_first(perm: Sequence[int]) -> bool:
+    """(…, heads, length, size) of (…, length, heads, size)."""
+    rank = len(perm)
+    return rank > 2 and list(perm) == [*range(rank - 3), rank - 2, rank - 3, rank - 1]
 
 
 @dataclass(frozen=True)
@@ -58,16 +62,15 @@ class Operand:
         if self.perm is None or static_shape(self.value) is None:
             return False
         sizes = self.value.shape or ()
-        batch = sizes[:-3] if len(sizes) == 4 else (1,)
-        fits = self.perm in map(tuple, _HEADS_FIRST) and not self.swapped
-        return fits and self.lead in ((*batch, sizes[-2]), (sizes[-2],)) and len(self.lead) < 3
+        whole = self.lead in ((*(sizes[:-3] or (1,)), sizes[-2]), (sizes[-2],))
+        return _heads_first(self.perm) and not self.swapped and whole
 
     def packed(self, graph: Graph, before: Node) -> Value:
         """(batch, length, heads * size)"""
         sizes = static_shape(self.value)
         assert sizes is not None
         length, heads, size = sizes[-3:]
-        batch = sizes[0] if len(sizes) == 4 else 1
+        batch = math.prod(sizes[:-3])
         return _reshaped(graph, before, self.value, [batch, length, heads * size])
 
     def times(self, graph: Graph, factor: np.ndarray, before: Node) -> Operand:
@@ -92,7 +95,7 @@ def trace(value: Value, *, swapped: bool = False) -> Operand:
     perm = list(node.attrs.get("perm") or ())
     if found.swapped:
         perm[-2:] = perm[:-3:-1]
-    if perm not in _HEADS_FIRST:
+    if not _heads_first(perm):
         return found
     inner = found.behind(node, value=node.input(0), swapped=False, perm=tuple(perm))
     while (less := _unscaled(inner)) is not None:
@@ -165,10 +168,8 @@ def packed_output(graph: Graph, root: Node) -> Node | None:
     if shape is None or reader is None or reader.op != "Transpose":
         return None
     perm = list(reader.attrs.get("perm") or ())
-    wanted = list(_HEADS_FIRST)
-    if shape[0] == 1:
-        wanted.append([2, 0, 1, 3])
-    return reader if perm in wanted else None
+    turned = shape[0] == 1 and perm == [2, 0, 1, 3]
+    return reader if turned or _heads_first(perm) else None
 
 
 def _reshaped(graph: Graph, before: Node, value: Value, shape: Sequence[Any]) -> Value:

@@ -39,6 +39,7 @@ from .recompose_layer_norm import (
 from .recompose_shuffles import recompose_shuffles
 from .recompose_splits import recompose_splits
 from .running import run_passes
+from .share_joins import share_joins
 
 CLEAN: list[Pass] = [
     fold_constants,
@@ -81,7 +82,7 @@ VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, d
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
 # Behind the views: operands are known by the Transposes that remain.
-ATTENTION: list[Pass] = [recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]
+ATTENTION: list[Pass] = [share_joins, recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]
 
 INTEGERS: list[Pass] = [
     quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables, drop_identity,

@@ -16,12 +16,14 @@ from .model import Plan, PlanTensor, Step
 def share_buffers(plan: Plan) -> None:
     """Rewrites the tensors of eligible Concat and Split steps. Runs before storage is reused."""
     use = _Use(plan)
-    for step in plan.steps:
-        if step.backend not in ("cpu", "opencl") or step.op not in ("Concat", "Split"):
-            continue
+    steps = [s for s in plan.steps if s.backend in ("cpu", "opencl")]
+    for step in reversed(
+        steps
+    ):  # a join that is a part of another one is laid before its own parts
         if step.op == "Concat":
             _join(plan, step, use)
-        else:
+    for step in steps:
+        if step.op == "Split":
             _cut(plan, step, use)
 
 
@@ -32,6 +34,7 @@ class _Use:
         self.makers: dict[int, Step] = {}
         self.readers: dict[int, list[Step]] = {}
         self.segment: dict[int, int] = {}
+        self.laid: set[int] = set()
         self.views: dict[int, list[PlanTensor]] = {}
         for tensor in plan.tensors:
             if tensor.alias_of is not None:
@@ -101,19 +104,23 @@ def _innermost(step: Step, whole: PlanTensor) -> bool:
     return bool(whole.dims) and axis % len(whole.dims) == len(whole.dims) - 1
 
 
-def _lay(piece: PlanTensor, whole: PlanTensor, at: int, use: _Use) -> None:
+def _lay(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int, use: _Use) -> None:
     """Makes `piece` the elements from `at` on of every row of `whole`."""
+    home, offset = whole, at * whole.dtype.itemsize
+    while home.alias_of is not None:
+        offset += home.alias_offset
+        home = plan.tensors[home.alias_of]
     for tensor in _shown(piece, use):
-        tensor.alias_of = whole.index
-        tensor.alias_offset = at * whole.dtype.itemsize
-        tensor.pitch = whole.pitch
+        tensor.alias_of, tensor.alias_offset, tensor.pitch = home.index, offset, whole.pitch
         use.views.setdefault(whole.index, []).append(tensor)
     use.views.pop(piece.index, None)
+    use.laid.add(piece.index)
 
 
 def _join(plan: Plan, step: Step, use: _Use) -> None:
     whole = plan.tensors[step.outputs[0]]
-    if not _innermost(step, whole) or not _is_free(whole, use) or whole.index in use.views:
+    own = _is_free(whole, use) or whole.index in use.laid
+    if not _innermost(step, whole) or not own or whole.index in use.views:
         return
     here = use.segment[step.index]
     if any(use.segment[s.index] != here for s in use.readers.get(whole.index, ())):
@@ -123,7 +130,7 @@ def _join(plan: Plan, step: Step, use: _Use) -> None:
         piece = plan.tensors[index]
         once = step.inputs.count(index) == 1 and index in use.makers
         if once and use.makers[index].op != "Split" and _fits(piece, step, use):
-            _lay(piece, whole, at, use)
+            _lay(plan, piece, whole, at, use)
         at += piece.dims[-1]
 
 
@@ -140,5 +147,5 @@ def _cut(plan: Plan, step: Step, use: _Use) -> None:
         piece = plan.tensors[index]
         read = any(t.index in use.readers for t in _shown(piece, use))
         if read and _fits(piece, step, use):
-            _lay(piece, whole, at, use)
+            _lay(plan, piece, whole, at, use)
         at += piece.dims[-1]

@@ -90,6 +90,16 @@ def place(tensor: PlanTensor | Scratch, width: int) -> list[int]:
     return [width, 0]
 
 
+def lies_in(piece: PlanTensor, whole: PlanTensor, at: int) -> bool:
+    """Whether a part was laid where it belongs: `at` elements behind the start of the whole."""
+    offset = at * whole.dtype.itemsize
+    if piece.alias_of != whole.index:
+        if piece.alias_of is None or piece.alias_of != whole.alias_of:
+            return False
+        offset += whole.alias_offset
+    return piece.alias_offset == offset
+
+
 def element_type(tensor: PlanTensor | Scratch) -> str:
     """Integer type of a tensor's element size, for copies."""
     return {1: "uchar", 2: "ushort", 4: "uint", 8: "ulong"}[tensor.dtype.itemsize]

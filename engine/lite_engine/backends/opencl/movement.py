@@ -14,7 +14,7 @@ from ...ops._bf16 import f32_to_bf16
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
-from .launch import Launch, Scratch, element_type, place
+from .launch import Launch, Scratch, element_type, lies_in, place
 from .options import CPU_RUN, join, rows_per_item, storage_option, vector, vectors
 from .profile import DeviceProfile
 from .registry import Target, builds
@@ -141,7 +141,7 @@ def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
     inputs = [plan.tensors[i] for i in step.inputs]
     widths = [math.prod(x.dims[axis:]) for x in inputs]
     places = np.cumsum([0, *widths])
-    left = [i for i, x in enumerate(inputs) if x.size and x.alias_of != y.index]
+    left = [i for i, x in enumerate(inputs) if x.size and not lies_in(x, y, int(places[i]))]
     # y may be a part of another Concat: its rows then lie further apart
     pitch_y, y_at = place(y, y.dims[-1])
     strides_y = [s * pitch_y for s in strides_of(y.dims[:-1])] + [1]
@@ -196,7 +196,7 @@ def split(step: Step, plan: Plan, target: Target) -> list[Launch]:
     axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
     for index in step.outputs:
         y = plan.tensors[index]
-        if y.alias_of != x.index:
+        if not lies_in(y, x, at):
             sx, sy = strides_of(x.dims), strides_of(y.dims)
             out.append(strided_copy(target.profile, x, y, y.dims, sx, sy, at * sx[axis]))
         at += y.dims[axis]
