@@ -45,6 +45,7 @@ def main() -> None:
     args = parser.parse_args()
     profile = open_device(choose()).profile
     rng = np.random.default_rng(0)
+    ways = gpu_convolutions.ranked
     for text in args.sizes.split(","):
         numbers = [int(n) for n in text.split("x")]
         if args.precision == "int8":
@@ -53,9 +54,7 @@ def main() -> None:
         m, n, k = numbers
         size = Product(m, n, k, k)
         itemsize = 2 if args.precision == "fp16" else 4
-        ranked = gpu_convolutions.ranked(
-            size, profile.compute_units, itemsize if profile.matrix_units else 0
-        )
+        ranked = ways(size, profile.compute_units, itemsize if profile.matrix_units else 0)
         graph = single("Gemm", (m, k), some(k, n), some(n))
         feeds = [rng.standard_normal((m, k)).astype(np.float32)]
         for variant in ranked[: args.most]:
@@ -77,7 +76,7 @@ def _integers(numbers: list[int], profile: Any, args: argparse.Namespace) -> Non
     w = some(filters, channels, 3, 3)
     graph = single("Conv", shape, w, some(filters), pads=[1, 1, 1, 1])
     x = rng.standard_normal(shape).astype(np.float32)
-    model = calibrated(Model(graph), [{graph.inputs[0].name: x}] * 2)
+    model = calibrated(Model(graph), [{graph.inputs[0].name: y} for y in (x, -x)])
     ways = integer_gpu_convolutions.ways
     size = Product(images * height * width, filters, channels * 9 // 4, channels)
     found = list(ways_of(model, profile))
