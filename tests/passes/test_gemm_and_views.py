@@ -49,6 +49,24 @@ def test_gemm_absorbs_a_constant_per_column(bench, op, weight, attrs):
     )
 
 
+@pytest.mark.parametrize("op", ["Add", "Mul", "Div"])
+def test_gemm_absorbs_a_constant_behind_its_rows(bench, op):
+    """A scale of each channel behind the product's rows as an image, as ConvNeXt has it."""
+    base = "input x: f32[6,4]\nconst s: i64[4] = [1, 2, 3, 5]\n" + W
+    bench.rewrites(
+        fuse_gemm_affine,
+        base + 'const k: f32[1,1,1,5] = pos\n"g": g = Gemm(x, w, b)\n"v": v = Reshape(g, s)\n'
+        f'"y": y = {op}(v, k)\noutput y',
+        base + '"g": g = Gemm(x, w, b)\n"y": y = Reshape(g, s)\noutput y',
+    )
+
+
+def test_a_constant_per_row_of_the_image_stays(bench):
+    text = "input x: f32[6,4]\nconst s: i64[3] = [2, 3, 5]\nconst k: f32[3,5] = rand\n" + W
+    text += '"g": g = Gemm(x, w, b)\n"v": v = Reshape(g, s)\n"y": y = Mul(v, k)\noutput y'
+    bench.refuses(fuse_gemm_affine, text, "one number per column")
+
+
 @pytest.mark.parametrize("op", ["Add", "Mul"])
 def test_gemm_keeps_its_factors(bench, op):
     """alpha stays the product's; beta goes into the bias, which is then added as it is."""

@@ -119,6 +119,24 @@ def test_unary_runs_in_place() -> None:
     assert plan.tensors[plan.tensor_of["act"]].alias_of is not None
 
 
+def test_a_residual_sum_lies_as_its_readers_read_it() -> None:
+    """Image patches with a class token, as exported of vision transformers: what comes from the
+    image lies channels first, what the products make row by row, and so do all sums of both."""
+    b = Builder((1, 8, 4, 4), "tokens")
+    rng = np.random.default_rng(0)
+    token, scale = (rng.standard_normal(s).astype(np.float32) for s in ((1, 8, 1), (8,)))
+    patches = b.add("Reshape", b.conv(b.x, 8, 8, 1), b.ints(1, 8, 16))
+    y = b.add("Transpose", b.add("Concat", token, patches, axis=2), perm=[0, 2, 1])
+    for _ in range(3):
+        norm = b.add("LayerNormalization", y, scale, scale)
+        rows = b.add("Reshape", norm, b.ints(17, 8))
+        made = b.add("Gemm", rows, rng.standard_normal((8, 8)).astype(np.float32), scale)
+        y = b.add("Add", y, b.add("Reshape", made, b.ints(1, 17, 8)))
+    plan = make_plan(b.done(b.add("LayerNormalization", y, scale, scale)), "cpu")
+    steps = [s.op for s in plan.steps]
+    assert steps.count("Add") == 3 and "Relayout" not in steps[steps.index("Add") :]
+
+
 def joined():
     """A fire module: two convolutions side by side, joined, cut again."""
     b = Builder((1, 8, 9, 9), "joined")

@@ -60,16 +60,23 @@ class fuse_matmul_bias:
         return [flat, gemm, view]
 
 
+_AFFINE = ("Add", "Sub", "Mul", "Div")
+
+
 @rule("fuse-gemm-affine")
 class fuse_gemm_affine:
+    """A number per column behind a product, or behind its rows in another shape."""
+
+    _GEMM = P("Gemm", "x", C("w"), C("c?"), name="gemm")
     patterns = [
-        P(("Add", "Sub", "Mul", "Div"), P("Gemm", "x", C("w"), C("c?"), name="gemm"), C("k"))
+        P(_AFFINE, _GEMM, C("k")),
+        P(_AFFINE, P("Reshape", _GEMM, C("shape"), name="view"), C("k")),
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if m.gemm.attrs.get("activation") or m.root.attrs.get("activation"):
             return skip(tr("an activation comes between"), m.root)
-        if per_channel(m.k.const, _columns(m), 2) is None:
+        if _per_column(m) is None:
             return skip(tr("the constant is not one number per column"), m.root)
         c = m.array("c")
         if c is not None and per_channel(c, _columns(m), 2) is None:
@@ -78,9 +85,9 @@ class fuse_gemm_affine:
             return skip(tr("division by zero"), m.root)
         return None
 
-    def rewrite(self, graph: Graph, m: Match) -> Node:
+    def rewrite(self, graph: Graph, m: Match) -> list[Node]:
         columns = _columns(m)
-        k = per_channel(m.k.const, columns, 2)
+        k = _per_column(m)
         c = m.array("c")
         assert k is not None
         old = np.zeros(columns, k.dtype) if c is None else per_channel(c, columns, 2)
@@ -98,7 +105,24 @@ class fuse_gemm_affine:
             bias = bias + (k if m.root.op == "Add" else -k)
         new_bias = constant_like(graph, bias.astype(k.dtype), m.bound.get("c") or m.k, "bias")
         inputs = [m.x, weight, new_bias]
-        return graph.replace([m.gemm, m.root], "Gemm", inputs, attrs, name=m.gemm.name)
+        if "view" not in m.bound:
+            return [graph.replace([m.gemm, m.root], "Gemm", inputs, attrs, name=m.gemm.name)]
+        gemm = graph.replace([m.gemm], "Gemm", inputs, attrs)
+        gemm.sources = tuple(dict.fromkeys((*gemm.sources, *m.root.sources)))
+        return [gemm, graph.replace([m.view, m.root], "Reshape", [gemm.output, m.shape])]
+
+
+def _per_column(m: Match) -> np.ndarray | None:
+    """The constant as a number for each column, None where it is another one."""
+    columns, constant = _columns(m), m.k.const
+    if "view" not in m.bound:
+        return per_channel(constant, columns, 2)
+    shape = m.view.output.shape
+    if shape is None or shape[-1] != columns or constant.ndim > len(shape):
+        return None
+    if constant.size == 1 or (constant.size == columns and constant.shape[-1] == columns):
+        return np.broadcast_to(constant.ravel(), (columns,))
+    return None
 
 
 def _columns(m: Match) -> int:
