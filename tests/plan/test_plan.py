@@ -124,13 +124,17 @@ def test_a_residual_sum_lies_as_its_readers_read_it() -> None:
     image lies channels first, what the products make row by row, and so do all sums of both."""
     b = Builder((1, 8, 4, 4), "tokens")
     rng = np.random.default_rng(0)
-    token, scale = (rng.standard_normal(s).astype(np.float32) for s in ((1, 8, 1), (8,)))
+
+    def some(*shape: int):
+        return b.graph.constant(rng.standard_normal(shape).astype(np.float32))
+
+    token, scale = some(1, 8, 1), some(8)
     patches = b.add("Reshape", b.conv(b.x, 8, 8, 1), b.ints(1, 8, 16))
     y = b.add("Transpose", b.add("Concat", token, patches, axis=2), perm=[0, 2, 1])
     for _ in range(3):
         norm = b.add("LayerNormalization", y, scale, scale)
         rows = b.add("Reshape", norm, b.ints(17, 8))
-        made = b.add("Gemm", rows, rng.standard_normal((8, 8)).astype(np.float32), scale)
+        made = b.add("Gemm", rows, some(8, 8), scale)
         y = b.add("Add", y, b.add("Reshape", made, b.ints(1, 17, 8)))
     plan = make_plan(b.done(b.add("LayerNormalization", y, scale, scale)), "cpu")
     steps = [s.op for s in plan.steps]

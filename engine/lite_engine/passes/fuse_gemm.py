@@ -60,17 +60,14 @@ class fuse_matmul_bias:
         return [flat, gemm, view]
 
 
-_AFFINE = ("Add", "Sub", "Mul", "Div")
-
-
 @rule("fuse-gemm-affine")
 class fuse_gemm_affine:
     """A number per column behind a product, or behind its rows in another shape."""
 
     _GEMM = P("Gemm", "x", C("w"), C("c?"), name="gemm")
     patterns = [
-        P(_AFFINE, _GEMM, C("k")),
-        P(_AFFINE, P("Reshape", _GEMM, C("shape"), name="view"), C("k")),
+        P(("Add", "Sub", "Mul", "Div"), rows, C("k"))
+        for rows in (_GEMM, P("Reshape", _GEMM, C("shape"), name="view"))
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:

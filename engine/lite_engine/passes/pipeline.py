@@ -22,6 +22,7 @@ from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
 from .layout_sink_transposes import layout_sink_transposes
+from .merge_joins import merge_joins
 from .merge_moves import merge_moves
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
 from .quantize_fuse_add import quantize_fuse_add
@@ -39,7 +40,6 @@ from .recompose_layer_norm import (
 from .recompose_shuffles import recompose_shuffles
 from .recompose_splits import recompose_splits
 from .running import run_passes
-from .share_joins import share_joins
 
 CLEAN: list[Pass] = [
     fold_constants,
@@ -82,7 +82,7 @@ VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, d
 FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
 
 # Behind the views: operands are known by the Transposes that remain.
-ATTENTION: list[Pass] = [share_joins, recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]
+ATTENTION: list[Pass] = [merge_joins, recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]
 
 INTEGERS: list[Pass] = [
     quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables, drop_identity,

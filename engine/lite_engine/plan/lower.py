@@ -213,11 +213,9 @@ class Lowering:
         if op.layout == "elementwise":
             out_rank = len(node.output.shape or ())
             full = [v for v in node.inputs if v is not None and len(v.shape or ()) == out_rank]
-            if not full:
-                return row_major(out_rank)
             sizes = [(v.type.size, v.const is None) for v in full]
-            largest = [v for v, size in zip(full, sizes) if size == max(sizes)]
-            return lay.shared([self.pool.natural(v) for v in largest], node.output)
+            largest = [self.pool.natural(v) for v, n in zip(full, sizes) if n == max(sizes)]
+            return lay.shared(largest, node.output) if full else row_major(out_rank)
         return row_major(rank)
 
     def _input(

@@ -14,8 +14,8 @@ from ._core import graph_pass
 _Joined = tuple[int, ...]
 
 
-@graph_pass("share-joins")
-def share_joins(graph: Graph, journal: Journal) -> int:
+@graph_pass("merge-joins")
+def merge_joins(graph: Graph, journal: Journal) -> int:
     count = 0
     made: dict[tuple[int, _Joined], Value] = {}
     for node in graph.nodes:
@@ -30,7 +30,7 @@ def share_joins(graph: Graph, journal: Journal) -> int:
             shared = made.get((axis, parts[:length]))
             if shared is not None:
                 node.inputs = [shared, *node.inputs[length:]]
-                journal.rewrote("share-joins", (node.name,), (node.name,))
+                journal.rewrote("merge-joins", (node.name,), (node.name,))
                 count += 1
                 break
         made.setdefault((axis, parts), node.output)
