@@ -56,6 +56,7 @@ bench:          ## set up and measure (BENCH="…" passes arguments)
 docs:           ## build the documentation into site/
 	@scripts/setup.sh test
 	@python scripts/docs.py
+	@python scripts/gallery.py
 	@mkdocs build --quiet --strict
 
 messages:       ## every text for translators, build/lite_workbench.pot (LOCALE=de: and that catalogue)

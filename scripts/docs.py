@@ -142,7 +142,21 @@ def extending_page() -> str:
     return "# Adding to it\n\n" + "\n".join(f"## {part}" for part in chosen)
 
 
+def gallery_page() -> str:
+    """The lessons with what they show where no kernel runs; `scripts/gallery.py` writes those."""
+    import json
+
+    rows = []
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        first = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
+        title, question = first.splitlines()[0].removeprefix("# "), first.split("**")[1]
+        rows.append((f"[{title}](gallery/{path.stem}.html)", question))
+    head = "# Gallery\n\nEvery lesson as a page, with what it shows where no kernel runs.\n\n"
+    return head + table(("lesson", "question"), rows)
+
+
 PAGES = {
+    "gallery.md": gallery_page,
     "extending.md": extending_page,
     "commands.md": commands_page,
     "python.md": python_page,

@@ -15,8 +15,17 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SECONDS = 60
 
 
-def test_there_are_eight() -> None:
-    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 9)]
+def test_there_are_nine() -> None:
+    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 10)]
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
+def test_it_opens_with_a_picture_and_a_question(path: Path) -> None:
+    import re
+
+    first = "".join(json.loads(path.read_text("utf-8"))["cells"][0]["source"])
+    (picture,) = re.findall(r'<img src="([^"]+)" alt="[^"]+"', first)
+    assert (path.parent / picture).is_file() and re.search(r"\*\*[^*]+\?\*\*", first)
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)
@@ -56,6 +65,9 @@ def test_lesson_runs(path: Path, tmp_path: Path) -> None:
         book, timeout=4 * SECONDS, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     )
     client.execute()
+    first = [c for c in book.cells if c.cell_type == "code"][:2]
+    shown = [o for c in first for o in c.outputs if o.output_type in ("execute_result", "stream")]
+    assert shown, "a result within two cells"
     outputs = [o for c in book.cells if c.cell_type == "code" for o in c.outputs]
     assert not any(o.output_type == "error" for o in outputs)
     assert not any(o.get("name") == "stderr" for o in outputs), "a lesson prints no warnings"

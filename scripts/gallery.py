@@ -1,0 +1,51 @@
+"""Runs every lesson and writes it with its outputs as a page of the documentation.
+
+gallery.py [FOLDER]     default docs/reference/gallery; nothing there is edited by hand
+
+What a page shows is what a saved notebook shows where no kernel runs: static images and tables.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+
+ROOT = Path(__file__).parent.parent
+#: A lesson takes less than a minute on a quiet machine.
+TIMEOUT_S = 600
+
+
+def page_of(lesson: Path) -> str:
+    """A lesson, executed in a folder of its own, as HTML that needs no other file."""
+    book = nbformat.read(lesson, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        where = {"metadata": {"path": folder}}
+        NotebookClient(book, timeout=TIMEOUT_S, kernel_name="python3", resources=where).execute()
+    book.metadata.pop("widgets", None)
+    pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True)
+    html, _ = pages.from_notebook_node(book)
+    return re.sub(r'src="(models/[\w.]+)"', lambda m: f'src="{_inline(lesson, m[1])}"', html)
+
+
+def _inline(lesson: Path, name: str) -> str:
+    data = base64.b64encode((lesson.parent / name).read_bytes()).decode()
+    return f"data:image/png;base64,{data}"
+
+
+def main(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for lesson in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        (folder / f"{lesson.stem}.html").write_text(page_of(lesson), "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference" / "gallery")
