@@ -15,8 +15,8 @@ LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SECONDS = 60
 
 
-def test_there_are_nine() -> None:
-    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 10)]
+def test_there_are_ten() -> None:
+    assert [p.name[:2] for p in LESSONS] == [f"{i:02d}" for i in range(1, 11)]
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=lambda p: p.stem)

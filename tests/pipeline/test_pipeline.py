@@ -19,6 +19,7 @@ from lite_engine.pipeline import Pipeline, is_bundle
 from lite_engine.pipeline.native import NativePipeline
 from lite_engine.runtime import host_target
 from lite_workbench.cli import main
+from lite_workbench.lessons import shipped
 from PIL import Image
 
 from tests.small_models import classifier
@@ -190,6 +191,25 @@ def test_the_verb_answers_draws_and_writes(written, photo, tmp_path, capsys) -> 
     with Image.open(drawn) as picture, Image.open(photo) as plain:
         assert picture.size == plain.size
         assert np.any(np.asarray(picture) != np.asarray(plain))
+
+
+def test_the_shipped_models_read_the_receipt(tmp_path, qemu) -> None:
+    """What lesson 10 shows, in Python and by the runner on both architectures."""
+    read = {"kind": "regions", "unclip": 0.4}
+    stages = [{"model": shipped("text_finder.onnx"), "name": "find",
+               "preprocess": "unit,letterbox=255", "read": read}, {"crop": {}},
+              {"model": shipped("ocr.onnx"), "name": "read",
+               "preprocess": "letterbox=236"}]  # fmt: skip
+    pipeline = Pipeline(stages, "receipt")
+    found = [pipeline.run(shipped("receipt.png"))]
+    file = pipeline.save(tmp_path / "receipt.lite", ["x86", "arm"])
+    for prefix, arch in (([], host_arch()), (qemu, "aarch64")):
+        words = [*prefix, runner_path(arch), file, "--image", shipped("receipt.png")]
+        found.append(json.loads(ran(*words)))
+    for answer in found:
+        items = answer["answers"]["find"]["items"]
+        texts = [item["answers"]["read"]["text"] for item in items]
+        assert texts == ["TOTAL 128.40", "21-11-2026", "COFFEE 3.20"]
 
 
 @pytest.mark.parametrize("target", ["host", "arm"])
