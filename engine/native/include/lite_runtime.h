@@ -74,6 +74,13 @@ typedef struct {
 } lite_memory_info; /* packed_bytes counts what lies on an OpenCL device, too */
 
 typedef struct {
+  const char *name, *op, *kernel; /* of the layer; name NULL: none differs */
+  double error;                   /* relative L2 error of what it writes, against the CPU */
+  int64_t index;                  /* of the value that is off most, as it lies in memory */
+  double device, cpu;             /* that value */
+} lite_layer_check;
+
+typedef struct {
   const char* name; /* as programs name it: "f32_unary" */
   const char* ops;  /* operators that it runs, separated by spaces */
   const char* isa;  /* "base": portable code */
@@ -159,6 +166,11 @@ LITE_API const char* lite_program_choice(const lite_program*);
  * is wrong with a folder of compiled kernels or measured variants. NULL otherwise. Worth telling once; outputs
  * are right. */
 LITE_API const char* lite_program_warning(const lite_program*);
+/* Runs a program with an OpenCL part again on its inputs, on the device and layer by layer on the CPU, and
+ * compares what the layers write: `first` is the first one that differs by more than `tolerance`. The number
+ * of layers compared: 0 where no device runs any. -1 with one line in `error`. */
+LITE_API int lite_program_check(lite_program*, double tolerance, lite_layer_check* first, char* error,
+                                size_t error_bytes);
 /* With options->tune: what was measured. NULL where nothing was. */
 LITE_API const char* lite_program_tuning(const lite_program*);
 /* "auto", "cpu", "opencl"; NULL for another number. */

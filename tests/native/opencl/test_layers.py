@@ -19,7 +19,7 @@ from lite_engine.plan import Plan
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.native.opencl.mutation import Fields
-from tests.native.opencl.running import given
+from tests.native.opencl.running import given, run
 from tests.opencl import tiny
 from tests.small_models import Builder
 
@@ -85,6 +85,26 @@ def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> Non
             np.testing.assert_allclose(found, wanted, rtol=4e-3)
         tried += 1
     assert tried >= 5
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("layer", ["left", "dw"])
+def test_the_check_names_the_first_wrong_layer(
+    layer: str, precision: str, failing_driver: str, tmp_path: Path
+) -> None:
+    """Of a driver that leaves one layer's kernel out; layers behind it are wrong, too."""
+    model = save(tmp_path / "m.lite", precision)
+    by_layer = launches(Predictor(model, "opencl").plan())
+    kernel = by_layer[layer][-1].kernel
+    first = next(n for n, rows in by_layer.items() if any(x.kernel == kernel for x in rows))
+    np.save(tmp_path / "x.npy", *random_feeds(network()).values())
+    asked = (model, "--input", f"x={tmp_path / 'x.npy'}", "--check")
+    right = run(*asked, LITE_OPENCL_LIBRARY=failing_driver)
+    assert right.returncode == 0 and "agree with the CPU" in right.stdout, right.stdout
+    wrong = run(*asked, LITE_OPENCL_LIBRARY=failing_driver, LAUNCH_FORGOTTEN=kernel)
+    assert wrong.returncode == 1
+    assert f"layer '{first}' (" in wrong.stdout and " instead of " in wrong.stdout
+    assert wrong.stdout.splitlines()[-1].count("is the first of") == 1
 
 
 def test_values_can_be_seen_where_a_launch_fails(failing_driver: str, tmp_path: Path) -> None:

@@ -141,6 +141,24 @@ def test_a_disk_that_is_full(model: Path, tmp_path: Path) -> None:
     assert done.returncode == 0 and "cannot be kept there (" in done.stderr
 
 
+@pytest.mark.parametrize("fault", ["KERNEL_FAILS", "LAUNCH_FAILS"])
+def test_a_variant_that_fails(
+    fault: str, failing_driver: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not the fastest; where a table names it, the file's first one runs, on the device."""
+    predictor = in_python(model, tmp_path / "new.json", monkeypatch)
+    sizes = [m.size for m in tune(predictor, "rapid").measured]
+    wanted, _ = answer(model, tmp_path, LITE_CACHE_DIR=str(tmp_path / "none"))
+    with_it = {"LITE_OPENCL_LIBRARY": failing_driver, fault: "conv_grouped"}
+    run(model, "--tune", LITE_CACHE_DIR=str(tmp_path), **with_it)
+    assert "simple" not in table(tmp_path).values()
+    keep(tmp_path, json.dumps(dict.fromkeys(sizes, "simple")))
+    asked = {"LITE_CACHE_DIR": str(tmp_path), **with_it}
+    output, choice = answer(model, tmp_path, **asked)
+    assert choice.startswith("opencl: ") and "on the CPU" not in choice
+    assert output.tobytes() == wanted.tobytes()
+
+
 def test_nothing_to_measure_is_said(model: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain.lite"
     optimize(network(), targets=["opencl", native.target()]).save(plain)

@@ -221,6 +221,14 @@ bool parse_steps(Reader& in, const Strings& strings, Env& env, DevicePlan* plan)
   return true;
 }
 
+// What a table of measured ways can hold (tuning.cc).
+bool is_key(const char* text) {
+  size_t length = 0;
+  for (; text && text[length]; ++length)
+    if (text[length] < 0x20 || text[length] > 0x7e || text[length] == '"' || text[length] == '\\') return false;
+  return text && length <= 500;
+}
+
 bool parse_ways(Reader& in, const Strings& strings, Env& env, DevicePlan* plan) {
   Way* all = room<Way>(env, plan->num_ways);
   if (!all) return false;
@@ -231,7 +239,7 @@ bool parse_ways(Reader& in, const Strings& strings, Env& env, DevicePlan* plan) 
     all[i].name = strings.at(in.get<uint32_t>());
     all[i].first = in.get<uint32_t>();
     all[i].count = in.get<uint32_t>();
-    if (!in.good || all[i].row >= plan->num_steps || !all[i].size || !all[i].name ||
+    if (!in.good || all[i].row >= plan->num_steps || !is_key(all[i].size) || !is_key(all[i].name) ||
         !all[i].count || all[i].first > plan->num_launches ||
         all[i].count > plan->num_launches - all[i].first)
       return damaged(env, "ways");

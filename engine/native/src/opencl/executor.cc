@@ -279,10 +279,12 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
   x->device = onto.device;
   x->failed_row = -1;
   x->file_steps = x->plan.steps;
-  for (uint32_t i = 0; onto.left && i < x->plan.num_steps; ++i) {
-    x->left.own_way[i] = onto.left->own_way && onto.left->own_way[i];
-    if (onto.left->rows[i] && x->plan.steps[i].host_kernel)
-      leave(&x->left, i, p->program.steps[x->plan.steps[i].step].name, onto.left->reason);
+  x->reference = onto.reference;
+  for (uint32_t i = 0; i < x->plan.num_steps; ++i) {
+    x->left.own_way[i] = onto.left && onto.left->own_way && onto.left->own_way[i];
+    if ((onto.reference || (onto.left && onto.left->rows[i])) && x->plan.steps[i].host_kernel)
+      leave(&x->left, i, p->program.steps[x->plan.steps[i].step].name,
+            onto.left ? onto.left->reason : "compared");
   }
   p->opencl = x;
   const bool good = fits_device(p) && assign_places(x->plan, p->program, x->place_of, env) &&

@@ -33,6 +33,7 @@ struct Executor {
   Needed needed;
   size_t device_bytes;
   Left left;
+  bool reference;      // as in Onto
   uint8_t* staging;    // a tensor of the device between its form there and on the host
   int32_t failed_row;  // of the file's plan: what the last run ended at, -1: nothing of one step
 };
@@ -45,6 +46,7 @@ struct Onto {
   const Left* left;
   bool whole;
   int way = -1;
+  bool reference = false;  // every step that can is the CPU's
 };
 
 // A device that the options name, for close_device; nullptr with one line in `error`. `beside` is the

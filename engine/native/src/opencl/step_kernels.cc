@@ -134,7 +134,7 @@ bool make_kernels(lite_program* p, bool whole) {
     if (whole || !row.host_kernel) return false;
     leave(&x.left, i, p->program.steps[row.step].name, p->env.error);
   }
-  if (x.left.count && x.left.count >= launching) return p->env.fail("%s", x.left.reason);
+  if (x.left.count && x.left.count >= launching && !x.reference) return p->env.fail("%s", x.left.reason);
   return mark_needed(p);
 }
 

@@ -42,6 +42,19 @@ bool has_halves(const lite_program* p) {
   return false;
 }
 
+// Says which layer of a device is the first to go wrong.
+void tell_layer(lite_program* p, double tolerance) {
+  char error[300];
+  lite_layer_check found;
+  const int count = lite_program_check(p, tolerance, &found, error, sizeof error);
+  if (count < 0) printf("layers: not compared: %s\n", error);
+  if (count > 0 && !found.name) printf("layers: %d agree with the CPU to %.0e\n", count, tolerance);
+  if (count > 0 && found.name)
+    printf("layer '%s' (%s, %s) is the first of %d that differs from the CPU: relative error %.2g, value "
+           "%lld is %.7g instead of %.7g\n", found.name, found.op, found.kernel, count, found.error,
+           static_cast<long long>(found.index), found.device, found.cpu);
+}
+
 }  // namespace
 
 bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& options, char* error,
@@ -85,5 +98,6 @@ bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& optio
                "--backend cpu", mine.name, relative, d.others);
   }
   lite_program_free(other);
+  tell_layer(p, tolerance);
   return good;
 }

@@ -69,6 +69,9 @@ bool Env::fail(const char* format, ...) {
   va_start(args, format);
   if (error_bytes) vsnprintf(error, error_bytes, format, args);
   va_end(args);
+  // Names come from files, and an error is one line.
+  for (char* c = error; error_bytes && *c; ++c)
+    if (static_cast<unsigned char>(*c) < 0x20) *c = ' ';
   return false;
 }
 
