@@ -50,8 +50,11 @@ def test_more_columns_than_a_tile_has() -> None:
     tiny.check(attended((1, 2, 9, 5), (1, 2, 7, 5), (1, 2, 7, 131)), tiles=True, way="tile")
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_matrix_units_without_them(name: str, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "name, precision",
+    [*((n, "fp16") for n in GRAPHS), ("several blocks", "fp32"), ("row sees nothing", "fp32")],
+)
+def test_matrix_units_without_them(name: str, precision: str, monkeypatch) -> None:
     """Their kernel with its products in C: everything but the instructions themselves."""
     build, own = Device.program, tiny.device(tiles=True)
     profile = dataclasses.replace(own.profile, matrix_units=True)
@@ -60,7 +63,7 @@ def test_matrix_units_without_them(name: str, monkeypatch) -> None:
     monkeypatch.setattr(
         Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
     )
-    tiny.check(GRAPHS[name], tiles=True, precision="fp16", way="matrix units")
+    tiny.check(GRAPHS[name], tiles=True, precision=precision, way="matrix units")
 
 
 @pytest.mark.parametrize("precision, way", [("fp32", "tile"), ("fp16", "tile"), ("fp32", "rows")])

@@ -12,8 +12,10 @@ from .options import join, storage_option, vector, vectors
 from .registry import Target, builds
 
 _MATRIX, _TILE, _ROWS = "matrix units", "tile", "rows"
-#: Widest head on matrix units, and what its width is rounded up to.
-_MOST, _STEP = 128, 32
+#: Widest head on matrix units, and numbers of 16 bytes.
+_WIDEST, _UNIT = {DType.F16: 128, DType.F32: 64}, {DType.F16: 8, DType.F32: 4}
+#: What its width is rounded up to.
+_STEP = 32
 #: Columns and rows of a work-group's tile (kernels/attention_tile.cl), rows on matrix units, items.
 _COLUMNS, _TILE_ROWS, _MATRIX_ROWS, _ITEMS = 64, 16, 64, 128
 
@@ -45,8 +47,8 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
     profile = target.profile
     ways = [_TILE, _ROWS] if profile.local_tiles else [_ROWS]
     wide = max(size, v_size)
-    eights = all(n % 8 == 0 for n in (size, v_size, *lie))
-    if profile.matrix_units and y.dtype is DType.F16 and eights and wide <= _MOST:
+    whole = all(n % _UNIT[y.dtype] == 0 for n in (size, v_size, *lie))
+    if profile.matrix_units and whole and wide <= _WIDEST[y.dtype]:
         ways = [_MATRIX, *ways]
     named = "_".join(map(str, (batch, *sizes)))
     way = target.pick(f"attention_{y.dtype.value}_{named}", ways)

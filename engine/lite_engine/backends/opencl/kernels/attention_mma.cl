@@ -1,24 +1,36 @@
-// attention.cl in halves on NVIDIA's matrix units (PTX), in the manner of attention_tile.cl: a work-group makes 64
-// rows of one head, a warp 16 of them; scores stay in registers, where a lane's two halves of a product's
-// result are what it needs as an operand of the next one (Dao, "FlashAttention-2", 2023). D is the larger of
-// size and v_size, rounded up; both are multiples of 8, as are the places of rows.
+// attention.cl on NVIDIA's matrix units (PTX), in the manner of attention_tile.cl: a work-group makes 64 rows of one
+// head, a warp 16 of them; scores stay in registers, where the numbers of a product that a lane has are what it
+// needs as an operand of the next one (Dao, "FlashAttention-2", 2023). D is the larger of size and v_size, rounded
+// up; both are multiples of UNIT, as are the places of rows. fp32 makes each number the sum of two of TF32, as
+// conv_mma.cl does; a lane's pairs of neighbouring scores are then keys 2t and 2t + 1, and rows of v go the same way.
 //
-// Keys and values travel in rows of D halves, 16 bytes at a time, straight into local memory (cp.async), one block
+// Keys and values travel in rows of D numbers, 16 bytes at a time, straight into local memory (cp.async), one block
 // of KEYS ahead. Sixteens of a row lie in an order that depends on the row, so that eight rows of one column,
 // which ldmatrix reads at once, are in different banks.
 //@ options HALF PACKED MASK D=32,64,96,128
 #define ITEMS 128
 #define ROWS 64
-#define KEYS (D > 64 ? 32 : 64)  // what 48 KB hold, with two blocks of k and v
-#define CHUNKS (D / 8)
-#define TURN(r) (D % 64 ? (r) / 2 % 4 : (r) % 8)
+#ifdef HALF
+#define UNIT 8
+#else
+#define UNIT 4
+#endif
+#define CHUNKS (D / UNIT)
+#define KEYS (CHUNKS > 8 ? 32 : 64)  // what 48 KB hold, with two blocks of k and v
+#define TURN(r) (CHUNKS % 8 ? (r) / 2 % 4 : (r) % 8)
 #define AT(r, c) ((r) * CHUNKS + ((c) ^ TURN(r)))
 #define BLOCKS (KEYS / 8)
+#define COLUMNS (D / 8)
 #define EACH_SCORE                        \
   UNROLL for (int n = 0; n < BLOCKS; ++n) \
     UNROLL for (int e = 0; e < 4; ++e)
 #define SCORE_KEY (key0 + n * 8 + lane % 4 * 2 + e % 2)
 #define MORE(s, t) ((s) + (t))
+#ifdef HALF
+#define STP(p, i, v) vstorea_half2((v), 0, (p) + (i))
+#else
+#define STP(p, i, v) *(global float2 *)((p) + (i)) = (v)
+#endif
 
 #ifdef MMA_IN_C  // the same without PTX: for tests
 #define FETCH(to, from, good) *(to) = (good) ? *(global const uint4 *)(from) : (uint4)(0)
@@ -36,7 +48,7 @@
     UNROLL for (int e_ = 0; e_ < 4; ++e_) if (id % 4 != e_) s = OP(s, lanes[id / 4 * 4 + e_]); \
   } while (0)
 static inline float value_of(local const uint4 *tile, int r, int c) {
-  return vload_half(c % 8, (local const half *)&tile[AT(r, c / 8)]);
+  return LD((local const T *)&tile[AT(r, c / UNIT)], c % UNIT);
 }
 #else
 #define FETCH(to, from, good)                                                                     \
@@ -54,35 +66,66 @@ static inline float value_of(local const uint4 *tile, int r, int c) {
 #define LOAD(HOW, r0, r1, r2, r3, at)                                                              \
   asm volatile("ldmatrix.sync.aligned.m8n8.x4" HOW ".shared.b16 {%0,%1,%2,%3}, [%4];"              \
                : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "r"((uint)(size_t)(at)) : "memory")
+#ifdef HALF
+#define INSTRUCTION "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+#else
+#define INSTRUCTION "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+#endif
 #define MMA(c, a, b0, b1)                                                                          \
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" \
+  asm(INSTRUCTION "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                           \
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                             \
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+#ifdef HALF
+#define SPLIT_UP(v, upper, count)
+#define PRODUCT(c, a, upper, b0, b1) MMA(c, a, b0, b1)
 static inline uint packed_of(float low, float high) {
   uint both;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
   return both;
 }
+#else
+// The upper bits that TF32 has, rounded; the rest stays in v, exactly.
+#define UPPER(v) (((v) + 0x1000u) & 0xffffe000u)
+#define LOWER(v, upper) as_uint(as_float(v) - as_float(upper))
+#define SPLIT_UP(v, upper, count)                      \
+  UNROLL for (int w_ = 0; w_ < count; ++w_) {          \
+    upper[w_] = UPPER(v[w_]);                          \
+    v[w_] = LOWER(v[w_], upper[w_]);                   \
+  }
+// a is what is left of `upper`
+#define PRODUCT(c, a, upper, b0, b1)                          \
+  do {                                                        \
+    const uint u0_ = UPPER(b0), u1_ = UPPER(b1);              \
+    MMA(c, a, u0_, u1_);                                      \
+    MMA(c, upper, LOWER(b0, u0_), LOWER(b1, u1_));            \
+    MMA(c, upper, u0_, u1_);                                  \
+  } while (0)
+static inline uint bits_of(local const uint4 *tile, int r, int c) {
+  return ((local const uint *)&tile[AT(r, c / 4)])[c % 4];
+}
+#endif
 #endif
 // COUNT rows from `first` on of a matrix with `end` rows `apart` apart and `width` columns; zeros beyond
 #define FETCH_ROWS(tile, from, COUNT, first, end, apart, width)                                    \
   for (int e_ = id; e_ < (COUNT) * CHUNKS; e_ += ITEMS) {                                           \
     const int r_ = e_ / CHUNKS, c_ = e_ % CHUNKS;                                                   \
-    const int good_ = (first) + r_ < (end) && c_ * 8 < (width);                                     \
-    FETCH(&(tile)[AT(r_, c_)], (from) + (good_ ? ((first) + r_) * (apart) + c_ * 8 : 0), good_);     \
+    const int good_ = (first) + r_ < (end) && c_ * UNIT < (width);                                     \
+    FETCH(&(tile)[AT(r_, c_)], (from) + (good_ ? ((first) + r_) * (apart) + c_ * UNIT : 0), good_);  \
   }
 
 //@ kernel attention_mma
 //@ let shared = heads / group
 //@ let row_heads = 1 + PACKED * (heads - 1)
 //@ let row_shared = 1 + PACKED * (shared - 1)
-//@ let block = 64 - 32 * (D > 64)
+//@ let unit = 4 + 4 * HALF
+//@ let block = 64 - 32 * (D > 8 * unit)
 //@ group 128, 1, 1
 //@ items up(rows, 64) * 128, heads, g2
-//@ local (64 + 4 * block) * D * 2
-//@ need min(rows, keys, heads, group) > 0, min(size, v_size) > 0, heads % group == 0, HALF == 1
-//@ need size % 8 + v_size % 8 == 0, max(size, v_size) <= D, min(mask_batch, mask_head, mask_row) >= 0
-//@ need QP % 8 + KP % 8 + VP % 8 == 0, q_at % 8 + k_at % 8 + v_at % 8 == 0
+//@ local (64 + 4 * block) * D * 16 / unit
+//@ need min(rows, keys, heads, group) > 0, min(size, v_size) > 0, heads % group == 0
+//@ need D <= 64 + 64 * HALF
+//@ need size % unit + v_size % unit == 0, max(size, v_size) <= D, min(mask_batch, mask_head, mask_row) >= 0
+//@ need QP % unit + KP % unit + VP % unit == 0, q_at % unit + k_at % unit + v_at % unit == 0
 //@ need rows + 64 <= INT_MAX, keys + 128 <= INT_MAX, D % 32 == 0
 //@ need g2 * heads * max(rows, keys) * max(QP, max(KP, VP)) <= INT_MAX
 //@ reads q[q_at, g2 * heads * rows / row_heads, QP, row_heads * size]
@@ -113,8 +156,8 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
 #endif
   const int seen = causal ? min(keys, first + ROWS) : keys;
   const float log2e = 1.44269504f;
-  float acc[CHUNKS][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  UNROLL for (int n = 0; n < CHUNKS; ++n)
+  float acc[COLUMNS][4], top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+  UNROLL for (int n = 0; n < COLUMNS; ++n)
     UNROLL for (int e = 0; e < 4; ++e) acc[n][e] = 0;
 
   FETCH_ROWS(q_tile, q, ROWS, first, rows, QP, size);
@@ -134,13 +177,14 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
       score[n][e] += value_of(q_tile, warp + lane / 4 + e / 2 * 8, s) * value_of(k_tile[turn], SCORE_KEY - key0, s);
 #else
     UNROLL for (int s = 0; s < CHUNKS; s += 2) {
-      uint a[4];
+      uint a[4], upper[4];
       LOAD("", a[0], a[1], a[2], a[3], &q_tile[AT(warp + lane % 16, s + lane / 16)]);
+      SPLIT_UP(a, upper, 4)
       UNROLL for (int n = 0; n < BLOCKS; n += 2) {
         uint b0, b1, b2, b3;
         LOAD("", b0, b1, b2, b3, &k_tile[turn][AT(n * 8 + lane / 16 * 8 + lane % 8, s + lane / 8 % 2)]);
-        MMA(score[n], a, b0, b1);
-        MMA(score[n + 1], a, b2, b3);
+        PRODUCT(score[n], a, upper, b0, b1);
+        PRODUCT(score[n + 1], a, upper, b2, b3);
       }
     }
 #endif
@@ -160,7 +204,7 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
       const float base = most[r] == -INFINITY ? 0 : most[r], shrink = EXP2(top[r] - base);
       top[r] = most[r];
       sum[r] *= shrink;
-      UNROLL for (int n = 0; n < CHUNKS; ++n) {
+      UNROLL for (int n = 0; n < COLUMNS; ++n) {
         acc[n][r * 2] *= shrink;
         acc[n][r * 2 + 1] *= shrink;
       }
@@ -177,23 +221,33 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
 #ifdef MMA_IN_C
     EACH_SCORE chances[(warp + lane / 4 + e / 2 * 8) * KEYS + SCORE_KEY - key0] = score[n][e];
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int n = 0; n < CHUNKS; ++n)
+    for (int n = 0; n < COLUMNS; ++n)
       for (int e = 0; e < 4; ++e)
         for (int r = 0; r < KEYS; ++r)
           acc[n][e] += chances[(warp + lane / 4 + e / 2 * 8) * KEYS + r] *
                        value_of(v_tile[turn], r, n * 8 + lane % 4 * 2 + e % 2);
-#else
+#elif defined(HALF)
     UNROLL for (int r = 0; r < BLOCKS; r += 2) {
       uint a[4];
       a[0] = packed_of(score[r][0], score[r][1]);
       a[1] = packed_of(score[r][2], score[r][3]);
       a[2] = packed_of(score[r + 1][0], score[r + 1][1]);
       a[3] = packed_of(score[r + 1][2], score[r + 1][3]);
-      UNROLL for (int n = 0; n < CHUNKS; n += 2) {
+      UNROLL for (int n = 0; n < COLUMNS; n += 2) {
         uint b0, b1, b2, b3;
         LOAD(".trans", b0, b1, b2, b3, &v_tile[turn][AT(r * 8 + lane % 16, n + lane / 16)]);
         MMA(acc[n], a, b0, b1);
         MMA(acc[n + 1], a, b2, b3);
+      }
+    }
+#else
+    UNROLL for (int r = 0; r < BLOCKS; ++r) {
+      uint upper[4], a[4] = {as_uint(score[r][0]), as_uint(score[r][2]), as_uint(score[r][1]), as_uint(score[r][3])};
+      SPLIT_UP(a, upper, 4)
+      UNROLL for (int n = 0; n < COLUMNS; ++n) {
+        const int key = r * 8 + lane % 4 * 2, c = n * 8 + lane / 4;
+        const uint b0 = bits_of(v_tile[turn], key, c), b1 = bits_of(v_tile[turn], key + 1, c);
+        PRODUCT(acc[n], a, upper, b0, b1);
       }
     }
 #endif
@@ -202,10 +256,10 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
     QUAD(sum[r], MORE);
     const int row = first + warp + lane / 4 + r * 8;
     const float part = sum[r] == 0 ? 0 : 1 / sum[r];
-    UNROLL for (int n = 0; n < CHUNKS; ++n) {
+    UNROLL for (int n = 0; n < COLUMNS; ++n) {
       const int c = n * 8 + lane % 4 * 2;
       if (row >= rows || c >= v_size) continue;
-      vstorea_half2((float2)(acc[n][r * 2], acc[n][r * 2 + 1]) * part, 0, y + (size_t)row * y_row + c);
+      STP(y, (size_t)row * y_row + c, (float2)(acc[n][r * 2], acc[n][r * 2 + 1]) * part);
     }
   }
 }
