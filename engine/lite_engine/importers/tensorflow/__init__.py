@@ -22,6 +22,7 @@ from .._emit import Emitter, name_open_sizes
 from .._protobuf import Message
 from . import fields, ops_basic, ops_control, ops_nn, ops_quantized
 from ._translate import OPS, Nodes
+from .conditionals import fold_conditionals
 from .functions import Flat, Ref, split_ref
 from .graphdef import DTYPES, STRING, GraphDef, NodeDef, read_graph, read_shape
 from .saved_model import Signature, read_saved_model
@@ -93,7 +94,12 @@ def _build(
     graph.metadata = {"format": "tensorflow", "producer": f"GraphDef {source.producer}"}
     emit = Emitter(graph)
     nodes = Nodes(emit, flat, variables)
-    wanted = _wanted(flat, signature, outputs)
+    conditionals = fold_conditionals(flat)
+    wanted = [
+        (name, ref) for name, ref in _wanted(flat, signature, outputs)
+        if outputs or signature is not None or conditionals.is_output(ref)
+    ]  # fmt: skip
+    conditionals.check(wanted)
     order = flat.order([ref for _, ref in wanted])
     _check_operators(flat, order)
     _add_inputs(nodes, order, signature)
@@ -126,7 +132,8 @@ def _wanted(
         return [(name.removesuffix(":0"), split_ref(name)) for name in outputs]
     if signature is not None:
         return list(signature.outputs.items())
-    read = {flat.resolve(ref)[0] for refs in flat.inputs.values() for ref in refs}
+    refs = [ref for inputs in flat.inputs.values() for ref in inputs]
+    read = {name for ref in refs for name in (ref[0], flat.resolve(ref)[0])}
     leaves = [n for n, node in flat.nodes.items() if n not in read and node.op not in _NO_RESULT]
     if not leaves:
         raise ModelFormatError(

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from lite_messages import tr
 
-from ...errors import ModelFormatError
+from ...errors import ModelFormatError, UnsupportedOperatorError
 from .graphdef import FunctionDef, GraphDef, NodeDef
 
 MAX_DEPTH = 32
@@ -30,6 +30,8 @@ _OUTPUTS = {
     "Switch": ("output_false", "output_true"),
 }  # fmt: skip
 
+#: What a loop of TensorFlow 1 is made of.
+_FRAMES = ("Enter", "Exit", "LoopCond", "Merge", "NextIteration", "Switch")
 Ref = tuple[str, int]
 
 
@@ -75,6 +77,10 @@ class Flat:
             if seen > len(self._alias):
                 raise ModelFormatError(tr("tensorflow: {ref} stands for itself", ref=ref[0]))
         return ref
+
+    def stand_for(self, ref: Ref, other: Ref) -> None:
+        """Readers of `ref` get `other` from now on."""
+        self._alias[ref] = other
 
     def _add(self, name: str, node: NodeDef, inputs: list[Ref], depth: int) -> None:
         function = self.functions.get(node.attrs.function("f") if node.op in CALLS else node.op)
@@ -155,14 +161,18 @@ class Flat:
                     continue
                 stack.append((name, at + 1))
                 child = self.resolve(inputs[at])[0]
-                if state.get(child) == 1:
-                    raise ModelFormatError(
-                        tr("tensorflow: a cycle through {child!r}", child=child),
+                if state.get(child) == 1 and self.nodes[child].op in _FRAMES:
+                    raise UnsupportedOperatorError(
+                        tr("loops of TensorFlow 1 (Enter, Merge, NextIteration) are not read"),
+                        (child,),
+                        where=child,
                         fix=tr(
-                            "loops of the old form (Enter, NextIteration) are not "
-                            "read, export without them"
+                            "call tf.compat.v1.enable_control_flow_v2() before the graph is "
+                            "built, and export again"
                         ),
                     )
+                if state.get(child) == 1:
+                    raise ModelFormatError(tr("tensorflow: a cycle through {child!r}", child=child))
                 if state.get(child) != 2:
                     stack.append((child, 0))
         return out

@@ -105,13 +105,14 @@ class Attrs:
 
 @dataclass
 class NodeDef:
-    """One node; `inputs` are "node", "node:1" or, in functions, "node:output:0"; no control
-    inputs."""
+    """One node; `inputs` are "node", "node:1" or, in functions, "node:output:0"; `controls` are
+    the nodes that it only waits for."""
 
     name: str
     op: str
     inputs: list[str]
     attrs: Attrs
+    controls: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -154,9 +155,13 @@ def read_graph(message: Message) -> GraphDef:
 
 
 def _node(message: Message) -> NodeDef:
-    inputs = [i for i in message.texts(fields.NodeDef.INPUT) if not i.startswith("^")]
+    inputs = list(message.texts(fields.NodeDef.INPUT))
     return NodeDef(
-        message.text(fields.NodeDef.NAME), message.text(fields.NodeDef.OP), inputs, Attrs(message)
+        message.text(fields.NodeDef.NAME),
+        message.text(fields.NodeDef.OP),
+        [i for i in inputs if not i.startswith("^")],
+        Attrs(message),
+        [i[1:] for i in inputs if i.startswith("^")],
     )
 
 

@@ -1,0 +1,100 @@
+"""Switch and Merge of TensorFlow 1: the branch that is taken, or both and a selection."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.errors import UnsupportedOperatorError
+
+from tests.importers.golden_runs import run_graph
+from tests.importers.tiny_tensorflow import const, node, placeholder, tensor_proto
+from tests.importers.wire import message
+
+X = np.array([[1.5, -2.0, 3.0]], np.float32)
+F32 = np.float32
+
+
+def conditional(*predicate: bytes, name: str = "p") -> list[bytes]:
+    """tf.cond(p, lambda: x * 2 + 1, lambda: -x) as TensorFlow 1 writes it: constants of a branch
+    wait for the branch's Identity."""
+    return [
+        placeholder("x", (1, 3)),
+        *predicate,
+        node("pred_id", "Identity", name, T=np.bool_),
+        node("switch", "Switch", name, name, T=np.bool_),
+        node("switch_t", "Identity", "switch:1", T=np.bool_),
+        node("switch_f", "Identity", "switch", T=np.bool_),
+        node("two", "Const", "^switch_t", dtype=F32, value=_tensor(2)),
+        node("one", "Const", "^switch_t", dtype=F32, value=_tensor(1)),
+        node("xs", "Switch", "x", "pred_id", T=F32),
+        node("mul", "Mul", "xs:1", "two", T=F32),
+        node("yes", "AddV2", "mul", "one", T=F32),
+        node("no", "Neg", "xs", T=F32),
+        node("merge", "Merge", "no", "yes", T=F32, N=2),
+        node("y", "Abs", "merge", T=F32),
+    ]
+
+
+def _tensor(number: float) -> bytes:
+    return message((8, tensor_proto(np.array(number, np.float32))))
+
+
+def answers(graph, **feeds: np.ndarray) -> dict[str, np.ndarray]:
+    return run_graph(graph, feeds)
+
+
+@pytest.mark.parametrize("taken", [True, False])
+@pytest.mark.parametrize("through", ["Const", "PlaceholderWithDefault", "LogicalNot"])
+def test_a_constant_predicate_takes_its_branch(tensorflow_imported, taken, through):
+    known = const("c", np.array(taken != (through == "LogicalNot")))
+    if through == "Const":
+        predicate, name = [known], "c"
+    elif through == "LogicalNot":
+        predicate, name = [known, node("p", "LogicalNot", "c")], "p"
+    else:
+        shape = {"dtype": np.bool_}
+        predicate, name = [known, node("p", "PlaceholderWithDefault", "c", **shape)], "p"
+    graph = tensorflow_imported(conditional(*predicate, name=name))
+    assert not {n.op for n in graph.nodes} & {"Where", "Neg" if taken else "Add"}
+    (found,) = answers(graph, x=X).values()
+    np.testing.assert_array_equal(found, np.abs(X * 2 + 1 if taken else -X))
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_computed_predicate_selects(tensorflow_imported, taken):
+    graph = tensorflow_imported(conditional(placeholder("p", (), np.bool_)))
+    (found,) = answers(graph, x=X, p=np.array(taken)).values()
+    np.testing.assert_array_equal(found, np.abs(X * 2 + 1 if taken else -X))
+
+
+def test_operators_of_the_branch_that_is_not_taken_need_not_be_known(tensorflow_imported):
+    nodes = conditional(const("c", np.array(False)), name="c")
+    at = next(i for i, n in enumerate(nodes) if b"Mul" in n)
+    nodes[at] = node("mul", "NobodyKnowsThis", "xs:1", "two")
+    nodes.append(node("update", "NobodyKnowsThatEither", "xs:1"))  # a leaf of training
+    (found,) = answers(tensorflow_imported(nodes), x=X).values()
+    np.testing.assert_array_equal(found, np.abs(-X))
+
+
+def test_an_output_of_one_branch_is_refused(tensorflow_imported):
+    nodes = [*conditional(placeholder("p", (), np.bool_)), node("z", "Exp", "xs:1", T=F32)]
+    with pytest.raises(UnsupportedOperatorError, match="z is computed in one branch"):
+        tensorflow_imported(nodes)
+
+
+def test_a_loop_says_how_to_export(tensorflow_imported):
+    nodes = [
+        placeholder("x", (1, 3)),
+        const("zero", np.array(0, np.int32)),
+        const("four", np.array(4, np.int32)),
+        node("enter", "Enter", "x", frame_name=b"", T=F32),
+        node("merge", "Merge", "enter", "next", T=F32, N=2),
+        node("less", "Less", "zero", "four"),
+        node("cond", "LoopCond", "less"),
+        node("switch", "Switch", "merge", "cond", T=F32),
+        node("body", "Neg", "switch:1", T=F32),
+        node("next", "NextIteration", "body", T=F32),
+        node("exit", "Exit", "switch", T=F32),
+    ]
+    with pytest.raises(UnsupportedOperatorError, match="enable_control_flow_v2"):
+        tensorflow_imported(nodes)
