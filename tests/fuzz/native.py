@@ -131,7 +131,8 @@ def pipeline_seeds(folder: Path) -> None:
         ({"kind": "mask", "colours": [[1, 2, 3]]}, [1, 3, 10, 10]),
     ]  # fmt: skip
     for i, (read, dims) in enumerate(plain + heads):
-        model = {"section": "MODEL.0", "input": {"dtype": "f32"}, "outputs": [{}],
+        given = {"dtype": "f32", "batch": 1 + i % 2}
+        model = {"section": "MODEL.0", "input": given, "outputs": [{}],
                  "preprocess": {"size": [4, 4 if i >= len(plain) else 5], "fit": "letterbox"},
                  "labels": ["a", "b", "-"],
                  "read": read}  # fmt: skip

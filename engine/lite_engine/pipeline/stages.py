@@ -20,7 +20,7 @@ from ..preprocess import Preprocess
 from .front_end import split_front_end
 
 #: What a model's stage may say beside `model`.
-MODEL_KEYS = ("name", "preprocess", "open_size", "features", "labels", "read")
+MODEL_KEYS = ("name", "preprocess", "open_size", "batch", "features", "labels", "read")
 #: Stages between models, with what they may say.
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
 #: Of a document; an alias of YAML costs nothing in its text, and may stand for a million values.
@@ -51,12 +51,17 @@ class Part:
         return {
             "name": self.name,
             "section": section,
-            "input": {"dtype": _INPUTS[image.type.dtype], **_quant(image.quant)},
+            "input": {"dtype": _INPUTS[image.type.dtype], **_quant(image.quant), **self._batch()},
             "outputs": [_quant(value.quant) for value in self.model.graph.outputs],
             **prepared,
             "labels": list(self.labels),
             "read": dict(self.read),
         }
+
+    def _batch(self) -> dict[str, int]:
+        """How many images it takes at once, where that is more than one."""
+        count = self.input_dims[0] if self.input_dims else 1
+        return {"batch": count} if self.features is None and count > 1 else {}
 
     @property
     def input_dims(self) -> tuple[int, ...]:
@@ -70,7 +75,7 @@ class Part:
         height, width = made.size
         channels = 1 if made.colour == "grey" else 3
         want = (channels, height, width) if made.layout == "nchw" else (height, width, channels)
-        if self.input_dims != (1, *want):
+        if self.input_dims[1:] != want:
             raise ShapeError(
                 tr("its input is {value}, `preprocess` makes {want}", value=image.type, want=want),
                 where=self.name,
@@ -164,7 +169,7 @@ def _part(stage: Mapping[str, Any], folder: Path) -> Part:
         preprocess = Preprocess.from_dict(how)
     return Part(
         name or model.name,
-        _of_one_size(model, preprocess, stage.get("open_size")),
+        _of_one_size(model, preprocess, stage.get("open_size"), _batch_of(stage)),
         preprocess,
         tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
         _read(model, stage.get("read") or {}, folder),
@@ -186,16 +191,29 @@ def _read(model: Model, said: Any, folder: Path) -> dict[str, Any]:
     return read
 
 
-def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None) -> Model:
-    """With a batch of one where that is open; where height and width are, with the preprocessing's
+def _batch_of(stage: Mapping[str, Any]) -> int:
+    """Raises UsageError."""
+    count = stage.get("batch", 1)
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= 256:
+        raise UsageError(tr("`batch` must be between 1 and 256, got {value!r}", value=count))
+    return count
+
+
+def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None, batch: int = 1) -> Model:
+    """With this batch where that is open; where height and width are, with the preprocessing's
     or else with this `size`. Raises UsageError."""
     size = preprocess.size or (Preprocess.from_dict({"size": size}).size if size else None)
     inputs = model.graph.inputs
     shape = inputs[0].shape if len(inputs) == 1 else None
+    if shape is not None and batch > 1 and isinstance(shape[0], int) and shape[0] != batch:
+        raise UsageError(
+            tr("its batch is {own}, not {batch}", own=shape[0], batch=batch),
+            fix=tr("make another one with lite edit --batch {batch}", batch=batch),
+        )
     if shape is None or all(isinstance(d, int) for d in shape):
         return model
     dims = list(shape)
-    dims[0] = dims[0] if isinstance(dims[0], int) else 1
+    dims[0] = dims[0] if isinstance(dims[0], int) else batch
     if len(dims) == 4 and size is not None:
         layout = preprocess.layout or ("nhwc" if dims[3] in (1, 3) else "nchw")
         axes = (2, 3) if layout == "nchw" else (1, 2)

@@ -24,6 +24,7 @@ struct Model {
   Features features;      // of a sound
   Reading reading;
   int dtype = 1;  // of the input
+  int64_t batch = 1;  // pictures that it takes at once
   Quant input;
   Array<Quant> outputs;
 };

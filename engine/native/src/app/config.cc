@@ -16,6 +16,7 @@ const char* read_model(Json::Value from, bool hears, Model* m) {
   m->dtype = strcmp(dtype, "f32") == 0 ? 1 : strcmp(dtype, "i8") == 0 ? 5 : strcmp(dtype, "u8") == 0 ? 6 : 0;
   if (!m->dtype) return "a model's input is neither f32, i8 nor u8";
   if (const char* why = m->input.read(from["input"])) return why;
+  if (!from["input"]["batch"].whole(1, 256, &m->batch)) return "a model's `batch` is not 1 to 256";
   for (Json::Value v = from["outputs"].first(); v; v = v.next()) {
     Quant q;
     if (const char* why = q.read(v)) return why;
@@ -24,6 +25,7 @@ const char* read_model(Json::Value from, bool hears, Model* m) {
   if (m->outputs.empty() || m->outputs.size() > LITE_APP_MAX_OUTPUTS) return "a model has no `outputs`, or too many";
   const char* why = hears ? m->features.read(from["features"]) : m->preprocess.read(from["preprocess"]);
   if (why) return why;
+  if (hears && m->batch != 1) return "a model that hears takes one sound at a time";
   if (hears && m->dtype != 1) return "a model that hears has an input of f32";
   m->reading.pixels = m->preprocess.pixels();
   return m->reading.read(from["read"], from["labels"]);

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include <algorithm>
+
 #include "app.h"
 
 namespace lite::app {
@@ -53,19 +55,70 @@ struct Outputs {
   }
 };
 
-// One model on one picture.
-bool look(App* app, Stage* stage, View* view, Array<uint8_t>* input, char* error, size_t bytes) {
+// Kept from call to call.
+struct Buffers {
+  Array<uint8_t> input, one;
+  Array<Placement> placed;
+  Array<View*> order;
+};
+
+// One picture of a batch out of an output.
+bool part_of(const lite_array& whole, int64_t batch, int64_t index, lite_array* part) {
+  *part = whole;
+  if (batch == 1) return true;
+  if (whole.rank < 1 || whole.dims[0] != batch || whole.bytes % static_cast<size_t>(batch)) return false;
+  part->dims[0] = 1;
+  part->bytes = whole.bytes / static_cast<size_t>(batch);
+  part->data = static_cast<const uint8_t*>(whole.data) + part->bytes * static_cast<size_t>(index);
+  return true;
+}
+
+// What the model says of one picture.
+bool read_one(const Model& m, int model, const lite_array* out, int count, int64_t index, const Placement& placed,
+              View* view, char* error, size_t bytes) {
+  Outputs outputs;
+  for (int i = 0; i < count; ++i) {
+    lite_array part;
+    if (!part_of(out[i], m.batch, index, &part))
+      return say(error, bytes, "%s: output %d has no batch of %lld", m.name, i, static_cast<long long>(m.batch));
+    Values* v = make<Values>();
+    if (!v || !outputs.list.push(v)) {
+      destroy(v);
+      return say(error, bytes, "%s: does not fit in memory", m.name);
+    }
+    if (const char* why = v->read(part, m.outputs[i])) return say(error, bytes, "%s: %s", m.name, why);
+  }
+  Answer* answer = make<Answer>();
+  if (!answer) return say(error, bytes, "%s: does not fit in memory", m.name);
+  answer->model = model;
+  view->add(answer);
+  const char* why = read_answer({outputs.list, m.reading, placed}, answer);
+  return why ? say(error, bytes, "%s: %s", m.name, why) : true;
+}
+
+// One model on as many pictures as it takes at once, or fewer: what is left of the input is zero.
+bool look(App* app, Stage* stage, View* const* views, size_t pictures, Buffers* room, char* error, size_t bytes) {
   const Model& m = *app->models[stage->model];
   const int64_t start = now();
-  Placement placed;
-  const char* why_not_ready = app->hears
-                                  ? m.features.apply(app->sound, input)
-                                  : m.preprocess.apply(view->image, m.dtype, m.input, input, &placed);
-  if (why_not_ready) return say(error, bytes, "%s: %s", m.name, why_not_ready);
+  if (!room->placed.resize(pictures)) return say(error, bytes, "%s: does not fit in memory", m.name);
+  if (app->hears) {
+    if (const char* why = m.features.apply(app->sound, &room->input)) return say(error, bytes, "%s: %s", m.name, why);
+  }
+  for (size_t i = 0; !app->hears && i < pictures; ++i) {
+    Array<uint8_t>* to = m.batch == 1 ? &room->input : &room->one;
+    const char* why = m.preprocess.apply(views[i]->image, m.dtype, m.input, to, &room->placed[i]);
+    if (why) return say(error, bytes, "%s: %s", m.name, why);
+    if (m.batch == 1) break;
+    const size_t each = room->one.size();
+    if (i == 0) room->input.clear();
+    if (!room->input.resize(each * static_cast<size_t>(m.batch)))
+      return say(error, bytes, "%s: does not fit in memory", m.name);
+    memcpy(room->input.data() + i * each, room->one.data(), each);
+  }
   const Preprocess& p = m.preprocess;
-  lite_array in{m.dtype, 4, {1, p.channels(), p.height, p.width}, input->data(), input->size()};
+  lite_array in{m.dtype, 4, {m.batch, p.channels(), p.height, p.width}, room->input.data(), room->input.size()};
   if (p.nhwc) in.dims[1] = p.height, in.dims[2] = p.width, in.dims[3] = p.channels();
-  if (app->hears) in = {1, 3, {1, m.features.frames(), m.features.coefficients}, input->data(), input->size()};
+  if (app->hears) in = {1, 3, {1, m.features.frames(), m.features.coefficients}, room->input.data(), room->input.size()};
   lite_array out[LITE_APP_MAX_OUTPUTS] = {};
   const int64_t prepared = now();
   char why_not[400] = "the model failed";
@@ -75,24 +128,27 @@ bool look(App* app, Stage* stage, View* view, Array<uint8_t>* input, char* error
     return say(error, bytes, "%s: the model has %d outputs, the pipeline says %zu", m.name, count,
                m.outputs.size());
   const int64_t ran = now();
-  Outputs outputs;
-  for (int i = 0; i < count; ++i) {
-    Values* v = make<Values>();
-    if (!v || !outputs.list.push(v)) {
-      destroy(v);
-      return say(error, bytes, "%s: does not fit in memory", m.name);
-    }
-    if (const char* why = v->read(out[i], m.outputs[i])) return say(error, bytes, "%s: %s", m.name, why);
-  }
-  Answer* answer = make<Answer>();
-  if (!answer) return say(error, bytes, "%s: does not fit in memory", m.name);
-  answer->model = stage->model;
-  view->add(answer);
-  if (const char* why = read_answer({outputs.list, m.reading, placed}, answer))
-    return say(error, bytes, "%s: %s", m.name, why);
+  for (size_t i = 0; i < pictures; ++i)
+    if (!read_one(m, stage->model, out, count, static_cast<int64_t>(i), room->placed[i], views[i], error, bytes))
+      return false;
   stage->prepare_ns += prepared - start;
   stage->model_ns += ran - prepared;
   stage->read_ns += now() - ran;
+  return true;
+}
+
+// A model on all pictures. Those that share a batch are alike in shape: widest last.
+bool look_at_all(App* app, Stage* stage, const Array<View*>& views, Buffers* room, char* error, size_t bytes) {
+  const size_t batch = static_cast<size_t>(app->models[stage->model]->batch);
+  Array<View*>& order = room->order;
+  order.clear();
+  for (View* view : views)
+    if (!order.push(view)) return say(error, bytes, "does not fit in memory");
+  const auto wide = [](const View* v) { return static_cast<double>(v->image.width) / v->image.height; };
+  if (batch > 1)
+    std::sort(order.begin(), order.end(), [&](const View* a, const View* b) { return wide(a) < wide(b); });
+  for (size_t at = 0; at < order.size(); at += batch)
+    if (!look(app, stage, order.data() + at, std::min(batch, order.size() - at), room, error, bytes)) return false;
   return true;
 }
 
@@ -134,15 +190,14 @@ bool run_pipeline(App* app, Bytes photo, char* error, size_t bytes) {
     return say(error, bytes, "the %s %s", what, why);
   app->decode_ns = now() - start;
   Array<View*> views;
-  Array<uint8_t> input;
+  Buffers room;
   if (!views.push(app->photo)) return say(error, bytes, "does not fit in memory");
   for (Stage& stage : app->stages) {
     const int64_t began = now();
     stage.prepare_ns = stage.model_ns = stage.read_ns = 0;
     stage.items = static_cast<int64_t>(views.size());
     if (stage.kind == Stage::kModel) {
-      for (View* view : views)
-        if (!look(app, &stage, view, &input, error, bytes)) return false;
+      if (!look_at_all(app, &stage, views, &room, error, bytes)) return false;
     } else if (stage.kind == Stage::kCrop) {
       if (!cut(stage, &views)) return say(error, bytes, "crop: does not fit in memory");
     } else {
