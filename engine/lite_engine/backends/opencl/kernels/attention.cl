@@ -29,11 +29,11 @@ kernel void attention(global const T *q, global const T *k, global const T *v, g
                       int k_at, int VP, int v_at, int causal, float scale, float cap) {
   const int row = get_global_id(0), h = get_global_id(1), b = get_global_id(2);
   if (row >= rows || h >= heads) return;
-  const int shared = heads / group, seen = causal ? min(keys, row + 1) : keys;
+  const int seen = causal ? min(keys, row + 1) : keys;
   const int y_row = ROW_HEADS(heads) * v_size;
   q += q_at + HEAD(b, h, heads, rows, QP, size) + (size_t)row * QP;
-  k += k_at + HEAD(b, h / group, shared, keys, KP, size);
-  v += v_at + HEAD(b, h / group, shared, keys, VP, v_size);
+  k += k_at + HEAD(b, h / group, heads / group, keys, KP, size);
+  v += v_at + HEAD(b, h / group, heads / group, keys, VP, v_size);
   y += HEAD(b, h, heads, rows, y_row, v_size) + (size_t)row * y_row;
   scores += (((size_t)b * heads + h) * rows + row) * keys;
 #ifdef MASK

@@ -76,7 +76,7 @@ static inline float value_of(local const uint4 *tile, int r, int c) {
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])                                             \
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
 #ifdef HALF
-#define SPLIT_UP(v, upper, count)
+#define SPLIT_UP(v, upper)
 #define PRODUCT(c, a, upper, b0, b1) MMA(c, a, b0, b1)
 static inline uint packed_of(float low, float high) {
   uint both;
@@ -84,11 +84,12 @@ static inline uint packed_of(float low, float high) {
   return both;
 }
 #else
-// The upper bits that TF32 has, rounded; the rest stays in v, exactly.
+// `upper`: the bits that TF32 has, rounded; the rest stays in v, exactly.
 #define UPPER(v) (((v) + 0x1000u) & 0xffffe000u)
 #define LOWER(v, upper) as_uint(as_float(v) - as_float(upper))
-#define SPLIT_UP(v, upper, count)                      \
-  UNROLL for (int w_ = 0; w_ < count; ++w_) {          \
+#define SPLIT_UP(v, upper)                             \
+  uint upper[4];                                       \
+  UNROLL for (int w_ = 0; w_ < 4; ++w_) {              \
     upper[w_] = UPPER(v[w_]);                          \
     v[w_] = LOWER(v[w_], upper[w_]);                   \
   }
@@ -146,10 +147,10 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
 #endif
   const int id = get_local_id(0), lane = id % 32, warp = id / 32 * 16;
   const int first = get_group_id(0) * ROWS, h = get_group_id(1), b = get_group_id(2);
-  const int shared = heads / group, y_row = ROW_HEADS(heads) * v_size;
+  const int y_row = ROW_HEADS(heads) * v_size;
   q += q_at + HEAD(b, h, heads, rows, QP, size);
-  k += k_at + HEAD(b, h / group, shared, keys, KP, size);
-  v += v_at + HEAD(b, h / group, shared, keys, VP, v_size);
+  k += k_at + HEAD(b, h / group, heads / group, keys, KP, size);
+  v += v_at + HEAD(b, h / group, heads / group, keys, VP, v_size);
   y += HEAD(b, h, heads, rows, y_row, v_size);
 #ifdef MASK
   mask += (size_t)b * mask_batch + (size_t)h * mask_head;
@@ -177,9 +178,9 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
       score[n][e] += value_of(q_tile, warp + lane / 4 + e / 2 * 8, s) * value_of(k_tile[turn], SCORE_KEY - key0, s);
 #else
     UNROLL for (int s = 0; s < CHUNKS; s += 2) {
-      uint a[4], upper[4];
+      uint a[4];
       LOAD("", a[0], a[1], a[2], a[3], &q_tile[AT(warp + lane % 16, s + lane / 16)]);
-      SPLIT_UP(a, upper, 4)
+      SPLIT_UP(a, upper)
       UNROLL for (int n = 0; n < BLOCKS; n += 2) {
         uint b0, b1, b2, b3;
         LOAD("", b0, b1, b2, b3, &k_tile[turn][AT(n * 8 + lane / 16 * 8 + lane % 8, s + lane / 8 % 2)]);
@@ -242,8 +243,8 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
     }
 #else
     UNROLL for (int r = 0; r < BLOCKS; ++r) {
-      uint upper[4], a[4] = {as_uint(score[r][0]), as_uint(score[r][2]), as_uint(score[r][1]), as_uint(score[r][3])};
-      SPLIT_UP(a, upper, 4)
+      uint a[4] = {as_uint(score[r][0]), as_uint(score[r][2]), as_uint(score[r][1]), as_uint(score[r][3])};
+      SPLIT_UP(a, upper)
       UNROLL for (int n = 0; n < COLUMNS; ++n) {
         const int key = r * 8 + lane % 4 * 2, c = n * 8 + lane / 4;
         const uint b0 = bits_of(v_tile[turn], key, c), b1 = bits_of(v_tile[turn], key + 1, c);

@@ -37,11 +37,11 @@ void attention_tile(global const T *q, global const T *k, global const T *v, glo
   const int id = get_local_id(0), tx = id % 16, ty = id / 16 * 2;
   const int first = get_group_id(0) * BQ, h = get_group_id(1);
   const int blocks = (v_size + BV - 1) / BV, b = get_group_id(2) / blocks;
-  const int column = get_group_id(2) % blocks * BV, shared = heads / group;
+  const int column = get_group_id(2) % blocks * BV;
   const int y_row = ROW_HEADS(heads) * v_size;
   q += q_at + HEAD(b, h, heads, rows, QP, size);
-  k += k_at + HEAD(b, h / group, shared, keys, KP, size);
-  v += v_at + HEAD(b, h / group, shared, keys, VP, v_size);
+  k += k_at + HEAD(b, h / group, heads / group, keys, KP, size);
+  v += v_at + HEAD(b, h / group, heads / group, keys, VP, v_size);
   y += HEAD(b, h, heads, rows, y_row, v_size);
 #ifdef MASK
   mask += (size_t)b * mask_batch + (size_t)h * mask_head;
