@@ -27,6 +27,10 @@ CALLS = {
         f"quantize digits.onnx -o out/q.lite --calibration {SAMPLES} --samples 2 "
         "--method minmax --targets x86 --resume out/q.npz --analyze out/a.json"
     ),
+    "prune": Call(
+        f"prune digits.onnx -o out/p.lite --calibration {SAMPLES} --samples 2 --sparsity 0.8 "
+        "--no-measure --force --targets x86 --json out/p.json"
+    ),
     "run": Call(
         "run digits.onnx --input digits.png --backend reference --output out/r.npz "
         "--json out/r.json"

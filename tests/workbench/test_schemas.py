@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lite_engine import optimize
 from lite_engine.runtime import host_target
-from lite_workbench import schemas
+from lite_workbench import schemas, shipped
 from lite_workbench.cli import main
 from lite_workbench.commands import available, get_command
 
@@ -32,6 +32,8 @@ def files(tmp_path_factory) -> dict[str, str]:
     np.savez(folder / "labelled.npz", images=samples, labels=np.arange(len(samples)))
     return {"M": str(model), "OUT": str(folder), "NPZ": str(folder / "samples.npz"),
             "NPY": str(folder / "input.npy"), "DATA": str(folder / "labelled.npz"),
+            "DIGITS": str(shipped("digits.onnx")),
+            "NPZ_OF_DIGITS": str(shipped("digits_held_back.npz")),
             "HERE": host_target()}  # fmt: skip
 
 
@@ -62,6 +64,8 @@ LINES = [
     "quantize {M} -o {OUT}/q.lite --weights-only int4",
     "quantize {M} -o {OUT}/q.lite --weights-only int4 --calibration {NPZ} --group 64 --asymmetric",
     "quantize {M} -o {OUT}/q.lite --calibration {NPZ} --force",
+    "prune {DIGITS} -o {OUT}/p.lite --calibration {NPZ_OF_DIGITS} --samples 4 --channels 0.2 "
+    "--force --no-measure",
     "run {M} --backend {HERE} --input {NPY} --tap pw",
     "run {M} --backend reference",
     "profile {M} --backend {HERE} --runs 6",
@@ -107,7 +111,7 @@ def test_tuned_layers_fit(document):
 
 
 #: Verbs that miss an option before they miss the file.
-USAGE = ("quantize", "evaluate", "recommend", "edit", "export", "devices", "runs", "get")
+USAGE = ("quantize", "prune", "evaluate", "recommend", "edit", "export", "devices", "runs", "get")
 
 
 @pytest.mark.parametrize("verb", schemas.VERSIONS)

@@ -114,7 +114,7 @@ class Budget:
 
 class WithinBudget:
     """The search. `judging` are labelled samples that did not calibrate, `calibrating` others of
-    the same data set that do; `evaluation` is that of what was found."""
+    the same data set that do; `evaluation` is that of what was found, the side `version`."""
 
     def __init__(
         self,
@@ -127,8 +127,9 @@ class WithinBudget:
         float_budget: float,
         latency: LatencyOn | None = None,
         progress: Progress = lambda done, total: None,
+        version: str = "int8",
     ) -> None:
-        self.parent, self.judging, self.limit = parent, judging, limit
+        self.parent, self.judging, self.limit, self.version = parent, judging, limit, version
         self.float_budget, self.latency, self.progress = float_budget, latency, progress
         self.calibrating = None if calibrating is None else Feeds(parent, calibrating)
         self.evaluation: Evaluation | None = None
@@ -140,7 +141,7 @@ class WithinBudget:
         """The float version, which runs once, and another one."""
         if self._float is None:
             self._float = run_samples(self.judge, [self.baseline], self.judging, self.progress)
-        side = Side("int8", Predictor(model), "int8")
+        side = Side(self.version, Predictor(model), self.version)
         own = run_samples(self.judge, [side], self.judging, self.progress)
         found = [
             [*a, *b] if isinstance(a, list) and isinstance(b, list) else a
@@ -175,7 +176,7 @@ class WithinBudget:
                 rounding=made.round_with, biases=made.biases,
             )  # fmt: skip
             evaluation = self.evaluate(model_from(graph, self.parent))
-            loss = _loss(evaluation)
+            loss = loss_of(evaluation)
             steps.append((number, loss, extra))
             if extra <= self.float_budget and (best is None or loss < best[0]):
                 best = loss, evaluation, keep
@@ -201,7 +202,7 @@ class WithinBudget:
     def _told(
         self, evaluation: Evaluation, loss: float, steps: list[tuple[int, float, float]]
     ) -> Budget:
-        name = evaluation["int8"].main.name
+        name = evaluation.sides[1].main.name
         said = evaluation.changes[0].sentence
         reached = loss <= self.limit
         if not reached:
@@ -224,10 +225,10 @@ class WithinBudget:
         return Budget(name, self.limit, loss, evaluation.samples, reached, said, steps)
 
 
-def _loss(evaluation: Evaluation) -> float:
-    """By how much the main metric is worse; negative where it is better."""
-    main = evaluation["int8"].main
-    change = evaluation["float"].main.value - main.value
+def loss_of(evaluation: Evaluation) -> float:
+    """By how much the second side's main metric is worse; negative where it is better."""
+    baseline, main = (side.main for side in evaluation.sides)
+    change = baseline.value - main.value
     return change if main.higher_is_better else -change
 
 

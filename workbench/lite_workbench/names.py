@@ -3,7 +3,7 @@
 from pathlib import Path
 
 BACKENDS = ("x86", "arm", "wasm", "opencl", "reference")
-FLOAT, INT8, MIXED = "float", "int8", "mixed"
+FLOAT, INT8, MIXED, PRUNED = "float", "int8", "mixed", "pruned"
 #: What stands in place of "float" where the file holds integers already.
 GIVEN = "as in the file"
 #: A version with the precision of single layers set by hand.

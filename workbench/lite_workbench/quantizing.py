@@ -252,7 +252,7 @@ def explore(
         graph = quantize_static(made.parent, ranges, own, biases=made.biases)
         versions.append((names, model_from(graph, parent)))
     work.progress(0, 0)  # measuring is not counted
-    (texts, whole, _), *rest = _measured(
+    (texts, whole, _), *rest = measured(
         [parent, *(model for _, model in versions)], made.held, threads, backend
     )
     quantization.float_point = {
@@ -267,7 +267,7 @@ def explore(
     return quantization
 
 
-def _measured(
+def measured(
     models: Sequence[Model],
     feeds: Sequence[Mapping[str, np.ndarray]],
     threads: int | None,

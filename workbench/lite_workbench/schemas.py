@@ -27,9 +27,9 @@ from lite_messages import tr
 Schema = dict[str, Any]
 
 #: The version of each verb's document.
-VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "run": 2, "profile": 3, "tune": 1,
-            "compare": 4, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1, "export": 1,
-            "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
+VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "prune": 1, "run": 2, "profile": 3,
+            "tune": 1, "compare": 4, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1,
+            "export": 1, "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},
@@ -245,6 +245,21 @@ def _quantize() -> list[Schema]:
     ]
 
 
+def _prune() -> list[Schema]:
+    from lite_engine.prune import PruneOptions
+
+    from .budget import Budget
+    from .pruning import Gain
+
+    keys = {
+        "file": str, "bytes": int, "options": PruneOptions, "layers": list[dict[str, Any]],
+        "channels": list[dict[str, Any]], "dense_layers": dict[str, str], "guard": dict[str, Any],
+        "curves": list[dict[str, Any]], "gains": list[Gain], "latency": dict[str, float | None],
+        "budget": Budget | None,
+    }  # fmt: skip
+    return [_object({name: schema_of(kind) for name, kind in keys.items()})]
+
+
 def _run() -> list[Schema]:
     from lite_engine.runtime.shares import Share
 
@@ -344,8 +359,8 @@ def _runs() -> list[Schema]:
 
 _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
     "doctor": _doctor, "info": _info, "convert": _convert,
-    "quantize": _quantize, "run": _run, "profile": _profile, "tune": _tune, "compare": _compare,
-    "evaluate": _evaluate, "sweep": _sweep,
+    "quantize": _quantize, "prune": _prune, "run": _run, "profile": _profile,
+    "tune": _tune, "compare": _compare, "evaluate": _evaluate, "sweep": _sweep,
     "recommend": _recommend,
     "pipeline": lambda: [schema_of(PipelineDocument)], "edit": _edit, "diff": _diff,
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,

@@ -34,6 +34,7 @@ from .state import (
     measuring,
     predictors,
     project,
+    pruned_version,
     selection,
     undo,
     versions,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from .evaluate import Evaluation
     from .looking import Look
     from .model_diff import ModelDiff
+    from .pruning import Pruning
     from .quantizing import Quantization
     from .recipes import RecipeAnswer
     from .recommend import Recommendation
@@ -140,15 +142,20 @@ class Session(OldNames):
         limit: int | None = None,
         **cluster: Any,
     ) -> Quantization:
-        """The int8 version (mixed when layers are kept in float) from at most `limit` calibration
-        samples: a folder, an .npz, arrays or feeds. `cluster` (workers, scheduler or client) is as
-        in `evaluate`. Raises CalibrationError."""
+        """The int8 version (mixed when layers are kept in float) from at most `limit` samples: a
+        folder, an .npz, arrays, feeds. `cluster` is as in `evaluate`. Raises CalibrationError."""
         return int8_version.quantize(self, images, method, keep_float, limit, Cluster(**cluster))
 
     def explore(self, backend: str = "auto") -> Quantization:
         """Which layers lose accuracy in int8, and versions that keep the worst in float, measured
         on `backend`. Raises UsageError before `quantize`, BackendUnavailableError."""
         return int8_version.explore(self, backend)
+
+    def prune(self, images: Any, **options: Any) -> Pruning:
+        """The version "pruned", with zeros in weights or fewer channels, checked and timed here.
+        `options` are the fields of `lite_engine.prune.PruneOptions`, keep, measure and force, as
+        `lite prune` has them. Raises UsageError, CalibrationError."""
+        return pruned_version.prune(self, images, options)
 
     # ---- input
 
@@ -184,9 +191,9 @@ class Session(OldNames):
         return measuring.profile(self, backend, runs, image)
 
     def tune(self, effort: str = "normal") -> list[Measured]:
-        """Measures the variants of each layer on this machine's OpenCL device and takes the fastest
-        from now on: `lite tune`. `effort` is rapid, normal or exhaustive; the layers measured now
-        are returned. Raises UsageError, BackendUnavailableError."""
+        """Measures the variants of each layer on this machine's OpenCL device, takes the fastest
+        from now on, and returns what was measured now: `lite tune`. `effort` is rapid, normal or
+        exhaustive. Raises UsageError, BackendUnavailableError."""
         return measuring.tune(self, effort)
 
     def import_tuning(self, report: str | Path) -> Adopted:
@@ -237,11 +244,10 @@ class Session(OldNames):
         scheduler: str | None = None,
         client: Any = None,
     ) -> Evaluation:
-        """Task metrics with intervals on labelled data: a path (docs/evaluate.md shows the
-        layouts), a `Dataset`, or (images, labels). `sides` are named as in `compare`; the first is
-        the one that others are compared with. With `workers` processes here, the Dask `scheduler`
-        at an address or a `client` the samples run in shards, with the same result. Raises
-        UsageError."""
+        """Task metrics with intervals on labelled data: a path (docs/evaluate.md has the layouts),
+        a `Dataset`, or (images, labels). `sides` are named as in `compare`, the baseline first.
+        With `workers` processes here, the Dask `scheduler` at an address or a `client` the samples
+        run in shards, with the same result. Raises UsageError."""
         cluster = Cluster(workers, scheduler, client)
         return evaluations.evaluate(
             self, data, sides, limit, cluster, task=task, images=images, labels=labels
@@ -265,8 +271,7 @@ class Session(OldNames):
     ) -> Sweep:
         """Latency, throughput, memory and (with labelled `data`) accuracy of the chosen version for
         every combination; `front` of the result are those that no other one beats. `limit`,
-        `images` and `cluster` (workers, scheduler or client) are as in `evaluate`. Raises
-        UsageError."""
+        `images` and `cluster` are as in `evaluate`. Raises UsageError."""
         given = {"backends": backends, "precisions": precisions, "threads": threads,
                  "batches": batches, "streams": streams}  # fmt: skip
         return evaluations.sweep(
@@ -283,9 +288,9 @@ class Session(OldNames):
         self, side: str, layer: str, alone_after: str | None = None, pair: Pair | None = None,
         outputs: Collection[str] = (),
     ) -> np.ndarray:  # fmt: skip
-        """A layer's output on one side; `alone_after` names the side that feeds it (isolated).
-        `pair` is the comparison that the sides belong to (default: the chosen version). Of a layer
-        with several outputs it is the first, or the first that is in `outputs`."""
+        """A layer's output on one side (its first, or the first that is in `outputs`);
+        `alone_after` names the side that feeds it (isolated), `pair` the comparison that the sides
+        belong to (default: the chosen version)."""
         return comparisons.values(self, side, layer, alone_after, pair, outputs)
 
     def look(self, name: str, sides: Sequence[str] | str = "auto", image: Any = None) -> Look:
@@ -351,8 +356,7 @@ class Session(OldNames):
         return undo.undo(self)
 
     def save(self, path: str | Path, notes: str = "") -> Path:
-        """Writes everything but the calibration as one file, `path.liteproject`, which `lw.open`
-        opens on any machine. Raises LiteError."""
+        """Writes all but the calibration as `path.liteproject`, for `lw.open`. Raises LiteError."""
         made = project.save(self, path, notes)
         self.remember(f"session.save({str(path)!r})")
         return made
@@ -375,10 +379,9 @@ class Session(OldNames):
     def export(
         self, path: str | Path, target: str | None = None, int8: Sequence[str] | None = None
     ) -> Path | Exported:
-        """Writes the chosen version with its overrides: a `.lite` file, whose path is returned, or,
-        for a `target` ("arm", "x86"), a folder with runner, library and samples (`lite export`),
-        returned as Exported. Targets named in `int8` take the int8 version in the same file
-        (None: as in the file that was opened). Raises LiteError."""
+        """Writes the chosen version with its overrides: a `.lite` file, or for a `target` ("arm",
+        "x86") a folder with runner, library and samples, as `lite export` does. Targets named in
+        `int8` take the int8 version (None: as in the file that was opened). Raises LiteError."""
         from .report import write_report
 
         if target is None:

@@ -241,6 +241,7 @@ class _Writer:
             )
             scale = scale.astype(np.float32)
         q = self.rounding(node, weight.const, scale, axis)
+        q[weight.const == 0] = 0  # pruned weights stay 0
         name = f"{node.name}.weight"
         params = QuantParams(scale, np.zeros(scale.shape, q.dtype), axis)
         const = self.graph.constant(q, f"{name}.q")

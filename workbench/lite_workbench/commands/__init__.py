@@ -17,6 +17,7 @@ VERBS = {
     "convert": tr("convert a model of any format to one .lite file for all targets"),
     "opt": tr("convert with Paddle-Lite's flags"),
     "quantize": tr("quantize a model and check it against the float model"),
+    "prune": tr("prune weights or channels of a model and check it against the dense model"),
     "run": tr("run one inference"),
     "pipeline": tr("run several models on an image or sound, and write them as one file"),
     "evaluate": tr("measure accuracy on labelled data, and what versions or backends change"),

@@ -1,0 +1,188 @@
+"""`lite prune`: zeros in weights or fewer channels, checked against the dense model."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lite_messages import tr
+
+from ..words import number
+from ._base import (
+    PREPROCESS_HELP,
+    Command,
+    add_model,
+    add_targets,
+    at_least,
+    drop,
+    load_model,
+    set_preprocess,
+    share,
+)
+from ._table import table
+from .evaluate import add_dataset, dataset_of
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from ..budget import WithinBudget
+    from ..pruning import Pruning
+
+DEFAULT = 0.8
+
+
+@dataclass
+class PruneResult:
+    """A written file and what is known about it."""
+
+    path: Path
+    found: Pruning
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "file": str(self.path), "bytes": self.path.stat().st_size, **self.found.to_dict()
+        }  # fmt: skip
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
+    parser.add_argument(
+        "--calibration",
+        metavar="DIR|FILE.npz",
+        help=tr("typical inputs: a folder of images, or arrays"),
+    )
+    add_dataset(parser, required=False)
+    parser.add_argument(
+        "--max-drop",
+        type=drop,
+        metavar="P%",
+        help=tr(
+            "how many points the metric of --data may lose against the dense model, "
+            "like 0.5%%; layers stay dense until it loses no more"
+        ),
+    )
+    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    parser.add_argument(
+        "--sparsity", type=share, metavar="SHARE",
+        help=tr("share of zeros in the weights that are pruned (default without --channels: 0.8)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--pattern", default="unstructured", metavar="HOW",
+        help=tr("where zeros lie: unstructured, 1xN (N neighboring outputs share them) or N:M "
+                "(N of each M inputs are kept; default: unstructured)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--channels", type=share, metavar="SHARE",
+        help=tr("remove this share of the channels, where the graph allows it"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep", default="", metavar="LAYER,A..B,…",
+        help=tr("layers that stay as they are; A..B stands for all layers from A to B"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--samples", type=at_least(2), metavar="N", help=tr("use at most N calibration samples")
+    )
+    parser.add_argument(
+        "--measure", action=argparse.BooleanOptionalAction, default=True,
+        help=tr("measure dense and sparse layers on this machine's CPU, and leave those dense that "
+                "would not be faster (default: on)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help=tr("save the model even if it is below the accuracy threshold"),
+    )
+    add_targets(parser)
+
+
+def _call(args: argparse.Namespace) -> PruneResult:
+    from lite_engine.errors import UsageError
+    from lite_engine.model_file import parse_targets
+    from lite_engine.prune import Pattern, PruneOptions
+
+    from ..pruning import prune, require
+
+    if args.max_drop is not None and not args.data:
+        raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
+    if not args.calibration and not args.data:
+        raise UsageError(
+            tr("--calibration DIR|FILE.npz is required"),
+            fix=tr("weights are solved again on samples of typical inputs"),
+        )
+    sparsity = args.sparsity
+    if sparsity is None and args.channels is None:
+        sparsity = Pattern.parse(args.pattern).share or DEFAULT
+    options = PruneOptions(sparsity, args.channels, args.pattern, limit=args.samples)
+    model = load_model(args)
+    set_preprocess(model, args)
+    model.targets = (
+        parse_targets(args.targets) if args.targets else model.targets or ["x86", "arm", "opencl"]
+    )
+    within = _within(model, args) if args.data else None
+    source = within.calibrating if within and within.calibrating else args.calibration
+    keep = [k for k in args.keep.split(",") if k]
+    found, pruned = prune(model, source, options, keep=keep, measure=args.measure, within=within)
+    if not args.force:
+        require(found)
+    return PruneResult(pruned.save(args.output), found)
+
+
+def _within(model: Model, args: argparse.Namespace) -> WithinBudget:
+    """What measures the metric of --data. Raises UsageError."""
+    from ..answers import read_labels
+    from ..budget import WithinBudget, split
+
+    limit = math.inf if args.max_drop is None else args.max_drop
+    calibrating, judging = split(dataset_of(args).first(args.limit), args.calibration)
+    return WithinBudget(
+        model, judging, limit, calibrating=calibrating, float_budget=math.inf,
+        labels=read_labels(args.labels) if args.labels else None, version="pruned",
+    )  # fmt: skip
+
+
+def _show(result: PruneResult, args: argparse.Namespace) -> str:
+    from ..pruning import speed_note
+
+    found, made = result.found, result.found.made
+    lines = []
+    if made.layers:
+        heads, rows = found.table()
+        lines += [table(heads, rows, right=(1, 2, 3, 4)), ""]
+    if made.channels:
+        rows = [[c["name"], f"{c['before']} → {c['after']}"] for c in made.channels]
+        lines += [table([tr("layer"), tr("channels")], rows), ""]
+    if made.dense_layers:
+        rows = [[name, why] for name, why in made.dense_layers.items()]
+        lines += [table([tr("layers that stay dense"), tr("reason")], rows), ""]
+    lines.append(
+        tr("outputs have an SQNR of {db:.1f} dB against the dense model on {samples} samples"
+           " (threshold {threshold:g} dB)",
+           db=made.sqnr_db, samples=made.samples, threshold=made.options.threshold_db)
+    )  # fmt: skip
+    if not made.held_out:
+        lines.append(
+            tr("note: too few samples to hold any out: accuracy was measured on the calibration "
+               "samples (5 samples are enough)")
+        )  # fmt: skip
+    if found.budget:
+        lines.append(tr("labelled data: {facts}", facts=found.budget.sentence))
+    if note := speed_note(found):
+        lines.append(note)
+    size = number(result.path.stat().st_size, "B")
+    lines.append(tr("wrote {path} ({size})", path=result.path, size=size))
+    return "\n".join(lines)
+
+
+def _code(result: PruneResult, args: argparse.Namespace) -> int:
+    """1 for a budget or threshold that was missed, though --force wrote the file."""
+    budget = result.found.budget
+    return int(not (budget.reached if budget else result.found.made.passed))
+
+
+COMMAND = Command(
+    "prune", _configure, _call, _show, code=_code, data=lambda result: result.to_dict()
+)

@@ -1,0 +1,226 @@
+"""Pruning with measurements of this machine and, with labelled data, within a budget of the metric.
+
+Layers whose sparse kernel is not faster here stay dense: their zeros would cost accuracy only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lite_engine.display import Displayed
+from lite_engine.errors import CalibrationError
+from lite_engine.profile import profile
+from lite_engine.prune import Pruned, PruneOptions, Pruner
+from lite_engine.prune.layers import LEVELS
+from lite_engine.runtime import Predictor, host_target
+from lite_messages import tr, trn
+
+from .budget import STEPS, Budget, WithinBudget, loss_of
+from .evaluate.results import readable
+from .quantizing import FastRun, calibration, float_graph, measured, model_from
+
+if TYPE_CHECKING:
+    from lite_engine.model_file import Model
+
+    from .evaluate import Evaluation
+    from .jobs import Work
+
+#: Turns in which both forms of the layers are timed, and the runs of each turn.
+TURNS, RUNS = 5, 4
+#: Medians of the whole models, and the half widths of their 95 % intervals.
+_LATENCY = ("dense_ms", "pruned_ms", "dense_ci_ms", "pruned_ci_ms")
+
+
+@dataclass
+class Gain:
+    """A layer with many zeros: least milliseconds of its dense and its sparse form, in turns."""
+
+    name: str
+    dense_ms: float
+    sparse_ms: float
+
+    @property
+    def times(self) -> float:
+        return self.dense_ms / self.sparse_ms if self.sparse_ms else 1.0
+
+
+@dataclass(repr=False)
+class Pruning(Displayed):
+    """A pruned model and what was measured: `gains` of layers that have sparse kernels here, and
+    the median `latency` of the dense and the pruned model in turns, with its interval."""
+
+    made: Pruned
+    gains: list[Gain] = field(default_factory=list)
+    latency: dict[str, float | None] = field(default_factory=dict)
+    budget: Budget | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.made.to_dict(),
+            "gains": [asdict(g) for g in self.gains],
+            "latency": self.latency,
+            "budget": asdict(self.budget) if self.budget else None,
+        }
+
+    @property
+    def headline(self) -> str:
+        zeros = trn("{n} layer with zeros", "{n} layers with zeros", len(self.made.layers))
+        return tr("{zeros}: {db:.1f} dB against the dense model", zeros=zeros, db=self.made.sqnr_db)
+
+    def table(self) -> tuple[list[str], list[list[Any]]]:
+        """A row per layer with zeros."""
+        times = {g.name: g for g in self.gains}
+        heads = [tr("layer"), tr("zeros, %"), tr("alone, dB"), tr("dense, ms"), tr("sparse, ms")]
+        return heads, [
+            [row["name"], f"{100 * row['zeros']:.0f}",
+             "–" if row["sqnr_db"] is None else f"{row['sqnr_db']:.1f}",
+             *(f"{times[row['name']].dense_ms:.3f} {times[row['name']].sparse_ms:.3f}".split()
+               if row["name"] in times else ("–", "–"))]
+            for row in self.made.layers
+        ]  # fmt: skip
+
+
+def prune(
+    parent: Model,
+    images: Any,
+    options: PruneOptions,
+    *,
+    keep: Sequence[str] = (),
+    measure: bool = True,
+    within: WithinBudget | None = None,
+    work: Work | None = None,
+) -> tuple[Pruning, Model]:
+    """The pruned version of a float Model. `images` are calibration samples; with `within` layers
+    become whole again, those that cost most first, until the metric loses no more than its limit.
+    Raises CalibrationError when no layer is left to prune."""
+    graph = float_graph(parent)
+    run = FastRun(before=work.heed) if work else FastRun()
+    pruner = Pruner(
+        graph, calibration(graph, images), options, keep=keep, run=run,
+        progress=work.progress if work else lambda done, total: None,
+    )  # fmt: skip
+    gains = layer_gains(parent, pruner) if measure else []
+    slow = _not_worth_it(pruner, gains) if measure and pruner.pattern.share is None else {}
+    if within is None:
+        made, budget = pruner.make(slow), None
+    else:
+        made, budget = _search(pruner, slow, parent, within)
+    model = model_from(made.graph, parent)
+    found = Pruning(made, [g for g in gains if g.name not in slow], budget=budget)
+    if measure:
+        dense, pruned = measured([parent, model], pruner.feeds[:1], None, host_target())
+        values = (dense[1], pruned[1], dense[2], pruned[2])
+        found.latency = dict(zip(_LATENCY, values, strict=True))
+    return found, model
+
+
+def _not_worth_it(pruner: Pruner, gains: Sequence[Gain]) -> dict[str, str]:
+    """Layers whose zeros gain nothing on this machine → why."""
+    times = {g.name: g.times for g in gains}
+    slow = {n: tr("it has no sparse kernel here") for n in pruner.candidates if n not in times}
+    return slow | {
+        name: tr("its sparse form is not faster here ({times:.2f} times)", times=gain)
+        for name, gain in times.items() if gain < 1
+    }  # fmt: skip
+
+
+def layer_gains(parent: Model, pruner: Pruner) -> list[Gain]:
+    """Both forms of each layer that would have sparse kernels on this machine's CPU, with zeros in
+    the smallest weights."""
+    share = pruner.sparsity
+    if share is None or pruner.pattern.share is not None:
+        return []
+    sparse = pruner.graph.copy()
+    for name in pruner.candidates:
+        weight = sparse.node(name).inputs[1]
+        assert weight is not None and weight.const is not None
+        size = np.abs(weight.const)
+        zeros = max(share, LEVELS[0])
+        kept = np.where(size >= np.quantile(size, zeros), weight.const, np.float32(0))
+        sparse.node(name).set_input(1, sparse.constant(kept, sparse.unique(f"{name}.zeros")))
+    both = [Predictor(model_from(g, parent), host_target()) for g in (pruner.graph, sparse)]
+    least: list[dict[str, float]] = [{}, {}]
+    kernels: dict[str, str] = {}
+    for _ in range(TURNS):
+        for own, predictor in zip(least, both, strict=True):
+            found = profile(predictor, pruner.feeds[0], runs=RUNS, warmup=1, roof=False)
+            for row in found.layers:
+                own[row.name] = min(own.get(row.name, np.inf), row.min_ms)
+                kernels[row.name] = row.kernel
+    return [
+        Gain(name, least[0][name], least[1][name])
+        for name in pruner.candidates
+        if name in least[0] and "sparse" in kernels.get(name, "")
+    ]
+
+
+def _search(
+    pruner: Pruner, slow: Mapping[str, str], parent: Model, within: WithinBudget
+) -> tuple[Pruned, Budget]:
+    """The first step within the budget of the metric, or the one that loses least."""
+    names: list[str] = []
+    best: tuple[float, Evaluation, Pruned] | None = None
+    steps: list[tuple[int, float, float]] = []
+    for count in STEPS:
+        if count and not names:
+            names = [n for n in pruner.ranking() if n not in slow]
+        number = min(count, len(names)) if count else 0
+        if steps and number == steps[-1][0]:
+            break
+        why = dict.fromkeys(names[:number], tr("the budget of the metric"))
+        try:
+            made = pruner.make({**slow, **why})
+        except CalibrationError:
+            if best is None:
+                raise
+            break  # nothing is left to prune
+        evaluation = within.evaluate(model_from(made.graph, parent))
+        loss = loss_of(evaluation)
+        steps.append((number, loss, 0.0))
+        if best is None or loss < best[0]:
+            best = loss, evaluation, made
+        if loss <= within.limit:
+            break
+    assert best is not None
+    loss, evaluation, made = best
+    within.evaluation = evaluation
+    name, said = evaluation.sides[1].main.name, evaluation.changes[0].sentence
+    reached = loss <= within.limit
+    if not reached:
+        limit = readable(name, within.limit)
+        said += tr("; the budget is {limit} points", limit=limit)
+    return made, Budget(name, within.limit, loss, evaluation.samples, reached, said, steps)
+
+
+def require(found: Pruning) -> None:
+    """Raises CalibrationError for a budget that is exceeded, or outputs that are too far off."""
+    if found.budget is None:
+        found.made.require()
+    elif not found.budget.reached:
+        raise CalibrationError(
+            found.budget.sentence,
+            fix=tr("prune less, raise --max-drop, train the model while it is pruned, or --force"),
+        )
+
+
+def speed_note(found: Pruning) -> str:
+    """Where the zeros pay on this machine, in one sentence; "" where nothing was measured."""
+    if not found.latency:
+        return ""
+    faster = len(found.gains)
+    dense, pruned, *noise = (found.latency[key] or 0.0 for key in _LATENCY)
+    told = tr(
+        "on this machine's CPU {dense:.2f} ms dense, {pruned:.2f} ms pruned ({times:.2f} times)",
+        dense=dense, pruned=pruned, times=dense / pruned if pruned else 1.0,
+    )  # fmt: skip
+    if abs(dense - pruned) <= sum(noise):
+        told += tr("; the difference is within the noise of the measurement")
+    if found.made.layers and not faster:
+        told += tr(
+            "; no layer has a sparse kernel that is faster here: they need {least:.0f} % zeros",
+            least=100 * LEVELS[0],
+        )
+    return told
