@@ -17,11 +17,9 @@ def litert_form(
     graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> list[Node]:
     """The integer nodes in place of node → Q; none where floats compute what LiteRT does."""
-    form = _FORMS.get(node.op)
+    form = (_SHARED if y.value.dtype is DType.I16 else _FORMS).get(node.op)
     known = [x for x in inputs if alike(x, y) and x.value.dtype is y.value.dtype]
     data = 1 if node.op in ("Resize", "ReduceMean") else 2
-    if y.value.dtype is DType.I16 and node.op not in _SIXTEEN:
-        return []
     if form is None or len(known) != data or node.attrs.get("activation"):
         return []
     return form(graph, node, q, known, y)
@@ -90,12 +88,11 @@ def _mean(graph: Graph, node: Node, q: Node, operands: Operands, y: Quantized) -
     return made
 
 
-_FORMS: dict[str, Callable[[Graph, Node, Node, Operands, Quantized], list[Node]]] = {
-    "MatMul": _matmul,
+Form = Callable[[Graph, Node, Node, Operands, Quantized], list[Node]]
+#: Of bytes and, as LiteRT has these, of 16 bits.
+_SHARED: dict[str, Form] = {"MatMul": _matmul, "ReduceMean": _mean, "Resize": _resize}
+_FORMS: dict[str, Form] = {
+    **_SHARED,
     "PRelu": _two_operands,
-    "ReduceMean": _mean,
-    "Resize": _resize,
     "SquaredDifference": _two_operands,
 }
-#: Those that LiteRT has for activations of 16 bits.
-_SIXTEEN = ("MatMul", "ReduceMean", "Resize")
