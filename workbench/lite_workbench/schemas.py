@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "prune": 1, "run": 2, "profile": 3,
             "tune": 1, "compare": 4, "evaluate": 1, "sweep": 1, "recommend": 1, "devices": 1,
-            "export": 1, "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
+            "export": 2, "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},
@@ -197,6 +197,13 @@ class PipelineDocument(TypedDict):
     answer: dict[str, Any]
 
 
+class OpenCLPrograms(TypedDict):
+    """Kinds of devices that an exported model has OpenCL programs for, and their precision."""
+
+    devices: list[str]
+    precision: str
+
+
 class Export(TypedDict):
     """`lite export`."""
 
@@ -205,6 +212,7 @@ class Export(TypedDict):
     files: list[ShippedFile]
     bytes: int
     kernels: list[str]
+    opencl: OpenCLPrograms
 
 
 def _doctor() -> list[Schema]:
