@@ -59,6 +59,9 @@ docs:           ## build the documentation into site/
 	@python scripts/gallery.py
 	@mkdocs build --quiet --strict
 
+site: docs      ## the documentation and the page that runs models, Try it here, into site/ for any static server
+	@python scripts/try_page.py site/try
+
 messages:       ## every text for translators, build/lite_workbench.pot (LOCALE=de: and that catalogue)
 	@scripts/setup.sh test
 	@python scripts/messages.py $(LOCALE)
@@ -104,5 +107,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
+.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs site messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
 	wheel-arm wheels sdist clean

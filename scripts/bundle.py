@@ -3,9 +3,10 @@
     python scripts/bundle.py
 
 A widget is one ES module beside the Python file of the same name; each becomes one minified
-module there. `report.js` is all of them with the script of a report page. npm installs esbuild and
-lit-html as `widgets/package-lock.json` fixes them, by their hashes. An sdist carries the bundle
-with the hash of its sources, so that it builds without npm and without a network.
+module there. `report.js` is all of them with the script of a report page, `live.js` the same with
+the JavaScript that `lite export --target web` writes. npm installs esbuild and lit-html as
+`widgets/package-lock.json` fixes them, by their hashes. An sdist carries the bundle with the hash
+of its sources, so that it builds without npm and without a network.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ ROOT = Path(__file__).parent.parent
 WIDGETS = ROOT / "widgets"
 PACKAGE = WIDGETS / "lite_widgets"
 STATIC = PACKAGE / "static"
+WEB = ROOT / "engine" / "lite_engine" / "export" / "web"
 BUILD = ROOT / "build"
 LOCK = WIDGETS / "package-lock.json"
 MODULES = WIDGETS / "node_modules"
@@ -39,7 +41,7 @@ def entries() -> list[Path]:
 
 def sources_hash() -> str:
     """SHA-256 of everything that the bundle depends on."""
-    sources = [p for p in PACKAGE.glob("*/*.js") if p.parent != STATIC]
+    sources = [p for p in PACKAGE.glob("*/*.js") if p.parent != STATIC] + [*WEB.glob("*.js")]
     whole = hashlib.sha256()
     for path in sorted([*sources, WIDGETS / "package.json", LOCK, Path(__file__)]):
         content = path.read_bytes()
@@ -90,8 +92,10 @@ def _build() -> None:
         )
         out = f"--outdir={made}"
         _run(esbuild, *entries(), *FLAGS, "--format=esm", "--entry-names=[name]", out)
-        whole = (PACKAGE / "_shared" / "report.js", "--format=iife")
-        _run(esbuild, *whole, *FLAGS, f"--alias:all-widgets={index}", out)
+        aliases = (f"--alias:all-widgets={index}", f"--alias:lite-web={WEB}")
+        for name, kind in (("report", "iife"), ("live", "esm")):
+            whole = (PACKAGE / "_shared" / f"{name}.js", f"--format={kind}")
+            _run(esbuild, *whole, *FLAGS, *aliases, out)
         shutil.copy(MODULES / "lit-html" / "LICENSE", made / "lit-html.LICENSE")
         index.unlink()
         _put(made)

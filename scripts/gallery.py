@@ -21,6 +21,8 @@ from nbconvert import HTMLExporter
 ROOT = Path(__file__).parent.parent
 #: A lesson takes less than a minute on a quiet machine.
 TIMEOUT_S = 600
+#: What nbconvert's page would fetch from elsewhere; lessons have no formulas and no diagrams.
+NO_REQUESTS = dict.fromkeys(("require_js_url", "jquery_url", "mathjax_url", "mermaid_js_url"), "")
 
 
 def page_of(lesson: Path) -> str:
@@ -30,7 +32,7 @@ def page_of(lesson: Path) -> str:
         where = {"metadata": {"path": folder}}
         NotebookClient(book, timeout=TIMEOUT_S, kernel_name="python3", resources=where).execute()
     book.metadata.pop("widgets", None)
-    pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True)
+    pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True, **NO_REQUESTS)
     html, _ = pages.from_notebook_node(book)
     return re.sub(r'src="(models/[\w.]+)"', lambda m: f'src="{_inline(lesson, m[1])}"', html)
 

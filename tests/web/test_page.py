@@ -42,7 +42,7 @@ class Quiet(SimpleHTTPRequestHandler):
 class Served:
     """A folder on a free port, and a page of it whose requests and errors are noted."""
 
-    def __init__(self, browser: Any, folder: Path) -> None:
+    def __init__(self, browser: Any, folder: Path, ready: str = "#status:not(.loading)") -> None:
         handler = partial(Quiet, directory=str(folder))
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -54,7 +54,7 @@ class Served:
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
         self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
         self.page.goto(self.origin)
-        self.page.wait_for_selector("#status:not(.loading)")
+        self.page.wait_for_selector(ready)
 
     def close(self) -> None:
         self.page.close()

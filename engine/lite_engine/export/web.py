@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 from lite_messages import tr
 
 from .._native import web_module_path
-from ..errors import LiteError, TargetMismatchError
+from ..errors import TargetMismatchError
 from ..files import write_file
 from ..model_file import Model, read_model
-from ..preprocess import Preprocess
+from ..model_file.web_view import image_input
 
 TARGET = "web"
 _SOURCES = Path(__file__).parent / "web"
@@ -47,16 +46,7 @@ def fill_web(model: Model, folder: Path) -> None:
             write_file(folder / name, (_SOURCES / name).read_text(encoding="utf-8"))
     shutil.copyfile(module, folder / "lite.wasm")
     about = {
-        "name": model.name, "file": made.name, "preprocess": _preprocess(model),
+        "name": model.name, "file": made.name, "preprocess": image_input(model),
         "labels": model.metadata.get("labels") or [],
     }  # fmt: skip
     write_file(folder / "model.json", json.dumps(about, ensure_ascii=False, indent=1) + "\n")
-
-
-def _preprocess(model: Model) -> dict[str, Any] | None:
-    """What image.js needs; None where the first input is not an image of a known size."""
-    try:
-        fitted = Preprocess.of(model.metadata).fitted(model.graph.inputs[0].shape or ())
-    except LiteError:
-        return None
-    return {**fitted.to_dict(), "pad": fitted.pad} if fitted.size else None

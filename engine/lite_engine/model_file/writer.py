@@ -26,6 +26,8 @@ from .opencl_programs import opencl_programs, shipped
 from .plugin_programs import plugin_program
 from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
+from .web_view import SECTION as WEB_VIEW
+from .web_view import web_view
 
 
 def weight_sections(table: WeightTable) -> tuple[list[bytes | memoryview], bytes]:
@@ -89,6 +91,8 @@ def write_model(
                     )
                 continue
             programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
+            if target == "wasm":
+                programs[WEB_VIEW] = web_view(model, plans[f"PROG.{SECTION_WORDS[target]}"])
             if ship_kernels and target in _ARCHES:
                 libraries |= _libraries(plans, target)
             padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)

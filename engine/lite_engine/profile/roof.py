@@ -34,6 +34,7 @@ from .environment import cpu_name
 PRODUCT_SIDE = 512
 CONV = (256, 28, 28, 256)  # channels, height, width, filters
 MEMORY_ELEMS = 16 << 20
+PAGE_ELEMS = 4 << 20  # a page's memory is smaller
 CACHE_ELEMS = 64 << 10
 RUNS = 7
 #: How many profiles measure the roof anew, in case the machine was busy the first time.
@@ -180,6 +181,11 @@ def _fastest_there(device: Device, execution: Execution, row: int, runs: int) ->
     (segment,) = cut(execution.plan, backend.runs)
     samples = backend.compile(segment, threads=execution.threads).measure(runs, 1)
     return int(min((ns for ns in samples.steps_ns[:, row] if ns > 0), default=0))
+
+
+def page_graphs() -> dict[str, Graph]:
+    """What a page measures the roofs of its browser with; each has a step "measured"."""
+    return {"compute": _conv(), "memory": _mover(PAGE_ELEMS)}
 
 
 def _product() -> Graph:

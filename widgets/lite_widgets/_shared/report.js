@@ -20,6 +20,7 @@ function stateOf(mount) {
 
 class Model {
   constructor(mount) {
+    this.module = mount.module;
     this.state = stateOf(mount);
     this.answers = mount.answers;
     this.handlers = {};
@@ -67,8 +68,12 @@ class Model {
 function mount(element) {
   const spec = data.mounts[+element.dataset.mount];
   element.classList.add("mounted");
-  widgets[spec.module].render({ model: new Model(spec), el: element });
+  widgets[spec.module].render({ model: modelOf(element), el: element });
 }
+
+/** The model of a widget's element; what changes in it before the widget is drawn is drawn with it. */
+export const modelOf = (element) =>
+  (element.liteModel ??= new Model(data.mounts[+element.dataset.mount]));
 
 const waiting = document.querySelectorAll("[data-mount]");
 const seen = new IntersectionObserver(

@@ -58,6 +58,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibration", metavar="DIR|NPZ", help=tr("also quantize, with these samples")
     )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help=tr("put model and runtime into the file, so that a browser runs it again"),
+    )
 
 
 def _call(args: argparse.Namespace) -> Written:
@@ -72,7 +77,7 @@ def _call(args: argparse.Namespace) -> Written:
         ) from None
     sessions = [_measured(model, args) for model in args.models]
     output = args.output or f"{sessions[0].stem}.html"
-    return Written(write_report(sessions, output), sessions)
+    return Written(write_report(sessions, output, live=args.live), sessions)
 
 
 def _measured(model: str, args: argparse.Namespace) -> Session:

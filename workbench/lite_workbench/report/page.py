@@ -28,12 +28,13 @@ _FOREIGN = ("layout", "comm", "tabbable", "tooltip", "action")
 
 @dataclass
 class Section:
-    """A heading, a sentence under it, and widgets (ipywidgets boxes may nest)."""
+    """A heading, a sentence under it, `bar` (markup), and widgets (ipywidgets boxes may nest)."""
 
     id: str
     title: str
     intro: str = ""
     widgets: Sequence[Any] = ()
+    bar: str = ""
 
 
 @dataclass
@@ -82,14 +83,16 @@ class Page:
             self.values.append(text)
         return self._seen[text]
 
-    def scripts(self) -> str:
-        """Values, mounts, and the script of all widgets."""
+    def scripts(self, live: Mapping[str, Any] | None = None) -> str:
+        """Values, mounts, and the script of all widgets; with the config of a live section, the
+        runtime's JavaScript, too."""
         data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
-        inert = data.replace("<", "\\u003c")  # only strings can hold it
-        return (
-            f'<script type="application/json" id="lite-data">{inert}</script>\n'
-            f"<script>{_inert(bundled('report'))}</script>"
-        )
+        held = _held("lite-data", data)
+        if live is None:
+            return f"{held}\n<script>{_inert(bundled('report'))}</script>"
+        config = _held("lite-live-data", strict_json.dumps(live, ensure_ascii=False))
+        script = f'<script type="module">{_inert(bundled("live"))}</script>'
+        return "\n".join([held, config, script])
 
     def styles(self) -> str:
         """The shared sheet once, then each class's own; the frame's rules are TopBar's."""
@@ -99,15 +102,22 @@ class Page:
         return "\n".join([shared, *own, (_HERE / "page.css").read_text("utf-8")])
 
 
-def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
-    """The whole document. Raises ValueError when a state holds NaN (widgets make it None)."""
+def page(
+    title: str,
+    subtitle: str,
+    sections: Sequence[Section],
+    live: Mapping[str, Any] | None = None,
+) -> str:
+    """The whole document; `live` is the config of its live section (live.py). Raises ValueError
+    when a state holds NaN (widgets make it None)."""
     made = Page()
     bodies, links = [], []
     for section in sections:
         inner = "".join(made.markup(w) for w in section.widgets)
         intro = f'<p class="intro">{html.escape(section.intro)}</p>' if section.intro else ""
         bodies.append(
-            f'<section id="{section.id}"><h2>{html.escape(section.title)}</h2>{intro}{inner}'
+            f'<section id="{section.id}"><h2>{html.escape(section.title)}</h2>{intro}'
+            f"{section.bar}{inner}"
             "</section>"
         )
         links.append(f'<a href="#{section.id}">{html.escape(section.title)}</a>')
@@ -120,8 +130,14 @@ def page(title: str, subtitle: str, sections: Sequence[Section]) -> str:
         f'<button type="button" id="theme" aria-label="{html.escape(tr("Light or dark"))}">◐'
         "</button></header>\n"
         f"<nav>{''.join(links)}</nav>\n<main>{''.join(bodies)}</main>\n"
-        f"{made.scripts()}\n</body></html>\n"
+        f"{made.scripts(live)}\n</body></html>\n"
     )
+
+
+def _held(name: str, data: str) -> str:
+    """JSON in the page; only strings can hold a "<"."""
+    inert = data.replace("<", "\\u003c")
+    return f'<script type="application/json" id="{name}">{inert}</script>'
 
 
 def _inert(text: str) -> str:

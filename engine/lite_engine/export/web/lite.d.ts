@@ -40,6 +40,8 @@ export interface Model {
   tap(names: string[]): void;
   tapped(): Record<string, Tensor>;
   times(): Times;
+  /** A copy of a section's bytes; null where the file has none. */
+  section(tag: string): Uint8Array | null;
   close(): void;
 }
 

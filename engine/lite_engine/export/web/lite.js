@@ -155,6 +155,18 @@ class Model {
     return this.read(this.taps ?? []);
   }
 
+  /** The bytes of a section of the file, null where it has none: "VIEW.web" says what each step does. */
+  section(tag) {
+    const { c } = this.runtime;
+    const name = new TextEncoder().encode(`${tag}\0`);
+    const at = this.runtime.checked(c.lite_wasm_allocate(name.length + 4)); // the size, then the tag
+    new Uint8Array(c.memory.buffer).set(name, at + 4);
+    const found = c.lite_wasm_section(this.file, at + 4, at);
+    const size = new DataView(c.memory.buffer).getUint32(at, true);
+    c.lite_wasm_free(at);
+    return found ? new Uint8Array(c.memory.buffer).slice(found, found + size) : null;
+  }
+
   /** Times of the last run: { run_ms, steps: [{ name, op, kernel, variant, ms }], … }. */
   times() {
     const { run_ns, steps, ...rest } = this.runtime.json(
