@@ -104,6 +104,7 @@ NAMES = {
     "mAP large": "a metric's name",
     "pixel accuracy": "a metric's name",
     "exact match": "a metric's name",
+    "detection Hmean": "a metric's name",
     "as in the file": "a version's name",
 }
 LOGS = {"debug", "info", "warning", "error", "exception"}

@@ -56,7 +56,7 @@ class PipelineProfile:
         return {**vars(self), "stages": [stage.to_dict() for stage in self.stages]}
 
     def __repr__(self) -> str:
-        return f"<{self.pipeline} on {self.backend}: {self.total_ms:.1f} ms, {self.slowest.name}>"
+        return f"<PipelineProfile {self.pipeline}: {self.total_ms:.1f} ms>"
 
 
 def profile(

@@ -44,7 +44,7 @@ class ModelStep(PipelineStep):
 
 class RunStep(PipelineStep):
     name = "Run"
-    title = tr("What does it say about an image?")
+    title = tr("What does it predict for an image?")
 
     def build(self) -> None:
         self.offer_images()
