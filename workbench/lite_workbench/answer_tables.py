@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from lite_messages import tr, trn
 
 if TYPE_CHECKING:
+    from lite_engine.compare.many import ComparisonOfInputs
+
     from .evaluate import Evaluation
     from .evaluate.results import SampleRow
     from .recommend import Recommendation
@@ -24,6 +26,13 @@ def evaluation_tables(made: Evaluation) -> list[Table]:
     """Metrics, the classes and confusions of the first side, and the samples by disagreement."""
     classes = [table for table in class_tables(made) if table]
     return [metrics_table(made), *classes, samples_table(made, made.rows)]
+
+
+def inputs_tables(made: ComparisonOfInputs) -> list[Table]:
+    """The layers of a comparison on many inputs, those that fail most often first."""
+    heads, rows = made.table()
+    title = tr("{a} and {b} on {n} inputs", a=made.baseline, b=made.candidate, n=made.inputs)
+    return [_table(title, heads, rows, made.verdict)]
 
 
 def metrics_table(made: Evaluation) -> Table:

@@ -17,6 +17,7 @@ from lite_messages import tr
 if TYPE_CHECKING:
     from ipywidgets import Widget
     from lite_engine.compare.comparison import Comparison
+    from lite_engine.compare.many import ComparisonOfInputs
     from lite_engine.history.changes import ProfileChange
     from lite_engine.pipeline import Pipeline, PipelineComparison, PipelineProfile
     from lite_engine.profile import Profile
@@ -93,6 +94,12 @@ def _comparison(value: Comparison) -> PicturedBox:
     data, link = _views().comparison_data(value), f"lite-{id(value)}"
     shared = {"comparison": data, "link": link, "tolerance": value.usual_tolerance}
     return _stack(ErrorStrip(**shared), LayerTable(**shared, height=320))
+
+
+def _inputs(value: ComparisonOfInputs) -> PicturedBox:
+    from .answer_tables import inputs_tables
+
+    return _tables(inputs_tables(value))
 
 
 def _change(value: ProfileChange) -> PicturedBox:
@@ -227,6 +234,7 @@ def _views() -> ModuleType:
 _SHOWN = (
     ("lite_engine.profile.record", "Profile"),
     ("lite_engine.compare.comparison", "Comparison"),
+    ("lite_engine.compare.many", "ComparisonOfInputs"),
     ("lite_engine.history.changes", "ProfileChange"),
     ("lite_engine.runtime.support", "ModelInfo"),
     ("lite_engine.pipeline.pipeline", "Pipeline"),
@@ -243,7 +251,8 @@ _SHOWN = (
     ("lite_workbench.looking", "Look"),
 )
 _VIEWS: dict[str, Callable[[Any], PicturedBox | Workbench | None]] = {
-    "Profile": _profile, "Comparison": _comparison, "ProfileChange": _change, "ModelInfo": _info,
+    "Profile": _profile, "Comparison": _comparison, "ComparisonOfInputs": _inputs,
+    "ProfileChange": _change, "ModelInfo": _info,
     "Pipeline": _pipeline, "PipelineComparison": _pipeline_comparison,
     "PipelineSession": _session, "PipelineQuantization": _pipeline_quantization,
     "PipelineProfile": _pipeline_profile,

@@ -100,7 +100,9 @@ def compare_many(
         cluster = Cluster(workers, scheduler, client)
         made = compare_inputs(sides, inputs, cluster=cluster, progress=state.progress)
     words = repr(str(data)) if isinstance(data, str | Path) else "data"
-    state.remember(f"spread = session.compare_many({words}, {pair[0]!r}, {pair[1]!r})")
+    limited = f", limit={limit}" if limit is not None else ""
+    state.remember(f"spread = session.compare_many({words}, {pair[0]!r}, {pair[1]!r}{limited})")
+    state.notify("inputs", made)
     return made
 
 

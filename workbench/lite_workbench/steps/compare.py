@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr
-from lite_widgets import DifferencePane, ErrorStrip, GraphView, columns
+from lite_widgets import DataTable, DifferencePane, ErrorStrip, GraphView, columns
 
 from .. import views
+from ..answer_tables import inputs_tables
 from ..changes import Change
 from ..state import comparisons
 from ._base import Step, button
 from ._inside import InsidePanel
+from .quantize import sources
+
+if TYPE_CHECKING:
+    from lite_engine.compare.many import ComparisonOfInputs
 
 _NAMES = {"opencl": "OpenCL"}
+#: Inputs of a comparison on many; more show little that these do not.
+MOST_INPUTS = 50
 
 
 class CompareStep(Step):
@@ -37,6 +45,9 @@ class CompareStep(Step):
         ]
         self.header.values = {"a": a, "b": b}
         self.on(self.header, "compare", lambda _: self.measure())
+        self.on(self.header, "many", lambda _: self._measure_many())
+        self.many = DataTable()
+        self.many.layout.display = "none"
         self.header.observe(self._switched, names=["values"])
         self.strip, self.graph, self.pane = ErrorStrip(), GraphView(), DifferencePane(height=496)
         self.on(self.strip, "run_on_a", self._run_on_a)
@@ -47,7 +58,10 @@ class CompareStep(Step):
         self.link(self.strip, self.graph, self.pane)
         self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
-        self.show(self.strip, columns(self.graph, self.pane, kind="graph"), self.inside.view)
+        self.follow("inputs", self._fill_many)
+        self.show(
+            self.strip, columns(self.graph, self.pane, kind="graph"), self.inside.view, self.many
+        )
         self._switch()
         if (a, b) not in self.session.comparisons and not self.pending:
             self.measure()
@@ -77,13 +91,15 @@ class CompareStep(Step):
     def _buttons(self) -> None:
         done = self.pair in self.session.comparisons
         self.header.note = self.session.clock("comparison", self.pair)
+        many = [button("many", tr("On many inputs"), disabled=self.pending)]
         self.header.buttons = [
+            *(many if self._samples() else []),
             button(
                 "compare",
                 tr("Compare again") if done else tr("Compare"),
                 primary=True,
                 disabled=self.pending,
-            )
+            ),
         ]
         if not self.strip.comparison:
             self.strip.status = self._empty()
@@ -124,6 +140,27 @@ class CompareStep(Step):
         """Compares the chosen pair in the background."""
         a, b = self.pair
         self.start(tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b))
+
+    def _samples(self) -> str:
+        """The folder of images or `.npz` beside the model that calibration would take, if any."""
+        found = sources(self.session.path, self.session.graph)
+        return found[0][0] if found else ""
+
+    def _measure_many(self) -> None:
+        """Compares the chosen pair on the samples beside the model: one input may not show what
+        another does."""
+        (a, b), samples = self.pair, self._samples()
+        self.start(
+            tr("Comparing {a} and {b} on {samples}", a=a, b=b, samples=Path(samples).name),
+            lambda: self.session.compare_many(samples, a, b, limit=MOST_INPUTS),
+        )
+
+    def _fill_many(self, made: ComparisonOfInputs) -> None:
+        (traits,) = inputs_tables(made)
+        with self.many.hold_sync():
+            for name, value in traits.items():
+                setattr(self.many, name, value)
+        self.many.layout.display = None
 
     def _newest(self) -> None:
         """Shows the pair that was compared last, whoever asked for it."""
