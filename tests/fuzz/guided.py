@@ -2,12 +2,12 @@
 
     python -m tests.fuzz.guided READER[,READER…] SECONDS [SEED]
 
-A reader is a key of READERS in `importers`, `readers` or `kept`. Mutants of small files that our
-own writers make are read; one that reaches a jump between two lines of the reader that none before
-has reached is kept and mutated further. Prints a JSON line for each: runs, the corpus before and
-after, jumps, the share of each source's lines that was reached, the slowest reading, and mutants
-that led to anything but an answer or one line of LiteError, took longer than SECONDS or made the
-process larger by more than MEGABYTES.
+SECONDS are the process's own. A reader is a key of READERS in `importers`, `readers` or `kept`.
+Mutants of small files that our own writers make are read; one that reaches a jump between two lines
+of the reader that none before has reached is kept and mutated further. Prints a JSON line for each:
+runs, the corpus before and after, jumps, the share of each source's lines that was reached, the
+slowest reading, and mutants that led to anything but an answer or one line of LiteError, took
+longer than MOST_SECONDS or made the process larger by more than MOST_MEGABYTES.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.importers.fuzz import TooSlow, mutants
 
 ROOT = Path(__file__).parent.parent.parent
 #: Of the process's own time; tracing takes most of it.
-SECONDS, MEGABYTES = 20, 500
+MOST_SECONDS, MOST_MEGABYTES = 20, 500
 Jump = tuple[str, int, int]
 
 
@@ -156,7 +156,7 @@ def _too_slow(*_: Any) -> None:
 def _fault(reader: Reader, path: Path, trace: Trace) -> str:
     """What is wrong with reading a file; "" where nothing is."""
     had = peak_rss_bytes()
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     try:
         with trace:
             reader.read(path)
@@ -165,7 +165,7 @@ def _fault(reader: Reader, path: Path, trace: Trace) -> str:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
     more = (peak_rss_bytes() - had) / 1e6
-    return f"{more:.0f} MB" if more > MEGABYTES else ""
+    return f"{more:.0f} MB" if more > MOST_MEGABYTES else ""
 
 
 def fuzz(name: str, reader: Reader, seconds: float, seed: int = 0) -> dict[str, Any]:
@@ -180,8 +180,8 @@ def fuzz(name: str, reader: Reader, seconds: float, seed: int = 0) -> dict[str, 
             fault = _fault(reader, path, trace)
             assert not fault, (file, fault)
         first, good = len(corpus), {file: data for _, file, data in corpus}
-        start = time.monotonic()  # what reading the whole seeds takes does not count
-        while time.monotonic() - start < seconds:
+        start = time.process_time()  # what reading the whole seeds takes does not count
+        while time.process_time() - start < seconds:
             path, file, data = rng.choice(corpus)
             for mutant in damaged(data, rng, 6):
                 file.write_bytes(mutant)
