@@ -4,7 +4,7 @@ nothing stays behind, and the message names the person's path."""
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -54,17 +54,32 @@ def test_some_faults(name: str, every: int, server, root, tmp_path) -> None:
     assert made.failed["open"] and made.failed.total() > made.failed["open"], made.failed
 
 
+def whole_campaign(name: str, old: bool, kinds: Iterable[str], server, root, tmp_path) -> str:
+    if name == "export_web" and not (root / "engine/lite_engine/_native/bin/wasm32").is_dir():
+        pytest.skip("no WebAssembly runtime; run `make native-wasm`")
+    verb = prepared(name, old, server, root, tmp_path)
+    made = verb.campaign(server, cases(verb, kinds))
+    assert not made.findings, made.findings
+    return (
+        f"\n{name}: {made.operations} operations, {made.failed.total()} faults, {dict(made.failed)}"
+    )
+
+
+@pytest.mark.hours
+@pytest.mark.parametrize("name", CALLS)
+def test_a_full_disk_and_a_kill(name: str, server, root, tmp_path, capsys) -> None:
+    """At every operation, over the files of an earlier run; takes a quarter of `test_every_fault`."""
+    said = whole_campaign(name, True, ("ENOSPC", "killed"), server, root, tmp_path)
+    with capsys.disabled():
+        print(said)
+
+
 @pytest.mark.hours
 @pytest.mark.parametrize("old", [False, True], ids=["fresh", "over"])
 @pytest.mark.parametrize("name", CALLS)
 def test_every_fault(name: str, old: bool, server, root, tmp_path, capsys) -> None:
     if old and not CALLS[name].over:
         pytest.skip("it has no files of its own to write over")
-    if name == "export_web" and not (root / "engine/lite_engine/_native/bin/wasm32").is_dir():
-        pytest.skip("no WebAssembly runtime; run `make native-wasm`")
-    verb = prepared(name, old, server, root, tmp_path)
-    made = verb.campaign(server, cases(verb, KINDS))
+    said = whole_campaign(name, old, KINDS, server, root, tmp_path)
     with capsys.disabled():
-        print(f"\n{name}: {made.operations} operations, {made.failed.total()} faults, "
-              f"{dict(made.failed)}")  # fmt: skip
-    assert not made.findings, made.findings
+        print(said)

@@ -57,6 +57,7 @@ def test_aliases_that_grow_without_end(folder):
 
 
 @pytest.mark.parametrize("change", [
+    {"model": "é" * 300},
     {"model": 5}, {"model": ["m.lite"]}, {"model": "a\0b"}, {"labels": 5}, {"labels": {"a": 1}},
     {"features": 5}, {"open_size": 5}, {"preprocess": [1]}, {"read": 5}, {"read": {"kind": []}},
     {"labels": "a\0b"}, {"labels": "/dev/zero"}, {"read": {"gallery": "a\0b"}},
@@ -77,6 +78,7 @@ def test_a_stage_of_wrong_types(folder, change):
         ({"stages": None}, LiteError, "expected a list"),
         ({"stages": [1]}, LiteError, "expected an object"),
         ({"models": 5}, LiteError, "expected a list"),
+        ({"models": [{"section": "A\nB", "name": "a"}]}, LiteError, "is missing"),
     ],
 )
 def test_a_bundle_of_wrong_types(folder, change, error, why):
@@ -86,4 +88,4 @@ def test_a_bundle_of_wrong_types(folder, change, error, why):
     write_container(path, {**sections, "PIPE": [json.dumps(document).encode()]})
     with pytest.raises(error, match=r"p\.lite: ") as raised:
         Pipeline.open(path)
-    assert why in str(raised.value)
+    assert why in str(raised.value) and "\n" not in str(raised.value)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lite_messages import tr
 
-from ..errors import LiteError, ModelFormatError, ShapeError, UsageError
+from ..errors import LiteError, ModelFormatError, ShapeError, UsageError, reason_of
 from ..files import about, head
 from ..mapped import mapping
 from ._protocol import Importer
@@ -35,7 +35,13 @@ def find_model(path: str | Path) -> Path:
     """The file or folder that a format reads: the path itself, `inference` for
     `inference.pdmodel`, a folder for the one model in it. Raises ModelFormatError."""
     path = Path(path)
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:  # a name that is too long
+        raise ModelFormatError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
+    if not there:
         beside = [path.with_name(path.name + s) for s in _SUFFIXES]
         found = [p for p in beside if p.is_file()]
         what = tr("no such file or folder")

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def is_lite(path: Path) -> bool:
-    return path.is_file() and head(path, len(MAGIC)) == MAGIC
+    try:
+        return path.is_file() and head(path, len(MAGIC)) == MAGIC
+    except OSError:  # a name that is too long: the importers say so
+        return False
 
 
 def read_model(path: Path) -> Model:

@@ -18,6 +18,7 @@ from ..model_file import Model
 from ..model_file._container import MAGIC, read_container, write_container
 from ..model_file.reader import open_file
 from ..preprocess import Preprocess
+from ..terminal import one_line
 from .stages import Part
 
 #: The version of the document in section PIPE.
@@ -88,7 +89,8 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
     for each in document["models"].items():
         tag, name = each["section"].text(), each["name"].text()
         if tag not in sections:
-            raise ModelFormatError(tr("section {missing} is missing", missing=tag), where=path)
+            missing = one_line(tag)
+            raise ModelFormatError(tr("section {missing} is missing", missing=missing), where=path)
         if tag not in models:
             models[tag] = open_file(path, sections[tag])
         labels = tuple(label.text() for label in each["labels"].items())
