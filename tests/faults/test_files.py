@@ -68,7 +68,7 @@ def whole_campaign(name: str, old: bool, kinds: Iterable[str], server, root, tmp
 @pytest.mark.hours
 @pytest.mark.parametrize("name", CALLS)
 def test_a_full_disk_and_a_kill(name: str, server, root, tmp_path, capsys) -> None:
-    """At every operation, over the files of an earlier run; takes a quarter of `test_every_fault`."""
+    """At every operation, over the files of an earlier run: a quarter of `test_every_fault`."""
     said = whole_campaign(name, True, ("ENOSPC", "killed"), server, root, tmp_path)
     with capsys.disabled():
         print(said)

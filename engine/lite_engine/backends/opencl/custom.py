@@ -39,7 +39,7 @@ def opencl_kernel(op: OpDef, source: str, *, dtype: str = "f32") -> Path:
     custom_files[name] = path
     try:
         statement(name, name)
-    except (ReachError, SyntaxError) as error:
+    except (ReachError, SyntaxError, IndexError) as error:  # a parameter without a name
         del custom_files[name]
         raise UsageError(
             tr("{op}: the lines `//@` are not complete: {error}", op=op.name, error=error)
