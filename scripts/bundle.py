@@ -3,10 +3,10 @@
     python scripts/bundle.py
 
 A widget is one ES module beside the Python file of the same name; each becomes one minified
-module there. `report.js` is all of them with the script of a report page, `live.js` the same with
-the JavaScript that `lite export --target web` writes. npm installs esbuild and lit-html as
-`widgets/package-lock.json` fixes them, by their hashes. An sdist carries the bundle with the hash
-of its sources, so that it builds without npm and without a network.
+module there. `report.js` is all of them with the script of a report page, `live.js` what
+runs models in it, with the JavaScript that `lite export --target web` writes. npm installs esbuild
+and lit-html as `widgets/package-lock.json` fixes them, by their hashes. An sdist carries the bundle
+with the hash of its sources, so that it builds without npm and without a network.
 """
 
 from __future__ import annotations

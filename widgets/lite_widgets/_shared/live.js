@@ -7,7 +7,6 @@ import { imageInput } from "lite-web/image.js";
 import { fetchBytes, loadRuntime } from "lite-web/lite.js";
 import { html, nothing, render } from "#template";
 import { bareView, comparisonData, graphData, meanRun, profileData, roofOf } from "./live_data.js";
-import { modelOf } from "./report.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
 import { tr } from "./words.js";
 
@@ -21,6 +20,7 @@ const ARRAYS = {
   u16: Uint16Array, i32: Int32Array, u32: Uint32Array, i64: BigInt64Array, bool: Uint8Array,
 };
 
+const { modelOf } = globalThis.liteReport; // of report.js, which the page has before this script
 const bar = document.getElementById("lite-live");
 const config = JSON.parse(document.getElementById("lite-live-data").textContent);
 const state = { status: "", bad: false, busy: false, answer: null, image: null, title: "" };

@@ -72,8 +72,9 @@ function mount(element) {
 }
 
 /** The model of a widget's element; what changes in it before the widget is drawn is drawn with it. */
-export const modelOf = (element) =>
+const modelOf = (element) =>
   (element.liteModel ??= new Model(data.mounts[+element.dataset.mount]));
+globalThis.liteReport = { modelOf }; // for live.js
 
 const waiting = document.querySelectorAll("[data-mount]");
 const seen = new IntersectionObserver(

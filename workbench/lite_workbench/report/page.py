@@ -88,11 +88,12 @@ class Page:
         runtime's JavaScript, too."""
         data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
         held = _held("lite-data", data)
+        parts = [held, f"<script>{_inert(bundled('report'))}</script>"]
         if live is None:
-            return f"{held}\n<script>{_inert(bundled('report'))}</script>"
+            return "\n".join(parts)
         config = _held("lite-live-data", strict_json.dumps(live, ensure_ascii=False))
         script = f'<script type="module">{_inert(bundled("live"))}</script>'
-        return "\n".join([held, config, script])
+        return "\n".join([*parts, config, script])
 
     def styles(self) -> str:
         """The shared sheet once, then each class's own; the frame's rules are TopBar's."""
