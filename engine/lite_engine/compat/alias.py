@@ -69,7 +69,7 @@ def install() -> bool:
 
 def main(arguments: Sequence[str]) -> None:
     if not arguments:
-        sys.exit("usage: python -m lite_engine.compat.alias SCRIPT.py [ARGUMENTS]")
+        sys.exit(tr("usage: python -m lite_engine.compat.alias SCRIPT.py [ARGUMENTS]"))
     if not install():
         print(tr("note: Paddle-Lite is installed here and runs the script"), file=sys.stderr)
     sys.argv = list(arguments)

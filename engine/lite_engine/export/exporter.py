@@ -20,7 +20,7 @@ from . import web
 from .trim import Trimmed, trim
 
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
-_TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = Path(__file__).parent / "templates"
 #: Paddle-Lite's interfaces over ours.
 _PADDLE = (
     "paddle_api.cc", "paddle_api.h", "paddle_config.cc", "paddle_log.h", "paddle_place.h",
@@ -52,27 +52,12 @@ _WHAT = {
     "include/lite_runtime.hpp": "C++ interface",
     "app/app.cpp": tr("the application in C++"),
     "app/app.py": tr("the application in Python"),
+    "app/src/main/cpp/native": tr("the runtime's sources"),
+    "app/src/main/cpp/lite_engine": tr("OpenCL kernels, which the runtime has built in"),
     "CMakeLists.txt": tr("builds the samples or the application"),
     "README.md": tr("how to use these files"),
     "report.html": tr("report about the model, with its profile"),
 }
-#: What the page says where the model has OpenCL programs, and where it has none.
-_WITH_OPENCL = """\
-The model has OpenCL programs in {precision} for these kinds of devices: {devices}.
-`lite_run` is static and cannot load a driver; `bin/lite_run_opencl` can, takes the same options,
-and runs the first target of the file that works:
-
-```
-./lite_run_opencl --list-devices
-./lite_run_opencl {model} --runs 20
-./lite_run_opencl {model} --backend opencl --check
-```
-
-`--backend opencl` means OpenCL or an error; `--check` compares with the CPU.
-"""
-_WITHOUT_OPENCL = """\
-The model has no OpenCL programs: `lite convert --targets` with `opencl` in the list adds them.
-"""
 #: What the page says where the folder has libraries.
 _WITH_LIBRARIES = """\
 ## With other people's kernels
@@ -124,6 +109,7 @@ def what_is(file: str) -> str:
     if file in web.WHAT:
         return web.WHAT[file]
     kind = {
+        "app": tr("Android app"),
         "java": tr("Java binding"),
         "paddle": tr("Paddle-Lite's C++ interface"),
         "samples": tr("sample"),
@@ -218,18 +204,14 @@ def _fill(
             raise UsageError(tr("{path} does not exist", path=path))
         copy(path, folder / "lib" / path.name)
     devices = opencl_devices(made)
-    opencl = (
-        _WITH_OPENCL.format(
-            model=made.name, devices="; ".join(devices), precision=model.display_precision("opencl")
-        )
-        if devices and both.is_file()
-        else _WITHOUT_OPENCL
-    )
+    runs_opencl = bool(devices) and both.is_file()
+    opencl = (TEMPLATES / ("opencl.md" if runs_opencl else "no_opencl.md")).read_text("utf-8")
     options = " ".join(f"--library ../lib/{quote(path.name)}" for path in libraries)
     copy(library, folder / "lib" / "liblite_runtime.so")
     copy(header_path(), folder / "include" / "lite_runtime.h")
-    marks = {"@MODEL@": made.name, "@NAME@": model.name, "@TARGET@": target, "@ARCH@": arch,
-             "@INPUT@": quote(model.graph.inputs[0].name), "@OPENCL@": opencl,
+    marks = {"@OPENCL@": opencl, "@MODEL@": made.name, "@NAME@": model.name,
+             "@TARGET@": target, "@ARCH@": arch, "@INPUT@": quote(model.graph.inputs[0].name),
+             "@DEVICES@": "; ".join(devices), "@PRECISION@": model.display_precision("opencl"),
              "@LIBRARIES@": _WITH_LIBRARIES.format(model=made.name, options=options)
              if loads else ""}  # fmt: skip
     write_templates(folder, _FILES, marks)
@@ -242,7 +224,7 @@ def _fill(
 def write_templates(folder: Path, files: Mapping[str, str], marks: Mapping[str, str]) -> None:
     """Templates in their places, with the marks' values; "@SIZES@" lists what is there by then."""
     for template, place in files.items():
-        text = (_TEMPLATES / template).read_text(encoding="utf-8")
+        text = (TEMPLATES / template).read_text(encoding="utf-8")
         for mark, value in {**marks, "@SIZES@": _listed(folder)}.items():
             text = text.replace(mark, value)
         path = folder / place

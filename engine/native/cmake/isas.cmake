@@ -49,8 +49,15 @@ elseif(processor MATCHES "^arm")
   set(LITE_ARCH armv7)
   set(LITE_ISAS neon)
   set(LITE_EXTRA_ISAS "")
-  target_compile_options(lite_flags INTERFACE -march=armv7-a -mfpu=neon -mfloat-abi=hard
-                         -mfp16-format=ieee -Wno-psabi)
+  target_compile_options(lite_flags INTERFACE -march=armv7-a -mfpu=neon)
+  if(ANDROID)  # whose C library passes floats in integer registers
+    target_compile_options(lite_flags INTERFACE -mfloat-abi=softfp)
+  else()
+    target_compile_options(lite_flags INTERFACE -mfloat-abi=hard)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")  # clang has that form of fp16 only
+    target_compile_options(lite_flags INTERFACE -mfp16-format=ieee -Wno-psabi)
+  endif()
 else()
   message(FATAL_ERROR "processor ${CMAKE_SYSTEM_PROCESSOR} is not supported: x86_64, aarch64 or armv7")
 endif()

@@ -58,14 +58,23 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )  # fmt: skip
     parser.add_argument(
+        "--android", action="store_true",
+        help=tr(
+            "write a Gradle project for Android Studio: an app that takes an image and runs MODEL, "
+            "as --app takes it (needs a source checkout)"
+        ),
+    )  # fmt: skip
+    parser.add_argument(
         "--report", action=argparse.BooleanOptionalAction, default=True,
         help=tr("also measure the model here and write report.html (default: on)"),
     )  # fmt: skip
 
 
 def _call(args: argparse.Namespace) -> Exported:
-    from lite_engine.export import export_application, export_model
+    from lite_engine.export import export_android, export_application, export_model
 
+    if args.android:
+        return export_android(_pipeline(args), Path(args.output))
     if args.app:
         return export_application(_pipeline(args), Path(args.output), args.target)
     model = load_model(args)
@@ -83,7 +92,7 @@ def _pipeline(args: argparse.Namespace) -> Pipeline:
 
     if args.trim or args.shape or args.params or args.plugins or args.library:
         raise UsageError(
-            tr("--app does not take --trim, --shape, --params, --plugins or --library")
+            tr("--app and --android do not take --trim, --shape, --params, --plugins or --library")
         )
     return Pipeline.open(args.model)
 

@@ -53,8 +53,9 @@ void forget_pages(const uint8_t* data, size_t bytes) {
 
 void* aligned_bytes(size_t bytes) {
   constexpr size_t kAligned = 64;
-  return bytes > SIZE_MAX - kAligned ? nullptr
-                                     : aligned_alloc(kAligned, (bytes + kAligned) / kAligned * kAligned);
+  void* first = nullptr;  // not aligned_alloc, which Android has from version 9 on
+  const bool fits = bytes <= SIZE_MAX - kAligned;
+  return fits && posix_memalign(&first, kAligned, bytes + 1) == 0 ? first : nullptr;
 }
 void free_aligned(void* bytes) { free(bytes); }
 

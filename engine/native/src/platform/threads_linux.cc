@@ -61,7 +61,7 @@ Affinity pin_thread(int index) {
     CPU_ZERO(&one);
     CPU_SET(best, &one);
   }
-  pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+  sched_setaffinity(0, sizeof one, &one);
   return before;
 }
 

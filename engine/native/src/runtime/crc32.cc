@@ -6,8 +6,6 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__aarch64__)
-#include <arm_acle.h>
 #endif
 
 namespace lite {
@@ -79,13 +77,16 @@ constexpr size_t kFoldFrom = 128;
 
 #elif defined(__aarch64__)
 
-__attribute__((target("+crc"))) uint32_t by_folding(uint32_t c, const uint8_t* p, size_t n) {
+#define LITE_CRC ".arch_extension crc\n\t"
+
+// In assembly: compilers disagree on how a function asks for the extension's intrinsics.
+uint32_t by_folding(uint32_t c, const uint8_t* p, size_t n) {
   for (; n >= 8; n -= 8, p += 8) {
     uint64_t word;
     memcpy(&word, p, 8);
-    c = __crc32d(c, word);
+    __asm__(LITE_CRC "crc32x %w0, %w0, %x1" : "+r"(c) : "r"(word));
   }
-  for (; n; --n, ++p) c = __crc32b(c, *p);
+  for (; n; --n, ++p) __asm__(LITE_CRC "crc32b %w0, %w0, %w1" : "+r"(c) : "r"(uint32_t{*p}));
   return c;
 }
 
