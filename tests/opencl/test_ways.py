@@ -32,6 +32,9 @@ ON_THE_CPU = {
         "i8_table", "quantize",
     ],
     "4-bit weights: the CPU has a kernel that reads them as they are": ["matmul_nbits"],
+    "a CPU device has one way for it, and the CPU a kernel that keeps keys in its cache": [
+        "attention",
+    ],
     "its product has two ways, but what walks the sequence has one": ["lstm", "gru", "rnn"],
 }  # fmt: skip
 ALONE = {kernel for kernels in ON_THE_CPU.values() for kernel in kernels}
