@@ -154,4 +154,5 @@ def test_a_session_remembers_it(tmp_path):
     folder = photos(tmp_path / "photos", 2)
     made = session.compare_many(folder, "reference", "x86", limit=2)
     assert made.inputs == 2 and "<table" in made._repr_html_()
-    assert session.code[-1] == f"spread = session.compare_many({str(folder)!r}, 'reference', 'x86')"
+    arguments = f"{str(folder)!r}, 'reference', 'x86', limit=2"
+    assert session.code[-1] == f"spread = session.compare_many({arguments})"

@@ -31,6 +31,10 @@ NOT_RUN = {
     "lite devices setup emulated": "it needs the network",
     "lite devices add": "there is no board; tests/devices runs a server of ssh",
     "lite devices test board": "there is no board; tests/devices",
+    "lite pipeline ocr.yaml": "there are no pages with labels; tests/pipeline has made ones",
+    "lite_run plates.lite --stream": "there are no frames; tests/pipeline/test_native_stream.py",
+    "lite pipeline plates.yaml --stream": "there are no frames; tests/pipeline/test_stream.py",
+    "lite prune model.onnx": "the pages' model is too small for sparse kernels; tests/workbench",
     "lite profile model.lite --device": "there is no board; tests/devices",
     "lite compare model.lite --backends reference,arm --devices": "no board; tests/devices",
     "lite compare model.lite --backends arm,opencl --device": "no board; tests/devices",
@@ -55,6 +59,7 @@ NOT_RUN = {
 #: Python blocks that cannot run in a test, by what they have in them.
 NOT_RUN_PYTHON = {
     "session.boards.add": "there is no board; tests/workbench and tests/devices have one",
+    'lw.open("plates.yaml")': "there are no pages with labels; tests/pipeline has made ones",
     "%load_ext": "a notebook's; tests/notebooks runs this lesson",
 }
 #: What commands name that run only where lite.wasm was built.

@@ -18,6 +18,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(making.PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("package.json", "package-lock.json"):
         shutil.copy(making.WIDGETS / name, package.parent)
+    web = Path(shutil.copytree(making.WEB, tmp_path / making.WEB.relative_to(making.ROOT)))
     (tmp_path / "scripts").mkdir()
     script = Path(shutil.copy(making.__file__, tmp_path / "scripts"))
     (package.parent / "node_modules").symlink_to(making.MODULES)
@@ -25,6 +26,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "ROOT": tmp_path,
         "WIDGETS": package.parent,
         "PACKAGE": package,
+        "WEB": web,
         "STATIC": package / "static",
         "BUILD": tmp_path / "build",
         "LOCK": package.parent / "package-lock.json",

@@ -14,7 +14,8 @@ from lite_engine.devices.emulated import emulator
 from tests.conftest import arm_opencl as the_persons
 from tests.native.opencl.test_layers import network
 
-# hours: it needs kernels that PoCL compiled before; from an empty cache PoCL aborts in the emulator here.
+# hours: it needs kernels that PoCL compiled before; from an empty cache PoCL aborts in the
+# emulator here.
 pytestmark = [pytest.mark.arm_opencl, pytest.mark.hours]
 
 
