@@ -178,6 +178,7 @@ class View {
     if (shown && !this.shown) this.#render(); // now that it is in the page, it has a width
     this.shown = shown;
     if (shown) this.#drawn();
+    else this.#disable(); // what stands in its place has buttons, too
   }
 
   #drawn() {
