@@ -254,7 +254,7 @@ def disagreement(model: Model, outputs: Sequence[str], backend: Backend) -> str:
 
 
 def outputs_of(model: Model) -> list[str]:
-    """What nobody reads."""
+    """Values without readers."""
     read = {i for c in model.calls for i in c.inputs}
     return [o for c in model.calls for o in c.outputs if o not in read]
 

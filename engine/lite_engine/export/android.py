@@ -65,7 +65,7 @@ def export_android(pipeline: Pipeline, folder: Path) -> Exported:
 
 
 def _told(sizes: dict[str, int]) -> dict[str, int]:
-    """The sources as one row for each folder: nobody reads hundreds of names."""
+    """The sources, counted by folder: a list of hundreds of files helps no one."""
     told: dict[str, int] = {}
     for file, size in sizes.items():
         folder = next((f for f in _SOURCE_FOLDERS if file.startswith(f"{f}/")), file)

@@ -36,7 +36,7 @@ class Conditionals:
         return self.branches.get(ref) or self.branches.get((ref[0], 0), frozenset())
 
     def is_output(self, ref: Ref) -> bool:
-        """May what nobody reads be an output of the model?"""
+        """Whether a value without readers may be an output of the model."""
         return ref[0] not in self.pivots and not self.is_dead(ref)
 
     def is_dead(self, ref: Ref) -> bool:
