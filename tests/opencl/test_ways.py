@@ -29,7 +29,7 @@ ON_THE_CPU = {
     "8-bit integers: the CPU has a kernel for each of them, with the same bits": [
         "i8_binary", "i8_concat", "i8_conv2d", "i8_conv2d_depthwise", "i8_conv2d_grouped",
         "i8_deconv2d", "i8_gemm", "i8_pool", "i8_resize", "i8_softmax",
-        "i8_table", "quantize",
+        "i8_table", "quantize", "i8_fixed", "i8_batch_matmul", "i8_resize_linear",
     ],
     "4-bit weights: the CPU has a kernel that reads them as they are": ["matmul_nbits"],
     "a CPU device has one way for it, and the CPU a kernel that keeps keys in its cache": [

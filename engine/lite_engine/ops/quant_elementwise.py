@@ -220,10 +220,7 @@ def _(x: Array, *parameters: Any, channels_last: int, rounding: str) -> Array:
 
 
 qlinear_global_average_pool.cost(lambda x, *_, **__: Cost(flops=x.size))
-for _op, _on_opencl in (
-    (qlinear_average_pool, all_of()),
-    (qlinear_global_average_pool, attr("rounding", "")),
-):
+for _op in (qlinear_average_pool, qlinear_global_average_pool):
     _op.kernel(
         "cpu",
         "i8_pool",
@@ -240,7 +237,7 @@ for _op, _on_opencl in (
     )  # fmt: skip
     _op.kernel(
         "opencl", "i8_pool", dtype="i8,u8",
-        when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4), _on_opencl),
+        when=all_of(attr("channels_last", 0), flat_pool, constant(1, 2, 3, 4)),
     )  # fmt: skip
 
 # ---- concat

@@ -17,7 +17,7 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import TypeInfo
 from . import litert16
-from ._conditions import all_of, attr, constant, rank
+from ._conditions import all_of, attr, constant, rank, separate_axes
 from ._core import REQUIRED, OpDef, define_op
 from ._helpers import broadcast_shapes, check_choice, product
 from ._records import Cost
@@ -73,6 +73,8 @@ def _two_operands(name: str, fn: Callable[..., Array], kernel: str, source: str)
         return saturate(y + of_y.zero.reshape(()).astype(np.int64), a.dtype)
 
     op.kernel("cpu", kernel, dtype="i8,u8", when=constant(*_PARAMETERS))
+    on_device = all_of(constant(*_PARAMETERS), separate_axes)
+    op.kernel("opencl", kernel, dtype="i8,u8", when=on_device)
     return op
 
 
@@ -162,14 +164,14 @@ def _(x: Array, *, size: Sequence[int], coordinate_transformation_mode: str) -> 
 
 
 qlinear_resize.cost(lambda x, *, size, **_: Cost(flops=8 * product((*x.dims[:2], *size))))
+_known_mode = all_of(
+    rank(4), attr("coordinate_transformation_mode", "asymmetric", "align_corners", "half_pixel")
+)
 for _types, _kernel in (("i8,u8", "i8_resize_linear"), ("i16", "i16_resize_linear")):
     qlinear_resize.kernel(
-        "cpu", _kernel, dtype=_types, accepts_pitch=True, accepts_halo=True,
-        when=all_of(
-            rank(4),
-            attr("coordinate_transformation_mode", "asymmetric", "align_corners", "half_pixel"),
-        ),
+        "cpu", _kernel, dtype=_types, accepts_pitch=True, accepts_halo=True, when=_known_mode
     )  # fmt: skip
+qlinear_resize.kernel("opencl", "i8_resize_linear", dtype="i8,u8", when=_known_mode)
 
 
 # ---- sample calls

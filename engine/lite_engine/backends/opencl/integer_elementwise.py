@@ -18,7 +18,7 @@ from .constants import Constant
 from .integers import Quantization, flip_of, number
 from .launch import Launch
 from .movement import taps
-from .options import CPU_RUN, code_of, join, storage_option, vector, vectors
+from .options import CPU_RUN, code_of, join, several, storage_option, vector, vectors
 from .problem import DEPTHWISE_ITEMS
 from .profile import DeviceProfile
 from .reductions import blocks
@@ -36,13 +36,6 @@ _RUN = 16
 _UNROLLED = 3
 #: A threshold that no e / S reaches: S is at least 2^30.
 _NEVER = (1 << 63, 0, 0)
-
-
-def _several(profile: DeviceProfile, count: int) -> tuple[int, str]:
-    """(V, options) of a kernel that takes V bytes at a time: the widest vector that divides
-    `count`, with sums of 32 bits in registers."""
-    v = vector(profile, DType.F32, count)
-    return v, join(f"#define V {v}", "#define ALIGNED" if v > 1 else "")
 
 
 @builds("quantize", "QuantizeLinear", "DequantizeLinear")
@@ -160,7 +153,7 @@ def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     function = join(f"#define OP(p,q) {code}", way)
     if dims[:4] == [1] * 4 and sa[5] == sb[5] == 1:
         width, rows = dims[5], dims[4]
-        v, options = _several(target.profile, width)
+        v, options = several(target.profile, width)
         args = [a, b, y, width, rows, sa[4], sb[4], *numbers]
         grid, options = (width // v, rows), join(options, function)
         return [Launch("i8_binary", "binary_rows", args, grid, options)]
@@ -186,13 +179,20 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
             *one, *window.kernel, *one, *window.strides, *zero, *begin, *zero, *end, *one,
             *window.dilations,
         ]  # fmt: skip
-    v, text = _several(target.profile, xd[3])
+    v, text = several(target.profile, xd[3])
     enough = y.size >= _RUN * DEPTHWISE_ITEMS * target.profile.compute_units
     if target.profile.local_tiles and xd[3] % _RUN == 0 and enough:
         v, text = _RUN, f"#define V {_RUN}\n#define ALIGNED"
     options, ratios, zeros = [text], np.zeros(1, np.float32), [0, 0.0]
     options += [f"#define MOST {most}"] if 2 <= (most := max(geometry[:2])) <= _UNROLLED else []
-    if "Average" in step.op:
+    if "Global" in step.op and step.attrs.get("rounding") == LITERT:
+        of_x, of_y = (Quantization.read(plan, step, t, i) for t, i in ((x, 1), (y, 3)))
+        ratio = of_x.scale / of_y.scale
+        bias = np.float32(of_y.zero - of_y.flip) - np.float32(of_x.zero - of_x.flip) * ratio
+        ratios = np.array([ratio / np.float32(geometry[1]), bias], np.float32)
+        zeros = [of_x.flip, float(of_y.flip)]
+        options.append("#define MEAN")
+    elif "Average" in step.op:
         of_x, of_y = (Quantization.read(plan, step, t, i) for t, i in ((x, 1), (y, 3)))
         counts = np.arange(geometry[0] * geometry[1] + 1, dtype=np.float32)
         ratios = of_x.scale / (of_y.scale * np.maximum(counts, np.float32(1)))
@@ -203,10 +203,22 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
             zeros = [of_x.flip, float(of_y.flip)]
             options.append("#define AWAY")
     if "Global" in step.op and target.profile.local_tiles:
-        args = [x, Constant.of(ratios), y, xd[2], xd[3], flip_of(x), *zeros]
+        args = [x, Constant.of(ratios), y, xd[2], xd[3], flip_of(x), *zeros, 0]
         grid, text = (-(-xd[3] // (16 * v)) * 256, xd[0]), join(*options, "#define GROUPS")
         return [Launch("i8_pool", "pool_group", args, grid, text, (256, 1))]
-    args = [x, Constant.of(ratios), y, y.size, *xd[1:], yd[1], yd[2], *geometry, flip_of(x), *zeros]
+    args = [
+        x,
+        Constant.of(ratios),
+        y,
+        y.size,
+        *xd[1:],
+        yd[1],
+        yd[2],
+        *geometry,
+        flip_of(x),
+        *zeros,
+        0,
+    ]
     return [Launch("i8_pool", "pool", args, (y.size // v,), join(*options))]
 
 
@@ -215,7 +227,7 @@ def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     """The nearest pixel's bytes."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     places = [Constant.of(taps(step, x, y, a)[0][:, 0].astype(np.int32)) for a in (1, 2)]
-    v, options = _several(target.profile, x.dims[3])
+    v, options = several(target.profile, x.dims[3])
     args = [x, *places, y, *x.dims, y.dims[1], y.dims[2]]
     grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
     return [Launch("i8_resize", "resize", args, grid, options)]

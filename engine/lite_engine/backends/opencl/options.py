@@ -36,6 +36,13 @@ def vectors(profile: DeviceProfile, v: int, aligned: bool = True) -> str:
     return join(f"#define V {v}", wide if aligned else "")
 
 
+def several(profile: DeviceProfile, count: int) -> tuple[int, str]:
+    """(V, options) of a kernel that takes V bytes at a time: the widest vector that divides
+    `count`, with sums of 32 bits in registers."""
+    v = vector(profile, DType.F32, count)
+    return v, join(f"#define V {v}", "#define ALIGNED" if v > 1 else "")
+
+
 def rows_per_item(width: int) -> int:
     """Rows of `width` elements for a CPU's work-item; powers of two, so that programs are few."""
     return 1 << (max(1, CPU_RUN // max(width, 1)).bit_length() - 1)

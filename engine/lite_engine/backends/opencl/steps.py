@@ -17,6 +17,7 @@ from . import (  # noqa: F401
     elementwise,
     integer_convolutions,
     integer_elementwise,
+    integer_fixed,
     movement,
     recurrent,
     reductions,

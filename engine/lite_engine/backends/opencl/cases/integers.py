@@ -152,6 +152,8 @@ def integers() -> dict[str, list[Graph]]:
             typed("MaxPool", _U8, _IMAGE, **window), typed("MaxPool", _I8, (1, 16, 5, 7), **window),
             typed("GlobalMaxPool", _I8, _IMAGE), _one("QLinearGlobalAveragePool", _U8, _IMAGE),
             _one("QLinearGlobalAveragePool", _I8, (2, 72, 5, 7)),
+            _one("QLinearGlobalAveragePool", _I8, (2, 72, 5, 7), rounding=LITERT),
+            _one("QLinearGlobalAveragePool", _U8, (1, 16, 5, 7), rounding=LITERT),
             _one("QLinearAveragePool", _I8, _IMAGE, **window),
             _one("QLinearAveragePool", _U8, (1, 16, 5, 7), count_include_pad=1, **window),
             _one("QLinearAveragePool", _I8, (1, 16, 5, 7), rounding=LITERT, **window),
