@@ -171,6 +171,11 @@ LITE_API const char* lite_program_warning(const lite_program*);
  * of layers compared: 0 where no device runs any. -1 with one line in `error`. */
 LITE_API int lite_program_check(lite_program*, double tolerance, lite_layer_check* first, char* error,
                                 size_t error_bytes);
+/* Leaves layers of the device to the CPU from the next run on, as happens by itself to a layer whose launch
+ * fails. `reason` is what lite_program_choice and lite_program_warning say of them. -1 with one line in
+ * `error`, and the program as it was, where one of the layers is not the device's or has no kernel of the CPU. */
+LITE_API int lite_program_leave(lite_program*, const char* const* layers, int count, const char* reason,
+                                char* error, size_t error_bytes);
 /* With options->tune: what was measured. NULL where nothing was. */
 LITE_API const char* lite_program_tuning(const lite_program*);
 /* "auto", "cpu", "opencl"; NULL for another number. */

@@ -1,14 +1,14 @@
 /* The OpenCL library that it is linked with, whose launches fail from number LAUNCHES_BEFORE on,
    builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE; that does not make
    the kernel KERNEL_FAILS, and does not launch the kernel LAUNCH_FAILS, or LAUNCH_FORGOTTEN, of which
-   it says that it did (without an event). A driver hands its functions out through a table, a copy of
-   which has these in it. */
+   it says that it did (without an event), and says that it has LOCAL_MEMORY bytes of local memory. A
+   driver hands its functions out through a table, a copy of which has these in it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CREATE_BUFFER = 14, BUILD = 30, CREATE_KERNEL = 34, KERNEL_INFO = 39, LAUNCH = 59, ALL = 100 };
+enum { DEVICE_INFO = 3, CREATE_BUFFER = 14, BUILD = 30, CREATE_KERNEL = 34, KERNEL_INFO = 39, LAUNCH = 59, ALL = 100 };
 static void **table, *changed[ALL];
 
 static void *original(const char *name, int index) {
@@ -18,6 +18,17 @@ static void *original(const char *name, int index) {
 static int fails(const char *name, int *number) {
   const char *before = getenv(name);
   return before && (*number)++ >= atoi(before);
+}
+
+typedef int (*info)(void *, unsigned, size_t, void *, size_t *);
+
+int clGetDeviceInfo(void *device, unsigned what, size_t room, void *out, size_t *needed) {
+  const char *bytes = getenv("LOCAL_MEMORY");
+  if (bytes && what == 0x1023 /* CL_DEVICE_LOCAL_MEM_SIZE */ && out && room == 8) {
+    *(unsigned long *)out = strtoul(bytes, 0, 10);
+    return 0;
+  }
+  return ((info)original("clGetDeviceInfo", DEVICE_INFO))(device, what, room, out, needed);
 }
 
 typedef int (*launch)(void *, void *, unsigned, const size_t *, const size_t *, const size_t *,
@@ -82,6 +93,7 @@ int clIcdGetPlatformIDsKHR(unsigned room, void **out, unsigned *count) {
   if (status || !room || !out || *(void **)out[0] == changed) return status;
   table = *(void ***)out[0];
   for (int i = 0; i < ALL; ++i) changed[i] = table[i];
+  changed[DEVICE_INFO] = clGetDeviceInfo;
   changed[CREATE_BUFFER] = clCreateBuffer;
   changed[BUILD] = clBuildProgram;
   changed[CREATE_KERNEL] = clCreateKernel;

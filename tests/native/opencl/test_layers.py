@@ -87,24 +87,57 @@ def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> Non
     assert tried >= 5
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16"])
-@pytest.mark.parametrize("layer", ["left", "dw"])
-def test_the_check_names_the_first_wrong_layer(
+def test_a_layer_that_needs_more_local_memory(failing_driver: str, tmp_path: Path) -> None:
+    """It goes to the CPU alone, with Python's numbers; the layer without local memory stays."""
+    b = Builder((1, 3, 16, 16), "rows")
+    y = b.add("Reshape", b.conv(b.x, 3, 16, 3, name="stem"), b.ints(1, 4096), name="flat")
+    graph = b.done(b.add("Softmax", y, name="soft"))
+    model = optimize(graph, targets=["opencl"]).save(tmp_path / "m.lite")
+    (row,) = launches(Predictor(model, "opencl").plan())["soft"]
+    assert row.kernel == "softmax_row"
+    variables = {"LITE_OPENCL_LIBRARY": failing_driver, "LOCAL_MEMORY": "16"}
+    found, said = given(model, tmp_path, random_feeds(graph), **variables)
+    assert "'soft' on the CPU" in said, said
+    assert "'softmax_row' needs 36 bytes of local memory, the device has 16" in said, said
+    ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
+    assert "__opencl" in ran["stem"] and "__opencl" not in ran["soft"]
+    predictor = Predictor(model, "opencl", overrides={"soft": "cpu"}, threads=2)
+    (wanted,) = predictor.run(random_feeds(graph)).values()
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("layer", "precision"), [("left", "fp32"), ("dw", "fp16")])
+def test_the_check_moves_wrong_layers_to_the_cpu(
     layer: str, precision: str, failing_driver: str, tmp_path: Path
 ) -> None:
     """Of a driver that leaves one layer's kernel out; layers behind it are wrong, too."""
     model = save(tmp_path / "m.lite", precision)
     by_layer = launches(Predictor(model, "opencl").plan())
     kernel = by_layer[layer][-1].kernel
-    first = next(n for n, rows in by_layer.items() if any(x.kernel == kernel for x in rows))
+    gone = [n for n, rows in by_layer.items() if any(x.kernel == kernel for x in rows)]
+    feeds = random_feeds(network())
+    with_it = {"LITE_OPENCL_LIBRARY": failing_driver, "LAUNCH_FORGOTTEN": kernel}
+    right, said = given(model, tmp_path, feeds, "--check", LITE_OPENCL_LIBRARY=failing_driver)
+    assert not said
+    found, said = given(model, tmp_path, feeds, "--check", **with_it)
+    assert f"'{gone[0]}'" in said and "on the CPU: " in said and "is wrong on this device" in said
+    np.testing.assert_allclose(found, right, rtol=1e-5 if precision == "fp32" else 4e-3)
+    ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
+    assert [n for n in by_layer if "__opencl" not in ran[n]] == gone
+    wrong, _ = given(model, tmp_path, feeds, **with_it)
+    assert not np.allclose(wrong, right, atol=1e-3)
+
+
+def test_the_check_names_the_first_wrong_layer(failing_driver: str, tmp_path: Path) -> None:
+    model = save(tmp_path / "m.lite", "fp32")
+    (*_, row) = launches(Predictor(model, "opencl").plan())["dw"]
     np.save(tmp_path / "x.npy", *random_feeds(network()).values())
     asked = (model, "--input", f"x={tmp_path / 'x.npy'}", "--check")
-    right = run(*asked, LITE_OPENCL_LIBRARY=failing_driver)
-    assert right.returncode == 0 and "agree with the CPU" in right.stdout, right.stdout
-    wrong = run(*asked, LITE_OPENCL_LIBRARY=failing_driver, LAUNCH_FORGOTTEN=kernel)
-    assert wrong.returncode == 1
-    assert f"layer '{first}' (" in wrong.stdout and " instead of " in wrong.stdout
-    assert wrong.stdout.splitlines()[-1].count("is the first of") == 1
+    done = run(*asked, LITE_OPENCL_LIBRARY=failing_driver, LAUNCH_FORGOTTEN=row.kernel)
+    assert done.returncode == 0 and done.stderr.count("\n") == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert "layer 'dw' (" in lines[1] and " instead of " in lines[1]
+    assert "agree with the CPU" in lines[-1]
 
 
 def test_values_can_be_seen_where_a_launch_fails(failing_driver: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <new>
 
@@ -279,6 +280,7 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
   x->device = onto.device;
   x->failed_row = -1;
   x->file_steps = x->plan.steps;
+  x->num_file_steps = x->plan.num_steps;
   x->reference = onto.reference;
   for (uint32_t i = 0; i < x->plan.num_steps; ++i) {
     x->left.own_way[i] = onto.left && onto.left->own_way && onto.left->own_way[i];
@@ -342,6 +344,27 @@ bool leave_failed_step(lite_program* p, Onto* onto) {
   *onto = {detach(p), &x.left, false};
   return true;
 }
+
+bool leave_layers(lite_program* p, const char* const* layers, int count, const char* reason, Left* left) {
+  const Executor& x = *p->opencl;
+  *left = x.left;
+  left->name = nullptr;
+  if (!room(p, x.num_file_steps, &left->rows)) return false;
+  memcpy(left->rows, x.left.rows, x.num_file_steps);
+  for (int l = 0; l < count; ++l) {
+    bool found = false;
+    for (int s = 0; s < p->program.num_steps; ++s) {
+      const DeviceStep* row = x.step_of[s] < 0 ? nullptr : &x.plan.steps[x.step_of[s]];
+      if (!row || !row->host_kernel || strcmp(p->program.steps[s].name, layers[l]) != 0) continue;
+      leave(left, row->origin, layers[l], reason);
+      found = true;
+    }
+    if (!found) return p->env.fail("'%s' is not a layer of the device that the CPU can take over", layers[l]);
+  }
+  return true;
+}
+
+Device* device_of(const Executor* x) { return x->device; }
 
 const char* device_warning(const Executor* x) {
   const Device& device = *x->device;

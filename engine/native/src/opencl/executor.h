@@ -24,6 +24,7 @@ struct Executor {
   Device* device;      // its own
   DevicePlan plan;
   const DeviceStep* file_steps;  // plan.steps before some were left to the CPU
+  uint32_t num_file_steps;
   int32_t* place_of;   // per tensor: its buffer, -1: none
   int32_t* step_of;    // per step: its row of the plan, -1: a step of the CPU
   cl_mem *buffers, *constants, *scratch, *images;
@@ -61,6 +62,10 @@ bool load(lite_program*, const uint8_t* bytes, size_t size, const void* const* w
 // After a run that failed: whether the same program without the step at which it did may go on. Its
 // device is then no longer the program's.
 bool leave_failed_step(lite_program*, Onto*);
+// The same program onto the same device, with layers that the CPU runs from then on; `p` keeps the device.
+// False with a reason in env.error where one is not the device's or the CPU has no kernel for it.
+bool leave_layers(lite_program* p, const char* const* layers, int count, const char* reason, Left* left);
+Device* device_of(const Executor*);
 // Takes what a program has on its device away from it; the device is the caller's from then on.
 Device* detach(lite_program*);
 // Writes the program's choice: the device, for which kind the program was made, what the CPU runs.

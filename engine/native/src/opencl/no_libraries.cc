@@ -27,11 +27,13 @@ bool load(lite_program*, const uint8_t*, size_t, const void* const*, const size_
           const Onto&) {
   return false;
 }
+Device* device_of(const Executor*) { return nullptr; }
 Device* detach(lite_program*) { return nullptr; }
 void measure(const lite_file*, const void*, size_t, const lite_options&, Device*) {}
 const char* device_warning(const Executor*) { return nullptr; }
 const char* tuning_summary(const Executor*) { return nullptr; }
 bool leave_failed_step(lite_program*, Onto*) { return false; }
+bool leave_layers(lite_program*, const char* const*, int, const char*, Left*) { return false; }
 void describe(lite_program*) {}
 void unload(Executor*) {}
 bool run(lite_program*) { return false; }

@@ -33,6 +33,7 @@ struct Statement {
   Region regions[kMaxRegions];
   int num_regions;
   bool sized;
+  uint64_t local_bytes;
 
   bool fail(const char* what, const char* why) {
     return env.fail("OpenCL: kernel '%s': '%.*s' %s", launch.kernel,
@@ -135,8 +136,8 @@ struct Statement {
     int64_t bytes;
     const char* first = at;
     if (!value_of(&at, &bytes)) return false;
-    return static_cast<uint64_t>(bytes) <= local_memory ||
-           fail(first, "is more local memory than the device has");
+    local_bytes = static_cast<uint64_t>(bytes);
+    return local_bytes <= local_memory || fail(first, "is more local memory than the device has");
   }
 
   // "x[elements], y[first, rows, elements from row to row, elements of a row], image[columns,
@@ -230,6 +231,16 @@ struct Statement {
     return fail(at, "is no line of a statement");
   }
 
+  // Only what says how much local memory there must be.
+  bool local_lines() {
+    const char* next = statement_of(launch);
+    while (const char* at = next ? next_line(&next) : nullptr) {
+      const size_t length = word_length(at);
+      if ((is_word(at, length, "let") || is_word(at, length, "local")) && !line(at)) return false;
+    }
+    return true;
+  }
+
   bool whole() {
     const char* next = statement_of(launch);
     if (!next) return env.fail("OpenCL: kernel '%s' does not state its reach", launch.kernel);
@@ -245,9 +256,19 @@ struct Statement {
 }  // namespace
 
 bool stays_within(const Launch& launch, const Memory memory[], uint64_t local_memory, Env& env) {
-  Statement statement{launch, memory, local_memory, env, {}, 0, {}, 0, {}, {}, 0, false};
+  Statement statement{launch, memory, local_memory, env, {}, 0, {}, 0, {}, {}, 0, false, 0};
   statement.count = matching_parameters(launch, env, statement.parameters);
   return statement.count >= 0 && check_options(launch, env) && statement.whole();
+}
+
+uint64_t local_memory_of(const Launch& launch, const Env& env) {
+  char reason[200];
+  Env quiet = env;
+  quiet.error = reason;
+  quiet.error_bytes = sizeof reason;
+  Statement statement{launch, nullptr, INT64_MAX, quiet, {}, 0, {}, 0, {}, {}, 0, false, 0};
+  statement.count = matching_parameters(launch, quiet, statement.parameters);
+  return statement.count >= 0 && statement.local_lines() ? statement.local_bytes : 0;
 }
 
 }  // namespace lite::opencl

@@ -18,5 +18,8 @@ struct Memory {
 // conditions hold, each argument's elements that it reaches lie inside its memory, and what it
 // writes is apart from everything else. `memory` is by argument. False with a reason in env.error.
 bool stays_within(const Launch&, const Memory memory[], uint64_t local_memory, Env&);
+// Bytes of local memory that the kernel's statement asks for; 0 also for a statement that is wrong,
+// which stays_within refuses.
+uint64_t local_memory_of(const Launch&, const Env&);
 
 }  // namespace lite::opencl

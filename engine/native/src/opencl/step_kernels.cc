@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "reach.h"
+
 namespace lite::opencl {
 
 namespace {
@@ -22,6 +24,11 @@ bool make_kernel(lite_program* p, const Launch& launch, cl_kernel* out) {
       return p->env.fail("OpenCL: %s: kernel '%s' has groups of more than %zu work-items",
                          info.name, launch.kernel, info.group_size);
   }
+  const uint64_t local = local_memory_of(launch, p->env);
+  if (local > info.local_memory)
+    return p->env.fail("OpenCL: %s: kernel '%s' needs %llu bytes of local memory, the device has %llu",
+                       info.name, launch.kernel, static_cast<unsigned long long>(local),
+                       static_cast<unsigned long long>(info.local_memory));
   char reason[500];
   cl_program program = x.device->programs.get(*launch.text, launch.options, reason, sizeof reason);
   if (!program) return p->env.fail("OpenCL: %s", reason);
@@ -52,7 +59,8 @@ bool make_row(lite_program* p, const DeviceStep& row) {
   return true;
 }
 
-// What the launches of the ways taken refer to; everything of a program in which steps have one way.
+// The launches of the steps that stay, by the ways taken, and what they refer to; of a program in which
+// steps have one way, everything that launches may refer to.
 bool mark_needed(lite_program* p) {
   Executor& x = *p->opencl;
   const DevicePlan& plan = x.plan;
@@ -62,12 +70,12 @@ bool mark_needed(lite_program* p) {
       !flags(p, plan.num_images, &needed.images) || !flags(p, plan.num_scratch, &needed.scratch))
     return false;
   const bool all = !plan.num_ways;
-  memset(needed.launches, all, plan.num_launches);
+  memset(needed.launches, 0, plan.num_launches);
   memset(needed.constants, all, plan.num_constants);
   memset(needed.images, all, plan.num_images);
   memset(needed.scratch, all, plan.num_scratch);
   for (uint32_t i = 0; i < plan.num_steps; ++i)
-    memset(needed.launches + plan.steps[i].first, 1, plan.steps[i].count);
+    if (!x.left.rows[i]) memset(needed.launches + plan.steps[i].first, 1, plan.steps[i].count);
   for (uint32_t k = 0; k < plan.num_launches; ++k) {
     const Launch& launch = plan.launches[k];
     for (uint32_t a = 0; needed.launches[k] && a < launch.num_args; ++a) {

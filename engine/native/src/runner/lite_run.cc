@@ -11,7 +11,7 @@
 //
 // Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
 // --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
-// the outputs. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
+// the outputs, before the runs that are asked for; layers that are wrong on the device run on the CPU. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
 // LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
 // --tune measures the file's variants of layers on the OpenCL device and keeps which is the fastest in the cache
 // folder, as `lite tune` does, or beside the file; later runs take it.
@@ -345,12 +345,11 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
     return true;
   }
   int taps[kMaxList];
-  if (!load_inputs(p, args) || !tap_all(p, args, taps) || (args.dump && !dump_all(p)) ||
-      !run_all(p, args))
-    return false;
-  tell(p, args.options.tune);
+  if (!load_inputs(p, args) || !tap_all(p, args, taps) || (args.dump && !dump_all(p))) return false;
   if (args.check && !agrees_with_cpu(file, p, args.options, error_text, sizeof error_text))
     return failed("%s", error_text), false;
+  if (!run_all(p, args)) return false;
+  tell(p, args.options.tune);
   const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";
   for (int i = 0; i < args.num_taps; ++i)
     if (!write_tensor(p, taps[i], tap_dir)) return false;

@@ -42,18 +42,79 @@ bool has_halves(const lite_program* p) {
   return false;
 }
 
-// Says which layer of a device is the first to go wrong.
-void tell_layer(lite_program* p, double tolerance) {
+// The first layer of a device that goes wrong, which is said; false where none does.
+bool find_layer(lite_program* p, double tolerance, lite_layer_check* found) {
   char error[300];
-  lite_layer_check found;
-  const int count = lite_program_check(p, tolerance, &found, error, sizeof error);
+  const int count = lite_program_check(p, tolerance, found, error, sizeof error);
   if (count < 0) printf("layers: not compared: %s\n", error);
-  if (count > 0 && !found.name) printf("layers: %d agree with the CPU to %.0e\n", count, tolerance);
-  if (count > 0 && found.name)
+  if (count > 0 && !found->name) printf("layers: %d agree with the CPU to %.0e\n", count, tolerance);
+  if (count > 0 && found->name)
     printf("layer '%s' (%s, %s) is the first of %d that differs from the CPU: relative error %.2g, value "
-           "%lld is %.7g instead of %.7g\n", found.name, found.op, found.kernel, count, found.error,
-           static_cast<long long>(found.index), found.device, found.cpu);
+           "%lld is %.7g instead of %.7g\n", found->name, found->op, found->kernel, count, found->error,
+           static_cast<long long>(found->index), found->device, found->cpu);
+  return count > 0 && found->name;
 }
+
+bool outputs_agree(lite_program* p, lite_program* other, double tolerance, char* error, size_t error_bytes) {
+  for (int i = 0; i < lite_program_num_outputs(p); ++i) {
+    lite_tensor_info mine, theirs;
+    const int a = lite_program_output(p, i), b = lite_program_output(other, i);
+    lite_program_tensor(p, a, &mine);
+    lite_program_tensor(other, b, &theirs);
+    if (mine.bytes != theirs.bytes || mine.dtype != theirs.dtype) {
+      snprintf(error, error_bytes, "output '%s' has another shape on the CPU", mine.name);
+      return false;
+    }
+    const Difference d = difference(mine, lite_program_data(p, a), lite_program_data(other, b));
+    const double relative = d.norm > 0 ? sqrt(d.error / d.norm) : sqrt(d.error);
+    printf("output '%s': relative error %.2g against the CPU\n", mine.name, relative);
+    if (relative <= tolerance && !d.others) continue;
+    snprintf(error, error_bytes,
+             "output '%s' differs from the CPU's: relative error %.2g, %zu other values; run with "
+             "--backend cpu", mine.name, relative, d.others);
+    return false;
+  }
+  return true;
+}
+
+// Layers that the CPU took over because they were wrong on the device.
+class Corrections {
+ public:
+  // The layer, or all that its kernel runs where one of them was wrong before. False where the device
+  // keeps it.
+  bool move(lite_program* p, const lite_layer_check& wrong) {
+    char variant[sizeof variants_[0]], reason[200], error[300];
+    snprintf(variant, sizeof variant, "%s", wrong.kernel);
+    snprintf(reason, sizeof reason, "%.80s is wrong on this device (relative error %.2g)", wrong.kernel,
+             wrong.error);
+    const char* layers[kMost] = {wrong.name};
+    int count = 1;
+    const bool again = known(variant);
+    for (int i = 0; again && i < lite_program_num_steps(p) && count < kMost; ++i) {
+      lite_step_info step;
+      lite_program_step(p, i, &step);
+      if (strcmp(step.variant, variant) == 0 && strcmp(step.name, wrong.name) != 0) layers[count++] = step.name;
+    }
+    if (!again && count_ < kMost) snprintf(variants_[count_++], sizeof variant, "%s", variant);
+    if (lite_program_leave(p, layers, count, reason, error, sizeof error)) {
+      printf("layer '%s' stays on the device: %s\n", wrong.name, error);
+      return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr int kMost = 256;
+
+  bool known(const char* variant) const {
+    for (int i = 0; i < count_; ++i)
+      if (strcmp(variants_[i], variant) == 0) return true;
+    return false;
+  }
+
+  char variants_[kMost][96];
+  int count_ = 0;
+};
 
 }  // namespace
 
@@ -75,29 +136,17 @@ bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& optio
                              lite_program_data(p, tensor), t.bytes) == 0;
     if (!good) snprintf(error, error_bytes, "input '%s' is another one on the CPU", t.name);
   }
-  good = good && lite_program_run(other, error, error_bytes) == 0;
+  good = good && lite_program_run(other, error, error_bytes) == 0 && lite_program_run(p, error, error_bytes) == 0;
   const double tolerance = has_halves(p) ? kHalfTolerance : kTolerance;
-  for (int i = 0; good && i < lite_program_num_outputs(p); ++i) {
-    lite_tensor_info mine, theirs;
-    const int a = lite_program_output(p, i), b = lite_program_output(other, i);
-    lite_program_tensor(p, a, &mine);
-    lite_program_tensor(other, b, &theirs);
-    good = mine.bytes == theirs.bytes && mine.dtype == theirs.dtype;
-    if (!good) {
-      snprintf(error, error_bytes, "output '%s' has another shape on the CPU", mine.name);
-      break;
-    }
-    const Difference d =
-        difference(mine, lite_program_data(p, a), lite_program_data(other, b));
-    const double relative = d.norm > 0 ? sqrt(d.error / d.norm) : sqrt(d.error);
-    printf("output '%s': relative error %.2g against the CPU\n", mine.name, relative);
-    good = relative <= tolerance && !d.others;
-    if (!good)
-      snprintf(error, error_bytes,
-               "output '%s' differs from the CPU's: relative error %.2g, %zu other values; run with "
-               "--backend cpu", mine.name, relative, d.others);
+  Corrections corrections;
+  // A turn for each layer that goes wrong, at most.
+  for (bool ran = good; ran;) {
+    lite_layer_check wrong;
+    good = outputs_agree(p, other, tolerance, error, error_bytes);
+    const bool found = find_layer(p, tolerance, &wrong);
+    if (good || !found || !corrections.move(p, wrong)) break;
+    ran = good = lite_program_run(p, error, error_bytes) == 0;
   }
   lite_program_free(other);
-  tell_layer(p, tolerance);
   return good;
 }

@@ -5,7 +5,8 @@
 
 #include "lite_runtime.h"
 
-// Runs the file's program for the CPU on the inputs of `p`, which has run, and prints a line for each
-// output. False, with one line in `error`, where an output differs by more than rounding explains.
+// Runs `p` and the file's program for the CPU on the inputs of `p`, and prints a line for each output.
+// Where one differs by more than rounding explains, the layers that are wrong on the device go to the
+// CPU until none differs. False, with one line in `error`, where one still does.
 bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& options, char* error,
                      size_t error_bytes);

@@ -1,4 +1,4 @@
-// After a run that failed: the program that goes on in the place of the one whose device failed.
+// The program that goes on in the place of one whose device failed, or was wrong.
 #include <stdio.h>
 
 #include "../opencl/executor.h"
@@ -20,6 +20,20 @@ lite_options options_of(const lite_program* p) {
   return options;
 }
 
+// The same part of the same file, nullptr with a reason in `error`.
+lite_program* reloaded(const lite_program* p, const opencl::Onto& onto, char* error, size_t error_bytes) {
+  const lite_options options = options_of(p);
+  lite_program* next =
+      load_program(p->part, p->part_bytes, p->source->weights, p->source->weight_bytes,
+                   p->source->num_weights, mapping_of(*p->source), &onto, &options, error, error_bytes);
+  if (!next) return nullptr;
+  next->source = p->source;
+  next->part = p->part;
+  next->part_bytes = p->part_bytes;
+  next->to_cpu = p->to_cpu;
+  return next;
+}
+
 // The bound or own memory of an input or output, also where it is tapped.
 uint8_t* port_data(const lite_program* p, int tensor) {
   return p->bound[tensor] ? p->bound[tensor] : p->own[tensor];
@@ -30,19 +44,12 @@ uint8_t* port_data(const lite_program* p, int tensor) {
 bool leave_step(lite_program* p) {
   opencl::Onto onto{};
   if (!p->source || !opencl::leave_failed_step(p, &onto)) return false;
-  const lite_options options = options_of(p);
   char unused[1];
-  lite_program* next =
-      load_program(p->part, p->part_bytes, p->source->weights, p->source->weight_bytes,
-                   p->source->num_weights, mapping_of(*p->source), &onto, &options, unused, sizeof unused);
+  lite_program* next = reloaded(p, onto, unused, sizeof unused);
   if (!next) {
     opencl::close_device(onto.device);
     return false;
   }
-  next->source = p->source;
-  next->part = p->part;
-  next->part_bytes = p->part_bytes;
-  next->to_cpu = p->to_cpu;
   p->next = next;
   return true;
 }
@@ -102,3 +109,19 @@ bool run_next(lite_program* p) {
 }
 
 }  // namespace lite
+
+int lite_program_leave(lite_program* whole, const char* const* layers, int count, const char* reason,
+                       char* error, size_t error_bytes) {
+  using namespace lite;
+  lite_program* p = const_cast<lite_program*>(current(whole));
+  p->env.error = error;
+  p->env.error_bytes = error_bytes;
+  opencl::Left left{};
+  if (!p->opencl || !p->source) return p->env.fail("no device runs this program"), -1;
+  if (!opencl::leave_layers(p, layers, count, reason, &left)) return -1;
+  lite_program* next = reloaded(p, {opencl::device_of(p->opencl), &left, false}, error, error_bytes);
+  if (!next) return -1;
+  opencl::detach(p);
+  p->next = next;
+  return 0;
+}
