@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.environments import python_of
 from benchmarks.models import Files
 from benchmarks.peers import peer
 from benchmarks.schedule import Worker
@@ -45,7 +46,7 @@ def find_losses(
     source, feeds = files.network(network)
     found: dict[str, list[Any]] = {}
     for engine in ("lite", rival):
-        worker = Worker(engine)
+        worker = Worker([python_of(engine), "-m", "benchmarks.worker", engine])
         reply = worker.ask(
             model=str(files.model(engine, source, feeds, precision)), feeds=str(feeds),
             threads=threads, precision=precision, layers=RUNS,

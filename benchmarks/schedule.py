@@ -6,8 +6,9 @@ import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,16 +23,20 @@ REST_S = 0.03
 SAME = {"fp32": 1e-2, "fp16": 2e-2, "bf16": 0.2, "int8": 0.2}
 
 
+class Engine(Protocol):
+    """What runs one engine apart from this process."""
+
+    def ask(self, **command: Any) -> dict[str, Any]: ...
+
+
 class Worker:
     """One engine in its own process."""
 
-    def __init__(self, engine: str) -> None:
-        self.engine = engine
+    def __init__(self, command: list[str]) -> None:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
         self.process = subprocess.Popen(
-            [python_of(engine), "-m", "benchmarks.worker", engine],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-        )  # fmt: skip
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True
+        )
 
     def ask(self, **command: Any) -> dict[str, Any]:
         """The reply; an "error" key when the engine failed or died."""
@@ -67,7 +72,7 @@ def measure(
             except RuntimeError as error:
                 rows[engine]["error"] = str(error)
                 continue
-            worker = Worker(engine)
+            worker = Worker([python_of(engine), "-m", "benchmarks.worker", engine])
             path = Path(folder) / f"{engine}.npz"
             rows[engine] = worker.ask(
                 model=str(model), feeds=str(feeds), threads=threads, precision=precision,
@@ -80,7 +85,7 @@ def measure(
             with np.load(path) as file:
                 outputs[engine] = [file[f"arr_{i}"] for i in range(len(file.files))]
     try:
-        _run_in_turn(workers, rows, seconds)
+        run_in_turn(workers, rows, seconds)
     finally:
         for worker in workers.values():
             worker.close()
@@ -93,10 +98,11 @@ def measure(
     return rows
 
 
-def _run_in_turn(
-    workers: dict[str, Worker], rows: dict[str, dict[str, Any]], seconds: float
+def run_in_turn(
+    workers: Mapping[str, Engine], rows: dict[str, dict[str, Any]], seconds: float
 ) -> None:
-    """Bursts until `seconds` per engine have passed; the order turns by one each round."""
+    """Bursts until `seconds` per engine have passed; the order turns by one each round. CPU times
+    are those of engines that tell them."""
     wall: dict[str, list[float]] = {e: [] for e in workers}
     cpu: dict[str, list[float]] = {e: [] for e in workers}
     until = time.monotonic() + seconds * len(workers)
@@ -114,15 +120,16 @@ def _run_in_turn(
                 order.remove(engine)
                 continue
             wall[engine] += reply["ms"]
-            cpu[engine] += reply["cpu_ms"]
+            cpu[engine] += reply.get("cpu_ms", [])
         order = order[1:] + order[:1]
     for engine in order:
         rows[engine] |= {
             "min_ms": min(wall[engine]),
             "median_ms": float(np.median(wall[engine])),
-            "min_cpu_ms": min(cpu[engine]),
             "runs": len(wall[engine]),
         }
+        if cpu[engine]:
+            rows[engine]["min_cpu_ms"] = min(cpu[engine])
 
 
 def distance_of(found: list[np.ndarray], expected: list[np.ndarray]) -> float | None:

@@ -1,0 +1,1 @@
+"""Our runtime as WebAssembly beside onnxruntime-web, in headless Chromium."""
