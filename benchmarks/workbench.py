@@ -28,7 +28,7 @@ from lite_widgets._base import LiteWidget
 from tests.conftest import ROOT
 from tests.report.thousand import thousand_layers
 from tests.ui.lab_page import LabPage
-from tests.ui.lab_server import TOKEN, Server, open_chromium
+from tests.ui.lab_server import Server, open_chromium
 from tests.widgets import host_page, samples
 
 LIMITS = {
@@ -178,7 +178,7 @@ def workbench(browser: Any, repeat: int) -> dict[str, list[float]]:
             for name in ("ocr.onnx", "ocr_total.png"):
                 shutil.copy(ROOT / "notebooks" / "models" / name, server.root)
             for _ in range(repeat):
-                page = LabPage(browser, server, TOKEN, dark=False)
+                page = LabPage(browser, server, dark=False)
                 page.open([PREPARE, "workbench = lw.Workbench(session)\nworkbench"])
                 page.page.evaluate(
                     "() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 0; "

@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT))
 from PIL import Image  # noqa: E402
 
 from tests.ui.lab_page import LabPage  # noqa: E402
-from tests.ui.lab_server import TOKEN, Server, open_chromium  # noqa: E402
+from tests.ui.lab_server import Server, open_chromium  # noqa: E402
 
 MODELS = ROOT / "notebooks" / "models"
 SIZE = (1240, 1400)
@@ -121,7 +121,7 @@ def main(folder: Path) -> None:
             server.wait()
             for name in ("ocr.onnx", "ocr_total.png", "ocr_held_back.npz"):
                 shutil.copy(MODELS / name, server.root)
-            page: Any = LabPage(browser, server, TOKEN, dark=False, size=SIZE)
+            page: Any = LabPage(browser, server, dark=False, size=SIZE)
             page.open([STORY])
             if not page.run_all():
                 raise SystemExit("error: the cell failed; run it in `make lab`")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ui.lab_page import LabPage
-from tests.ui.lab_server import TOKEN, Server, find_chromium, open_chromium
+from tests.ui.lab_server import Server, find_chromium, open_chromium
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def lab(server: Any, chromium: Any) -> Iterator[Callable[..., LabPage]]:
     opened: list[LabPage] = []
 
     def open_lab(cells: list[str], *, base_url: str = "/", dark: bool = False) -> LabPage:
-        page = LabPage(chromium, server(base_url), TOKEN, dark=dark)
+        page = LabPage(chromium, server(base_url), dark=dark)
         opened.append(page)
         page.open(cells)
         return page

@@ -1,4 +1,4 @@
-"""One notebook in JupyterLab, as a person uses it."""
+"""One notebook in JupyterLab or Notebook 7, as a person uses it."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ class LabPage:
         self,
         browser: Any,
         server: Any,
-        token: str,
         *,
         dark: bool,
         size: tuple[int, int] = (1400, 1500),
     ) -> None:
-        self.server, self.token = server, token
+        self.server = server
         self.dark = dark
         self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
         self.page = self.context.new_page()
@@ -71,8 +70,9 @@ class LabPage:
         path = self.server.root / f"walk{len(list(self.server.root.glob('walk*.ipynb')))}.ipynb"
         path.write_text(json.dumps(book))
         self.goto(path.name)
-        toggle = "application:toggle-left-area"
-        self.page.evaluate(f"() => window.jupyterapp.commands.execute('{toggle}')")
+        if self.server.verb == "lab":
+            toggle = "application:toggle-left-area"
+            self.page.evaluate(f"() => window.jupyterapp.commands.execute('{toggle}')")
         self.theme(dark=self.dark)
 
     def theme(self, *, dark: bool) -> None:
@@ -86,9 +86,10 @@ class LabPage:
 
     def goto(self, name: str) -> None:
         """Opens a notebook of the server's folder and waits for its kernel."""
-        self.page.goto(f"{self.server.url}lab/tree/{name}?token={self.token}&reset")
+        self.page.goto(self.server.page_of(name))
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")
         self.page.wait_for_selector(".jp-Notebook")
+        self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.context")
         self.page.evaluate(_READY)
 
     def run_all(self) -> bool:

@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
+import lite_widgets as lw
+import pytest
 from lite_widgets import Notice, Stepper
+
+from tests.widgets import samples
+from tests.widgets.showcase import ROOF, memory, showcase, tensor
+
+#: Texts that leave their picture, and pairs of which one covers the other.
+COVERED = """() => {
+  const frame = document.querySelector('svg').getBoundingClientRect();
+  const boxes = [...document.querySelectorAll('text')].filter((t) => t.textContent.trim())
+    .map((t) => [t.textContent.trim(), t.getBoundingClientRect()]);
+  const outside = boxes.filter(([, r]) => r.left < frame.left - 1 || r.right > frame.right + 1
+    || r.top < frame.top - 1 || r.bottom > frame.bottom + 1).map(([text]) => `outside: ${text}`);
+  const pairs = boxes.flatMap(([text, p], i) => boxes.slice(i + 1)
+    .filter(([, q]) => Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
+      && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 3)
+    .map(([other]) => `${text} | ${other}`));
+  return [...outside, ...pairs];
+}"""
 
 
 def test_the_steps_are_a_line_of_tabs_and_not_a_table() -> None:
@@ -31,3 +51,35 @@ def test_text_outside_of_a_picture_has_the_colour_of_the_page() -> None:
     said = stepper.static_html() + stepper._static_caption()
     fills = set(re.findall(r"color:(#\w+)", said))
     assert "ocr.onnx" in said and fills == set()
+
+
+def crowded() -> list[Any]:
+    """Widgets of a network with long names, regions, a large arena, and many failing layers."""
+    scope = "MobilenetV2/expanded_conv_16/project/BatchNorm/FusedBatchNormV3/"
+    profile, comparison = samples.profile(), samples.comparison()
+    for i, row in enumerate([*profile["layers"], *comparison["layers"]]):
+        row["name"], row["region"] = f"{scope}{row['name']}_{i}", f"stage {len(row['block'])}: x ×6"
+        row["state"] = "failing"
+    kept = memory()
+    for each in kept["tensors"]:
+        each.update(name=scope + each["name"], bytes=each["bytes"] * 40, offset=each["offset"] * 40)
+    inside = tensor()
+    inside.tensor = {**inside.tensor, "name": scope + "y"}
+    return [lw.LatencyChart(profile=profile), lw.Roofline(profile=profile, roof=ROOF),
+            lw.ErrorStrip(comparison=comparison), lw.MemoryMap(memory=kept),
+            lw.OverviewStrip(profile=profile), lw.TypeSummary(profile=profile), inside]  # fmt: skip
+
+
+@pytest.mark.browser
+def test_no_label_covers_another_or_leaves_its_picture(chromium: Any) -> None:
+    page = chromium.new_page(viewport={"width": 1000, "height": 1000})
+    found = {}
+    for number, widget in enumerate([*showcase(), *crowded()]):
+        picture = widget.static_svg()
+        if picture:
+            page.set_content(picture)
+            faults = page.evaluate(COVERED)
+            if faults:
+                found[f"{number} {type(widget).__name__}"] = faults
+    page.close()
+    assert not found

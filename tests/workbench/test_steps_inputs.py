@@ -221,6 +221,9 @@ def test_recipes_are_shown_before_the_answers_where_the_file_is_silent(
     made = lw.open(optimize(classifier(), targets=["x86"]).save("m.lite"))
     step = lw.Workbench(made, step="Run").step("Run")
     assert step.recipes.table.layout.display == "none"
+    # said before anything is pressed; without an image there is nothing to compare yet
+    notice = step.recipes.notice
+    assert notice.layout.display is None and "does not say" in notice.what and not notice.actions
     pixels = np.random.default_rng(2).integers(0, 256, (20, 20, 3)).astype(np.uint8)
     Image.fromarray(pixels).save("photo.png")
     step.drop.picked = "photo.png"
@@ -228,6 +231,7 @@ def test_recipes_are_shown_before_the_answers_where_the_file_is_silent(
     assert (
         step.recipes.table.layout.display is None and "does not define" in step.recipes.table.note
     )
+    assert notice.layout.display == "none", "the table says it"
     rows = {row["use"][2]["how"]: row for row in step.recipes.table.rows}
     assert set(rows) == {how for how, _ in RECIPES}
     for how, row in rows.items():
@@ -239,6 +243,23 @@ def test_recipes_are_shown_before_the_answers_where_the_file_is_silent(
     settle(made)
     assert "session.prepare('pm1')" in made.code and step.recipes.table.layout.display == "none"
     assert made.feeds["x"].min() < 0
+
+
+def test_recipes_are_offered_before_a_run_where_an_image_is_there(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier(), targets=["x86"]).save("m.lite"))
+    pixels = np.random.default_rng(2).integers(0, 256, (20, 20, 3)).astype(np.uint8)
+    Image.fromarray(pixels).save("m_photo.png")
+    step = lw.Workbench(made, step="Run").step("Run")
+    assert [action[0] for action in step.recipes.notice.actions] == ["recipes"]
+    click(step.recipes.notice, "recipes")
+    settle(made)
+    told = [answer.text for answer in made.recipes("m_photo.png")]
+    assert [row["text"] for row in step.recipes.table.rows] == told and not made.runs
+    made.prepare("unit")  # the same numbers, but now they are known
+    assert {w.layout.display for w in (step.recipes.notice, step.recipes.table)} == {"none"}
 
 
 def test_two_versions_stand_side_by_side_in_run(tmp_path: Path, monkeypatch: Any) -> None:

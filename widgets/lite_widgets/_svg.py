@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ SCALES = {
     "change": ("#2166ac", "#92c5de", "#f2f2f2", "#fdb863", "#b35806"),
 }
 BACKENDS = {"x86": "#0072b2", "opencl": "#e69f00", "arm": "#b6568c", "reference": "#868e96"}
+BRACKET_ROW, RANK_ROW = 18, 15  # height of a row of brackets with their names, of a ranking's line
 FONT = "font-family:system-ui,'Segoe UI',Helvetica,Arial,sans-serif"
 
 
@@ -51,11 +53,22 @@ def tail(name: str, most: int = 34) -> str:
     return name if len(name) <= most else f"\N{HORIZONTAL ELLIPSIS}{name[1 - most :]}"
 
 
+def columns(text: str) -> int:
+    """Return how many Latin letters are as wide as a text: a Chinese sign takes two."""
+    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+
+
+def bracket_rows(rows: Sequence[dict[str, Any]]) -> int:
+    """Return how many rows of brackets stand under a chart of these layers."""
+    return 2 if any(row.get("region") for row in rows) else 1
+
+
 class Picture:
     """An SVG drawing that grows by marks; ``str(picture)`` is the file."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self.width, self.height = width, height
+        self._texts: list[tuple[float, float, float]] = []  # left and right end, line
         self._marks = [f"<title>{html.escape(title)}</title>"]
 
     def rect(self, x: float, y: float, w: float, h: float, fill: str, **extra: object) -> None:
@@ -90,6 +103,9 @@ class Picture:
     ) -> None:  # fmt: skip
         """Add a text; anchor is start, middle or end."""
         weight = ' font-weight="600"' if bold else ""
+        wide = 0.6 * size * columns(str(text))
+        start = x - wide * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
+        self._texts.append((start, start + wide, y))
         self._marks.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" '
             f'font-size="{size}"{weight}>{html.escape(str(text))}</text>'
@@ -116,18 +132,46 @@ class Picture:
             self.rect(x + 6 + i * 4, y, 4.5, 8, ramp(scale, i / 17))
         self.text(x + 84, y + 8, high)
 
-    def brackets(self, blocks: Sequence[str], left: float, step: float, y: float) -> None:
-        """Add block brackets under a model-order axis."""
-        first = 0
-        for i in range(1, len(blocks) + 1):
-            if i < len(blocks) and blocks[i] == blocks[first]:
+    def digit(self, x: float, y: float, number: int) -> None:
+        """Add the number of a mark above it, higher where another text stands already."""
+        while any(a < x + 4 and x - 4 < b and abs(y - line) < 11 for a, b, line in self._texts):
+            y -= 3
+        self.text(x, y, number, anchor="middle", fill=INK, bold=True)
+
+    def ranking(self, labels: Sequence[str], left: float, y: float) -> None:
+        """Add what the numbers of marks stand for, a line each."""
+        for i, label in enumerate(labels):
+            self.text(left, y + i * RANK_ROW, i + 1, fill=INK, bold=True)
+            self.text(left + 14, y + i * RANK_ROW, label, fill=INK)
+
+    def brackets(self, rows: Sequence[dict[str, Any]], left: float, step: float, y: float) -> None:
+        """Add brackets of blocks under a model-order axis, and below them those of regions."""
+        blocks = [row["block"].split("/")[-1] for row in rows]
+        if bracket_rows(rows) == 1:
+            self._bracket_row(blocks, left, step, y)
+            return
+        regions = [str(row.get("region") or "") for row in rows]
+        # A block that is a whole region is named in the region's row.
+        upper = ["" if region.startswith(block) else block
+                 for block, region in zip(blocks, regions, strict=True)]  # fmt: skip
+        named = self._bracket_row(upper, left, step, y)
+        self._bracket_row(regions, left, step, y + BRACKET_ROW if named else y + 5)
+
+    def _bracket_row(self, names: Sequence[str], left: float, step: float, y: float) -> bool:
+        """A bracket per run of one name, which is written where it fits; whether one did."""
+        first, named = 0, False
+        for i in range(1, len(names) + 1):
+            if i < len(names) and names[i] == names[first]:
                 continue
             x0, x1 = left + first * step + 1.5, left + i * step - 1.5
             self.path(f"M{x0:.1f} {y:.1f}v3H{x1:.1f}v-3", SOFT, stroke_opacity=0.45)
-            label = blocks[first].split("/")[-1]
-            if x1 - x0 > 6 * len(label):
-                self.text((x0 + x1) / 2, y + 15, label, anchor="middle")
+            texts = (names[first], names[first].split(": ")[0])
+            text = next((t for t in texts if x1 - x0 > 6 * columns(t)), "")
+            if text:
+                self.text((x0 + x1) / 2, y + 15, text, anchor="middle")
+                named = True
             first = i
+        return named
 
     def __str__(self) -> str:
         size = f'width="{self.width}" height="{self.height}"'

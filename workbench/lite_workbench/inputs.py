@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
 #: What is said of a picture where the model does not say how it wants it.
-GUESSED = tr(
-    "the model does not say how its images were prepared: pixels were scaled to "
-    "0…1; to choose another recipe, pass --preprocess imagenet, pm1 or raw to "
-    "`lite convert` or `lite run`"
+GUESSED = tr("the model does not say how its images were prepared: pixels were scaled to 0…1")
+#: The same on the command line.
+GUESSED_OPTION = tr(
+    "{guessed}; to choose another recipe, pass --preprocess imagenet, pm1 or raw to "
+    "`lite convert` or `lite run`",
+    guessed=GUESSED,
 )
 
 

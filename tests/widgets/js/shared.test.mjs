@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { html, nothing } from "../../../widgets/lite_widgets/_shared/template_text.js";
 import * as format from "../../../widgets/lite_widgets/_shared/format.js";
 import * as colour from "../../../widgets/lite_widgets/_shared/colour.js";
-import { brackets, fit, linear, log, nice, runs, ticks } from "../../../widgets/lite_widgets/_shared/scale.js";
+import { tree as regionTree } from "../../../widgets/lite_widgets/graph_view/layout.js";
+import { brackets, bracketsHeight, fit, linear, log, nice, runs, ticks } from "../../../widgets/lite_widgets/_shared/scale.js";
 import { afterClick, afterKey } from "../../../widgets/lite_widgets/_shared/selection.js";
 import { bins, span } from "../../../widgets/lite_widgets/_shared/overview.js";
 import { float32 } from "../../../widgets/lite_widgets/_shared/float32.js";
@@ -109,4 +110,29 @@ test("a bracket has its whole name, or enough of it to be told", () => {
   assert.equal(named("part 12", 30), "part 12");
   assert.equal(named("part 12", 14), undefined); // not "pa…"
   assert.equal(named("layers/block_13_expand", 30), "block_13…");
+});
+
+test("regions have a row of brackets under their blocks, and the names that the graph has", () => {
+  const rows = [
+    ...["stem", "stage 1.1", "stage 1.2"].map((block) => ({
+      block,
+      region: block === "stem" ? "stem" : "stage 1: residual block ×2",
+    })),
+    { block: "b7", region: "head" },
+    { block: "b8", region: "stage 1: residual block ×2" },
+    { block: "b9", region: "stage 1: residual block ×2" },
+  ];
+  const texts = (step) =>
+    [...brackets(rows, { left: 0, step, y: 0 }).map(String).join("").matchAll(/>([^<>]+)<\/text>/g)].map(
+      (m) => m[1],
+    );
+  assert.deepEqual(texts(100), [
+    "stage 1.1", "stage 1.2", "b8", "b9", // "stem" and b7 are whole regions
+    "stem", "stage 1: residual block ×2", "b7 · head", "stage 1: residual block ×2 (2)",
+  ]);
+  // Where the whole name is too long, its beginning.
+  assert.deepEqual(texts(70).slice(4), ["stem", "stage 1", "b7 · head", "stage 1"]);
+  const tree = regionTree(rows.map((row, i) => ({ ...row, name: `n${i}` })));
+  assert.deepEqual(tree.map((b) => b.label), texts(200).slice(-4));
+  assert.ok(bracketsHeight(rows) > bracketsHeight(rows.map(({ block }) => ({ block }))));
 });

@@ -37,7 +37,7 @@ export function mark(row, tolerance, usual, metric = "rel_l2") {
 }
 
 /**
- * layers: [{name, op, block, index, iso, acc, tol, nan, state}]; first: index of the first one that
+ * layers: [{name, op, block, region, index, iso, acc, tol, nan, state}]; first: index of the first one that
  * is not within, or −1; failing: indices of those that fail on their own.
  */
 export function marks(comparison, tolerance, { byOp = null, metric = "rel_l2" } = {}) {
@@ -49,6 +49,7 @@ export function marks(comparison, tolerance, { byOp = null, metric = "rel_l2" } 
       name: row.name,
       op: row.op,
       block: row.block,
+      region: row.region,
       index: row.index,
       iso: row.isolated?.[metric] ?? null,
       acc: row[metric] ?? null,

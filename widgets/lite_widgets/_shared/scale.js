@@ -54,22 +54,76 @@ export function fit(text, width, charWidth = 6) {
   return room >= 4 ? text.slice(0, room - 1) + "…" : "";
 }
 
-/** Brackets with block names under a model-order axis: a name of which little would be left is not
- * written, "par…" says nothing. */
+/** (name) → it, with the number of the time from its second on: "neck", "neck (2)". */
+export function counted() {
+  const seen = new Map();
+  return (name) => {
+    const times = (seen.get(name) || 0) + 1;
+    seen.set(name, times);
+    return times > 1 ? `${name} (${times})` : name;
+  };
+}
+
+/** What a region of these blocks is called in the graph and under charts; `again`: `counted()`. */
+export function regionLabel(region, blocks, again) {
+  if (blocks.length > 1) return again(region);
+  const [block] = blocks;
+  return region.startsWith(block) ? region : `${block} · ${region}`;
+}
+
+const ONE_ROW = 28,
+  SECOND = 18;
+const hasRegions = (rows) => rows.some((r) => r.region);
+
+/** The height that brackets with their names take under an axis. */
+export const bracketsHeight = (rows) => (hasRegions(rows) ? ONE_ROW + SECOND : ONE_ROW);
+
+function bracket(text, { x0, x1, y }) {
+  if (x1 - x0 < 2) return nothing;
+  const name = text
+    ? svg`<text x=${(x0 + x1) / 2} y=${y + 15} text-anchor="middle">${text}</text>`
+    : nothing;
+  return svg`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3" />${name}`;
+}
+
+/** A name of which little would be left is not written, "par…" says nothing. */
+function blockText(block, width) {
+  const name = lastPart(block),
+    cut = fit(name, width);
+  return cut === name || cut.length >= 8 ? cut : "";
+}
+
+/** "stage 4: inverted bottleneck ×6", where that is too long "stage 4". */
+const regionText = (label, width) =>
+  [label, label.split(": ")[0]].find((text) => fit(text, width) === text) ?? "";
+
+/** Brackets under a model-order axis: blocks, and below them the regions that hold them. */
 export function brackets(rows, { left, step, y }) {
-  return runs(rows, (r) => r.block).map(({ key, first, last }) => {
-    const x0 = left + first * step + 1.5,
-      x1 = left + (last + 1) * step - 1.5;
-    const name = lastPart(key),
-      cut = fit(name, x1 - x0 - 2);
-    const label = cut === name || cut.length >= 8 ? cut : "";
-    if (x1 - x0 < 2) return nothing;
-    return svg`<path class="bracket" d="M${x0} ${y}v3H${x1}v-3" />${
-      label
-        ? svg`<text x=${(x0 + x1) / 2} y=${y + 15} text-anchor="middle">${label}</text>`
-        : nothing
-    }`;
+  const span = ({ first, last }) => ({
+    x0: left + first * step + 1.5,
+    x1: left + (last + 1) * step - 1.5,
   });
+  const room = ({ x0, x1 }) => x1 - x0 - 2;
+  const blocks = runs(rows, (r) => r.block).map((run) => {
+    const at = span(run);
+    return { ...at, text: blockText(run.key, room(at)), block: run.key };
+  });
+  if (!hasRegions(rows)) return blocks.map(({ text, ...at }) => bracket(text, { ...at, y }));
+  const again = counted();
+  const regions = runs(rows, (r) => r.region || "").map((run) => {
+    const inside = runs(rows.slice(run.first, run.last + 1), (r) => r.block).map((r) => r.key);
+    const at = span(run);
+    const text = run.key && regionText(regionLabel(run.key, inside.map(lastPart), again), room(at));
+    return { ...at, text, blocks: inside };
+  });
+  // A block that is a whole region is named in the region's row.
+  const alone = new Set(regions.flatMap((r) => (r.text && r.blocks.length === 1 ? r.blocks : [])));
+  const upper = blocks.map((b) => (alone.has(b.block) ? { ...b, text: "" } : b));
+  const below = upper.some((b) => b.text) ? y + SECOND : y + 5;
+  return [
+    ...upper.map(({ text, ...at }) => bracket(text, { ...at, y })),
+    ...regions.map(({ text, ...at }) => bracket(text, { ...at, y: below })),
+  ];
 }
 
 /** 10 with its exponent raised. */

@@ -3,14 +3,13 @@ import { html, nothing, svg } from "#template";
 import { widget } from "#view";
 import { backendName, scale } from "../_shared/colour.js";
 import { fixed, error, shape, THIN } from "../_shared/format.js";
-import { logBars } from "../_shared/histogram.js";
+import { histogramSvg } from "../_shared/histogram.js";
 import { isUsual, mark, notNumbers } from "../_shared/line.js";
 import { chip, segments } from "../_shared/parts.js";
 import { mapMarkup, mapped, paint } from "./difference_map.js";
 import { tr, trn } from "../_shared/words.js";
 
-const LEFT = 48,
-  MOST_CHANNELS = 512;
+const MOST_CHANNELS = 512;
 
 function channelStrip(channels, current, { width, dark, explained }) {
   const shown = channels.slice(0, MOST_CHANNELS);
@@ -47,29 +46,18 @@ function channelStrip(channels, current, { width, dark, explained }) {
   </svg>`;
 }
 
-function histogramSvg({ limit, counts }, { width, height = 136, explained, label }) {
-  const top = 22,
-    bottom = height - 30,
-    right = width - 8;
-  const bars = logBars(counts, { left: LEFT, right, top, bottom }, (i) => {
-    const centre = ((i + 0.5) / counts.length) * 2 * limit - limit;
-    return explained > 0 && Math.abs(centre) > explained;
-  });
-  const mid = (LEFT + right) / 2;
-  return html`<svg
-    class="chart"
-    height="${height}"
-    viewBox="0 0 ${width} ${height}"
-    role="img"
-    aria-label=${tr("Histogram of the difference")}
-  >
-    ${bars}
-    <text x="${LEFT}" y="${bottom + 14}">−${error(limit)}</text>
-    <text x="${mid}" y="${bottom + 14}" text-anchor="middle">0</text>
-    <text x="${right}" y="${bottom + 14}" text-anchor="end">+${error(limit)}</text>
-    <text x="${mid}" y="${height - 3}" text-anchor="middle">${label}</text>
-  </svg>`;
-}
+const histogram = ({ limit, counts }, explained, caption, width) =>
+  histogramSvg(
+    { low: -limit, high: limit, counts },
+    {
+      width,
+      height: 136,
+      ends: [`−${error(limit)}`, `+${error(limit)}`],
+      title: tr("Histogram of the difference"),
+      caption,
+      marked: (difference) => explained > 0 && Math.abs(difference) > explained,
+    },
+  );
 
 const STATES = {
   failing: [tr("fails on its own"), "bad"],
@@ -184,7 +172,7 @@ function evidence(c, d) {
         <span class="mu">${explained(d)}</span>
       </div>
       <div>
-        ${c.fitted((width) => histogramSvg(d.histogram, { width, explained: d.explained, label }))}
+        ${c.fitted((width) => histogram(d.histogram, d.explained, label, width))}
       </div>
     </div>`;
 }

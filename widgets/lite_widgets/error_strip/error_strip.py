@@ -8,10 +8,22 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget, Plain
-from .._svg import ACCENT, BAD, INK, SOFT, Picture
+from .._svg import (
+    ACCENT,
+    BAD,
+    BRACKET_ROW,
+    INK,
+    RANK_ROW,
+    SOFT,
+    Picture,
+    bracket_rows,
+    columns,
+    tail,
+)
 from ..formats import error_text
 
 _LEFT, _SIZE = 56, (760, 260)
+_NAMED = 5  # layers that the static image names
 
 
 class ErrorStrip(LiteWidget):
@@ -44,8 +56,11 @@ class ErrorStrip(LiteWidget):
         layers = self.comparison["layers"]
         own = [(row.get("isolated") or {}).get(self.metric) for row in layers]
         whole = [row.get(self.metric) for row in layers]
-        width, height = _SIZE
-        top, bottom, right = 62, height - 28, width - 12
+        failing = [i for i, row in enumerate(layers) if row.get("state") == "failing"]
+        ranked = min(len(failing), _NAMED) if len(failing) > 1 else 0
+        width, height = _SIZE[0], _SIZE[1] + RANK_ROW * ranked
+        top, right = 62, width - 12
+        bottom = height - 10 - BRACKET_ROW * bracket_rows(layers) - RANK_ROW * ranked
         known = [e for e in (*own, *whole) if e]
         low = math.floor(math.log10(max(min(known, default=1e-7), 1e-8))) - 0.4
         high = max(0, math.ceil(math.log10(max(known, default=1))))
@@ -82,14 +97,23 @@ class ErrorStrip(LiteWidget):
         picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
         text = tr("tolerance {value}", value=error_text(self.tolerance))
         picture.text(_LEFT + 6, limit - 5, text, fill=ACCENT, bold=True)
-        failing = [i for i, row in enumerate(layers) if row.get("state") == "failing"]
-        for index in failing[:5]:
-            x = min(max(_LEFT + (index + 0.5) * step, _LEFT + 40), right - 40)
-            picture.text(x, top - 8, layers[index]["name"], anchor="middle", fill=BAD, bold=True)
+        for rank, index in enumerate(failing[:_NAMED], 1):
+            x = _LEFT + (index + 0.5) * step
+            if len(failing) > 1:
+                picture.digit(x, y(own[index]) - 10, rank)
+                continue
+            name = tail(layers[index]["name"], 60)
+            half = 3.6 * columns(name)
+            x = min(max(x, _LEFT + half), right - half)
+            picture.text(x, top - 8, name, anchor="middle", fill=BAD, bold=True)
+        if ranked:
+            names = [layers[i]["name"] for i in failing[:_NAMED]]
+            picture.ranking(
+                [tail(name, 90) for name in names], _LEFT, height - 6 - RANK_ROW * (ranked - 1)
+            )
         legend = tr(
             "stem: isolated · hollow line: accumulated · diamond: fails on its own · rel. L2"
         )
         picture.text(8, 38, legend.replace("rel. L2", self.metric))
-        blocks = [row["block"] for row in self.comparison["layers"]]
-        picture.brackets(blocks, _LEFT, step, bottom + 4)
+        picture.brackets(layers, _LEFT, step, bottom + 4)
         return str(picture)

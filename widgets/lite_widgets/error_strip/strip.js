@@ -1,6 +1,6 @@
 // The chart of errors: stems are isolated errors, the hollow line is accumulated, on a log axis.
 import { html, nothing, svg } from "#template";
-import { brackets, log, power } from "../_shared/scale.js";
+import { brackets, bracketsHeight, log, power } from "../_shared/scale.js";
 import { error, tail } from "../_shared/format.js";
 import { grip, patterns } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
@@ -8,7 +8,6 @@ import { tr, trn } from "../_shared/words.js";
 const LEFT = 52,
   RIGHT = 12,
   TOP = 26,
-  BOTTOM = 28,
   NAN_ROW = 22;
 const METRICS = { rel_l2: tr("rel. L2"), max_abs: tr("max abs"), mean_abs: tr("mean abs") };
 
@@ -214,4 +213,7 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
 }
 
 /** Where the axis of errors begins and ends, from the top. */
-export const extent = (height, marked) => [height - BOTTOM, TOP + (anyNan(marked) ? NAN_ROW : 0)];
+export const extent = (height, marked) => [
+  height - bracketsHeight(marked.layers),
+  TOP + (anyNan(marked) ? NAN_ROW : 0),
+];

@@ -1,6 +1,7 @@
 // The layered layout: a chain down the middle, side branches on the right, skip edges on the left,
 // blocks that open in place. Only open blocks are laid out, one row per node in topological order,
 // so the cost is linear and nothing moves above the block that is opened.
+import { counted, regionLabel } from "../_shared/scale.js";
 
 export const ROW = 33,
   NODE = 25,
@@ -36,7 +37,7 @@ export function tree(nodes, regions = {}) {
 /** A region that is one block gives it its name and evidence. */
 function regioned(blocks, regions) {
   const out = [],
-    seen = new Map();
+    again = counted();
   for (const block of blocks) {
     const { region } = block.nodes[0],
       last = out[out.length - 1];
@@ -46,14 +47,8 @@ function regioned(blocks, regions) {
   return out.map(({ region, children }) => {
     const [only] = children,
       evidence = regions[region];
-    if (children.length === 1) {
-      const named = region && !region.startsWith(only.label) ? `${only.label} · ${region}` : region;
-      const label = named || only.label;
-      return { ...only, label, evidence };
-    }
-    const times = (seen.get(region) || 0) + 1;
-    seen.set(region, times);
-    const label = times > 1 ? `${region} (${times})` : region;
+    const label = region ? regionLabel(region, children.map((b) => b.label), again) : only.label;
+    if (children.length === 1) return { ...only, label, evidence };
     const all = children.flatMap((b) => b.nodes);
     return { path: `region:${label}`, label, evidence, region, nodes: all, children };
   });

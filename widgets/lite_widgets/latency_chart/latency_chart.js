@@ -1,7 +1,7 @@
 // Time per layer: one bar each, in model order or slowest first.
 import { html, nothing, svg } from "#template";
 import { widget } from "#view";
-import { brackets, nice, ticks } from "../_shared/scale.js";
+import { brackets, bracketsHeight, nice, ticks } from "../_shared/scale.js";
 import { colourOptions, encode, isCopy, rowTip, valueOf } from "../_shared/encode.js";
 import { ms, THIN } from "../_shared/format.js";
 import { keyed, patterns, select } from "../_shared/parts.js";
@@ -35,7 +35,7 @@ export function pareto(rows, value, part = 0.8) {
 }
 
 export function latencySvg(rows, { width, height = 184, e, sort, paint }) {
-  const bottom = height - (sort === "time" ? 22 : 28);
+  const bottom = height - (sort === "time" ? 22 : bracketsHeight(rows));
   const step = (width - LEFT - RIGHT) / Math.max(rows.length, 1);
   const max = nice(Math.max(...rows.map(e.value)) * 1.02);
   const y = (v) => TOP + (bottom - TOP) * (1 - v / max);

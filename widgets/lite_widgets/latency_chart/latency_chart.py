@@ -7,10 +7,10 @@ from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, SOFT, Picture, nice, ramp, tail
+from .._svg import BRACKET_ROW, RANK_ROW, SOFT, Picture, bracket_rows, nice, ramp, tail
 from ..formats import number
 
-_LEFT, _TOP, _STATIC = 48, 30, (760, 230)
+_LEFT, _TOP, _STATIC = 48, 30, (760, 315)
 
 
 class LatencyChart(LiteWidget):
@@ -33,7 +33,7 @@ class LatencyChart(LiteWidget):
     height = t.Int(184)
 
     def static_svg(self) -> str | None:
-        """Return the bars in model order, the five slowest labelled."""
+        """Return the bars in model order, the five slowest numbered and named below."""
         if not self.profile or not self.profile["layers"]:
             return None
         rows = self.profile["layers"]
@@ -41,7 +41,8 @@ class LatencyChart(LiteWidget):
         values = [row_value(row, emulated) for row in rows]
         top = nice(max(values) * 1.15)
         width, height = _STATIC
-        bottom, step = height - 30, (width - _LEFT - 10) / len(rows)
+        bottom = height - 92 - BRACKET_ROW * bracket_rows(rows)
+        step = (width - _LEFT - 10) / len(rows)
         unit = tr("M instructions") if emulated else "ms"
 
         def y(value: float) -> float:
@@ -56,8 +57,6 @@ class LatencyChart(LiteWidget):
         picture.grid(marks, y, _LEFT, width - 10, [f"{v:.3g}" for v in marks])
         picture.text(_LEFT - 6, 14, unit, anchor="end")
         picture.legend(width - 190, 6, "time", "0", f"{max(values):.3g} {unit}, √")
-        five = sorted(range(len(rows)), key=values.__getitem__, reverse=True)[:5]
-        taken: list[tuple[float, float]] = []
         for i, value in enumerate(values):
             x, fill = _LEFT + i * step, ramp("time", (value / max(values)) ** 0.5 if value else 0)
             copy = rows[i]["type"] == "Copy"
@@ -65,15 +64,11 @@ class LatencyChart(LiteWidget):
                 x, y(value), max(step - 1, 0.8), bottom - y(value), "#fff" if copy else fill,
                 stroke=SOFT if copy else "none",
             )  # fmt: skip
-        for i in sorted(five):
-            x, line = _LEFT + (i + 0.5) * step, y(values[i]) - 6
-            label = f"{tail(rows[i]['name'], 24)} {number(values[i])}"
-            half = 3.1 * len(label)
-            while any(abs(x - a) < 3.2 * len(label) + 40 and abs(line - b) < 12 for a, b in taken):
-                line -= 12
-            taken.append((x, line))
-            picture.text(min(max(x, _LEFT + half), width - half), max(line, 26), label,
-                         anchor="middle", fill=INK)  # fmt: skip
+        five = sorted(range(len(rows)), key=values.__getitem__, reverse=True)[:5]
+        for rank, i in enumerate(five, 1):
+            picture.digit(_LEFT + (i + 0.5) * step, y(values[i]) - 4, rank)
+        named = [f"{tail(rows[i]['name'], 80)} {number(values[i])} {unit}" for i in five]
+        picture.ranking(named, _LEFT, height - 6 - RANK_ROW * 4)
         picture.line(_LEFT, bottom, width - 10, bottom, SOFT)
-        picture.brackets([row["block"] for row in rows], _LEFT, step, bottom + 4)
+        picture.brackets(rows, _LEFT, step, bottom + 4)
         return str(picture)

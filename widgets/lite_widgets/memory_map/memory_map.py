@@ -35,8 +35,10 @@ class MemoryMap(LiteWidget):
             return _TOP + (bottom - _TOP) * (1 - float(offset / (peak * 1.08)))
 
         picture = Picture(width, height, tr("Arena map"))
+        unit, size = ("MB", 1e6) if peak >= 1e6 else ("kB", 1e3)
         marks = [peak * i / 4 for i in range(5)]
-        picture.grid(marks, y, _LEFT, width - 12, [bytes_text(m) for m in marks])
+        picture.grid(marks, y, _LEFT, width - 12, [f"{m / size:.3g}" for m in marks])
+        picture.text(_LEFT - 6, 12, unit, anchor="end")
         for tensor in tensors:
             end = tensor["offset"] + tensor["bytes"]
             picture.rect(

@@ -1,43 +1,36 @@
 // One layer's values, where clipping cuts them off, and the range of its weights per channel.
 import { html, nothing, svg } from "#template";
 import { widget } from "#view";
-import { logBars } from "../_shared/histogram.js";
+import { histogramSvg } from "../_shared/histogram.js";
 import { linear } from "../_shared/scale.js";
 import { fixed, percent } from "../_shared/format.js";
 import { chip } from "../_shared/parts.js";
 import { tr } from "../_shared/words.js";
 
-const LEFT = 44,
+const LEFT = 48,
   RIGHT = 10;
 
-/** Bin number → is it outside of the clipping range? */
-function outside({ low, high, counts, clip_low: a, clip_high: b }) {
-  return (i) => {
-    const v = low + ((high - low) * (i + 0.5)) / counts.length;
-    return v > b || (a !== null && a !== undefined && v < a);
-  };
-}
+/** Whether a value is outside of the clipping range. */
+const outside = ({ clip_low: a, clip_high: b }) => (v) =>
+  v > b || (a !== null && a !== undefined && v < a);
 
 /** Share of the values outside of the clipping range. */
 export function clipped(layer) {
-  const out = outside(layer);
-  const total = layer.counts.reduce((s, n) => s + n, 0);
-  return total ? layer.counts.reduce((s, n, i) => s + (out(i) ? n : 0), 0) / total : 0;
+  const { low, high, counts } = layer,
+    out = outside(layer);
+  const middle = (i) => low + ((high - low) * (i + 0.5)) / counts.length;
+  const total = counts.reduce((s, n) => s + n, 0);
+  return total ? counts.reduce((s, n, i) => s + (out(middle(i)) ? n : 0), 0) / total : 0;
 }
 
 const round = (v) => fixed(v, Math.abs(v) >= 100 ? 0 : Math.abs(v) >= 10 ? 1 : 2);
 
-function rangeSvg(layer, { width, height = 156 }) {
-  const { low, high, counts, clip_low: a, clip_high: b, method } = layer;
-  const top = 22,
-    bottom = height - 32,
-    right = width - RIGHT;
-  const X = linear([low, high], [LEFT, right]);
-  const bars = logBars(counts, { left: LEFT, right, top, bottom }, outside(layer));
+/** The lines of clipping, the upper one named. */
+const clips = ({ low, high, clip_low: a, clip_high: b, method }) => (X, { left, right, top, bottom }) => {
   const line = (v, label) => {
     if (v === null || v === undefined || v < low || v > high) return nothing;
     const x = X(v),
-      flip = x > width * 0.6;
+      flip = x > left + 0.6 * (right - left);
     const named = svg`<text
       class="b acc halo"
       x="${x + (flip ? -6 : 6)}"
@@ -54,24 +47,20 @@ function rangeSvg(layer, { width, height = 156 }) {
         stroke-width="1.5"
       />${label ? named : nothing}`;
   };
-  const zero =
-    low < 0 && high > 0 && X(0) - LEFT > 34 && right - X(0) > 34
-      ? svg`<text x="${X(0)}" y="${bottom + 14}" text-anchor="middle">0</text>`
-      : nothing;
-  return html`<svg
-    class="chart"
-    height="${height}"
-    viewBox="0 0 ${width} ${height}"
-    role="img"
-    aria-label=${tr("Histogram of values")}
-  >
-    ${bars}${line(a, "")}${line(b, tr("{method} clips at {value}", { method: method || tr("The range"), value: round(b) }))}
-    <text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>
-    ${zero}
-    <text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text>
-    <text x="${(LEFT + right) / 2}" y="${height - 2}" text-anchor="middle">${tr("input activation")}</text>
-  </svg>`;
-}
+  const said = tr("{method} clips at {value}", { method: method || tr("The range"), value: round(b) });
+  return svg`${line(a, "")}${line(b, said)}`;
+};
+
+const rangeSvg = (layer, width) =>
+  histogramSvg(layer, {
+    width,
+    height: 156,
+    ends: [round(layer.low), round(layer.high)],
+    title: tr("Histogram of values"),
+    caption: tr("input activation"),
+    marked: outside(layer),
+    over: clips(layer),
+  });
 
 function weightSvg(weights, { width, height = 96 }) {
   const top = 6,
@@ -127,7 +116,7 @@ export default widget({
           }</span
         >
       </div>
-      ${plot((width) => rangeSvg(l, { width }))}
+      ${plot((width) => rangeSvg(l, width))}
       ${l.weights?.length ? plot((width) => weightSvg(l.weights, { width })) : nothing}
     </div>`;
   },

@@ -12,7 +12,7 @@ import {
   rowTip,
 } from "../_shared/encode.js";
 import { fixed, ms, tail, THIN } from "../_shared/format.js";
-import { empty, keyed } from "../_shared/parts.js";
+import { button, empty, keyed } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
 const LEFT = 48,
@@ -139,18 +139,33 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
   const radians = (angle * Math.PI) / 180,
     halfX = 60 * Math.abs(Math.cos(radians)) + 6,
     halfY = 60 * Math.abs(Math.sin(radians)) + 6;
-  /** Whether the words along the memory line keep clear of the layers' labels at this place. */
+  const peak = tr("{rate} GFLOP/s measured ({what})", {
+    rate: fixed(roof.gflops, roof.gflops < 10 ? 1 : 0),
+    what: roof.what,
+  });
+  const written = [
+    ...lines.map((y) => ({ y, from: begin, to: begin + wide })),
+    { y: Y(roof.gflops) - 11, from: right - peak.length * LETTER, to: right },
+  ];
+  /** Whether the words along the memory line keep clear of other words at this place. */
   const clear = (v) =>
-    !lines.some((y) => Math.abs(y - Y(v * roof.gbytes_per_s) + 7) < halfY + 8) ||
-    X(v) + halfX < begin ||
-    X(v) - halfX > begin + wide;
+    written.every(
+      ({ y, from, to }) =>
+        Math.abs(y - Y(v * roof.gbytes_per_s) + 7) >= halfY + 8 ||
+        X(v) + halfX < from ||
+        X(v) - halfX > to,
+    );
   /** Whether they keep off the numbers of both axes. */
   const inside = (v) =>
     X(v) - halfX > LEFT && Y(v * roof.gbytes_per_s) - 7 + halfY < bottom;
   const places = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.73, 0.2, 0.8, 0.9]
     .map((part) => startX * (knee / startX) ** part)
     .filter(inside);
-  const slopeAt = places.find(clear) ?? places[0] ?? Math.sqrt(startX * knee);
+  const slopeAt = places.find(clear);
+  const corner = [8, 23, 38, 53].map((up) => bottom - up).find((at) =>
+    lines.every((y) => Math.abs(y + 4 - at) > 13),
+  );
+  const speed = tr("{rate} GB/s measured", { rate: fixed(roof.gbytes_per_s, 1) });
   return html`<svg
     class="chart"
     height="${height}"
@@ -178,19 +193,17 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
             </text>`
         : nothing
     }
-    <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">
-      ${tr("{rate} GFLOP/s measured ({what})", {
-        rate: fixed(roof.gflops, roof.gflops < 10 ? 1 : 0),
-        what: roof.what,
-      })}
-    </text>
-    <text
-      class="t1"
-      transform="translate(${X(slopeAt)},${Y(slopeAt * roof.gbytes_per_s) - 7}) rotate(${angle})"
-      text-anchor="middle"
-    >
-      ${tr("{rate} GB/s measured", { rate: fixed(roof.gbytes_per_s, 1) })}
-    </text>
+    <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">${peak}</text>
+    ${
+      slopeAt
+        ? svg`<text
+            class="t1"
+            transform="translate(${X(slopeAt)},${Y(slopeAt * roof.gbytes_per_s) - 7}) rotate(${angle})"
+            text-anchor="middle"
+            >${speed}</text
+          >`
+        : svg`<text class="t1 halo" x="${right}" y="${corner}" text-anchor="end">${speed}</text>`
+    }
     <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
       ${tr("arithmetic intensity, FLOP per byte")}
     </text>
@@ -226,11 +239,14 @@ const ofRoofline = (part) =>
 function tooLow(c) {
   const n = points(c.get("profile"), c.get("roof")).filter((p) => p.part > ABOVE).length;
   if (!n) return nothing;
+  const again = c.get("can_measure")
+    ? button("remeasure", tr("Measure the roofline again"), { kind: "sm" })
+    : nothing;
   return html`<p class="mu">${trn(
-    "The roofline is too low: {n} layer is above it. The machine was busy when it was measured; lite profile --remeasure-roofs measures it again.",
-    "The roofline is too low: {n} layers are above it. The machine was busy when it was measured; lite profile --remeasure-roofs measures it again.",
+    "The roofline is too low: {n} layer is above it. The machine was busy when it was measured.",
+    "The roofline is too low: {n} layers are above it. The machine was busy when it was measured.",
     n,
-  )}</p>`;
+  )} ${again}</p>`;
 }
 
 const usable = (c) => c.get("roof") && !c.get("profile").emulated;
@@ -267,7 +283,7 @@ export default widget({
             })
       }
     </div>`,
-  watch: ["profile", "roof", "reason", "colour_by", "hidden_types", "height"],
+  watch: ["profile", "roof", "reason", "can_measure", "colour_by", "hidden_types", "height"],
   order: (c) => (usable(c) ? points(c.get("profile"), c.get("roof")).map((p) => p.row.name) : []),
   tip(c, name) {
     const p = points(c.get("profile"), c.get("roof")).find((q) => q.row.name === name);

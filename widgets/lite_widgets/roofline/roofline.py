@@ -9,10 +9,10 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, SOFT, Picture, ramp, tail
+from .._svg import INK, RANK_ROW, SOFT, Picture, ramp, tail
 from ..formats import number
 
-_LEFT, _TOP, _SIZE = 48, 24, (600, 380)
+_LEFT, _TOP, _SIZE = 48, 24, (600, 430)
 
 
 def intensity(row: dict[str, Any]) -> float | None:
@@ -27,24 +27,26 @@ class Roofline(LiteWidget):
     profile    data.Profile; layers without work or bytes are left out.
     roof       data.Roof of the profile's backend, or None: then the view says why there is none
                (`reason`) and offers a board (action "add_board").
+    can_measure  a roofline that is too low has a button (action "remeasure").
     colour_by, hidden_types  follow linked widgets.
     """
 
     profile = Plain(rows="layers", need=("layers",))
     roof = Plain(need=("gflops", "gbytes_per_s", "what"))
     reason = t.Unicode(tr("The roofline is measured on the device that runs the model."))
+    can_measure = t.Bool(False)
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     hidden_types = t.List(t.Unicode())
     height = t.Int(380)
 
     def static_svg(self) -> str | None:
-        """Return roofs and circles, the five costliest labelled."""
+        """Return roofs and circles, the five costliest numbered and named below."""
         if not self.profile or not self.roof:
             return None
         reach = {id(r): intensity(r) or 0.0 for r in self.profile["layers"]}
         rows = [r for r in self.profile["layers"] if r.get("gflops") and reach[id(r)]]
         width, height = _SIZE
-        right, bottom = width - 16, height - 36
+        right, bottom = width - 16, height - 120
         whole = {"i8", "u8"} & {r.get("dtype") for r in rows}
         integers = (self.roof.get("integer_gops") or 0) if whole else 0
         top_rate = max([self.roof["gflops"], integers, *(r["gflops"] for r in rows)]) * 1.6
@@ -88,16 +90,14 @@ class Roofline(LiteWidget):
             share = row["median_ms"] / most
             at, radius = (x(reach[id(row)]), y(row["gflops"])), 3 + 9 * share**0.5
             picture.circle(*at, radius, ramp("time", share**0.5), stroke="#fff", opacity=0.9)
-        line = _TOP + 60.0
-        for row in sorted(rows[:5], key=lambda r: -r["gflops"]):
-            at = (x(reach[id(row)]), y(row["gflops"]))
-            line = max(at[1], line + 14)
-            left = min(at[0] + 40, right - 190)
-            picture.line(*at, left - 4, line - 4, SOFT)
-            name = tail(row["name"], 22)
-            picture.text(left, line, f"{name} {number(row['median_ms'])} ms", fill=INK)
+        five = rows[:5]
+        for rank, row in enumerate(five, 1):
+            radius = 3 + 9 * (row["median_ms"] / most) ** 0.5
+            picture.digit(x(reach[id(row)]), y(row["gflops"]) - radius - 3, rank)
+        named = [f"{tail(row['name'], 60)} {number(row['median_ms'])} ms" for row in five]
+        picture.ranking(named, _LEFT, height - 6 - RANK_ROW * 4)
         picture.text(
-            (_LEFT + right) / 2, height - 4, tr("FLOP per byte"), anchor="middle", fill=SOFT
+            (_LEFT + right) / 2, bottom + 30, tr("FLOP per byte"), anchor="middle", fill=SOFT
         )
         picture.text(_LEFT, 12, tr("GFLOP/s; area: time"))
         return str(picture)

@@ -1,14 +1,13 @@
 // What is in a tensor: a thumbnail per channel, one of them large, figures and histogram.
-import { html, nothing, svg } from "#template";
+import { html, nothing } from "#template";
 import { widget } from "#view";
 import { backendName, scale } from "../_shared/colour.js";
 import { fixed, percent, shape, THIN } from "../_shared/format.js";
-import { logBars } from "../_shared/histogram.js";
+import { histogramSvg } from "../_shared/histogram.js";
 import { choice, rampLegend, segments } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
-const LEFT = 48,
-  GAP = 2,
+const GAP = 2,
   HIGH = 272,
   LEVELS = 254,
   BROKEN = 255;
@@ -76,27 +75,13 @@ export function tilePixels(view, i, colours, dark) {
   return out;
 }
 
-function histogramSvg({ low, high, counts }, { width, height = 116 }) {
-  const top = 22,
-    bottom = height - 22,
-    right = width - 8;
-  return html`<svg
-    class="chart"
-    height="${height}"
-    viewBox="0 0 ${width} ${height}"
-    role="img"
-    aria-label=${tr("Histogram of values")}
-  >
-    ${logBars(counts, { left: LEFT, right, top, bottom }, () => false)}
-    <text x="${LEFT}" y="${bottom + 14}">${round(low)}</text>
-    ${
-      low < 0 && high > 0
-        ? svg`<line class="grid" x1="${LEFT + ((right - LEFT) * -low) / (high - low)}" x2="${LEFT + ((right - LEFT) * -low) / (high - low)}" y1="${top}" y2="${bottom}" />`
-        : nothing
-    }
-    <text x="${right}" y="${bottom + 14}" text-anchor="end">${round(high)}</text>
-  </svg>`;
-}
+const histogram = (counted, width) =>
+  histogramSvg(counted, {
+    width,
+    height: 116,
+    ends: [round(counted.low), round(counted.high)],
+    title: tr("Histogram of values"),
+  });
 
 const fact = (name, value) => html`<span>${name} <span class="ink">${value}</span></span>`;
 
@@ -171,7 +156,7 @@ function body(c, view) {
             : nothing
         }
         <h3>${tr("Distribution of the values")}</h3>
-        <div>${c.fitted((width) => (width < 120 ? nothing : histogramSvg(view.histogram, { width })))}</div>
+        <div>${c.fitted((width) => (width < 120 ? nothing : histogram(view.histogram, width)))}</div>
       </div>
     </div>`;
 }

@@ -12,7 +12,7 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import Binary, LiteWidget, Plain
-from .._svg import SOFT, Picture, ramp
+from .._svg import SOFT, Picture, ramp, tail
 from .detail import BROKEN, LEVELS, tensor_views
 
 _WIDTH, _GAP = 640, 2
@@ -71,7 +71,9 @@ class TensorView(LiteWidget):
             sheet[y : y + h, x : x + w] = colour(tile, view["lows"][i], view["highs"][i])
         scale = _WIDTH / sheet.shape[1]
         high = max(24, min(480, round(sheet.shape[0] * scale)))
-        title = " · ".join([self.tensor["name"], view["name"], "×".join(map(str, view["shape"]))])
+        title = " · ".join(
+            [tail(self.tensor["name"], 40), view["name"], "×".join(map(str, view["shape"]))]
+        )
         picture = Picture(_WIDTH + 8, high + 40, title)
         picture.text(0, 14, title, size=12, bold=True)
         picture.image(0, 22, _WIDTH, high, _png(sheet))

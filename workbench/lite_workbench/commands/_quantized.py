@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr, trn
 
-from ..inputs import GUESSED, is_guessed
+from ..inputs import GUESSED_OPTION, is_guessed
 from ..words import number
 from ._quantize_options import of_images
 from ._table import table
@@ -57,7 +57,7 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
     integers = len(result.facts["integer_nodes"])
     agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
     lines = (
-        [tr("note: {note}", note=GUESSED), ""]
+        [tr("note: {note}", note=GUESSED_OPTION), ""]
         if is_guessed(result.model) and of_images(args)
         else []
     )

@@ -13,7 +13,7 @@ from lite_engine.files import writing
 from lite_messages import tr
 
 from ..answers import TOP, Answer, answer_of, read_labels, real_of
-from ..inputs import GUESSED, is_guessed
+from ..inputs import GUESSED_OPTION, is_guessed
 from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (
     ADAPTER_HELP,
@@ -188,7 +188,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         taps,
         _answer(model, feeds, outputs, labels, picture, args),
         picture,
-        GUESSED if picture and is_guessed(model) else "",
+        GUESSED_OPTION if picture and is_guessed(model) else "",
         predictor.shares({n: a.shape for n, a in feeds.items()}),
         quants=_quants(model, outputs),
     )

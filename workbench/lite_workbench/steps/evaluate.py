@@ -72,7 +72,7 @@ class EvaluateStep(Step):
         self.follow("recommendation", self.recommend.fill)
         self.answers = columns(*self.cards)
         self.recipes = RecipesPanel(self, self._run)
-        self.show(self.form, self.recipes.table, self.metrics, self.tabs, self.looked, self.answers)
+        self.show(self.form, self.recipes.view, self.metrics, self.tabs, self.looked, self.answers)
         self._hide_sample()
         self._fill()
         if self.session.sweeps:

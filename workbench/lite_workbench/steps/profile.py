@@ -10,6 +10,7 @@ from lite_engine.files import write_file
 from lite_engine.history.changes import changes
 from lite_engine.profile import Profile
 from lite_engine.profile.advice import Advice
+from lite_engine.profile.roof import forget_roofs
 from lite_messages import tr, trn
 from lite_widgets import (
     CopiesTable,
@@ -55,7 +56,7 @@ class ProfileStep(Step):
         self.on(self.header, "save", lambda _: self._save())
         self.line, self.chart = TimingLine(), LatencyChart()
         self.graph, self.table = GraphView(), LayerTable()
-        self.roofline, self.types = Roofline(height=380), TypeSummary()
+        self.roofline, self.types = Roofline(height=380, can_measure=True), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
         self.timeline = Timeline()
         self.changes = Waterfall(status={
@@ -79,6 +80,7 @@ class ProfileStep(Step):
                   self.timeline, self.copies, self.matrix, self.changes)  # fmt: skip
         self.on(self.notice, "quantize", lambda _: self.go("Quantize"))
         self.on(self.chart, "run", lambda _: self.measure())
+        self.on(self.roofline, "remeasure", lambda _: self.measure(roofs=True))
         self.follow("profile", lambda profile: self._fill(profile))
         self.follow("versions", lambda _: self._buttons())
         self.follow("selected", lambda _: self._inspect())
@@ -191,8 +193,10 @@ class ProfileStep(Step):
     def _runs(self) -> int:
         return 3 if self.backend == "arm" else RUNS
 
-    def measure(self) -> None:
-        """Profiles the chosen backend in the background."""
+    def measure(self, *, roofs: bool = False) -> None:
+        """Profiles the chosen backend in the background; `roofs`: with its peaks, measured anew."""
+        if roofs:
+            forget_roofs()
         backend, runs = self.backend, self._runs
         self._asked[backend] = self.start(
             tr("Profiling {backend}", backend=backend),

@@ -69,7 +69,7 @@ class QuantizeStep(Step):
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
         self.recipes = RecipesPanel(self, self._run)
-        self.show(self.recipes.table, columns(self.trade, self.range, kind="wide"), self.layers)
+        self.show(self.recipes.view, columns(self.trade, self.range, kind="wide"), self.layers)
         self._buttons()
         if self.session.quantization is not None:
             self._fill()

@@ -41,8 +41,8 @@ class RunStep(Step):
         self._pair = (ResultCard(), ResultCard())
         self.cards: dict[str, ResultCard] = {}
         self._made: dict[str, Run] = {}  # side → what it answered last
-        self.recipes = RecipesPanel(self, lambda: self._start(self._source))
         self._source: str | None = None
+        self.recipes = RecipesPanel(self, lambda: self._start(self._source), self._likely_image)
         self._copied = ""  # where a dropped file lies
         self.header.values = dict(zip("ab", self._usual(), strict=True))
         self._ask()
@@ -55,7 +55,11 @@ class RunStep(Step):
         self.follow("prepared", lambda _: self._ask())
         self.follow("versions", lambda _: self._ask())
         self.follow("run", self._answered)
-        self.show(self.drop, self.recipes.table, columns(*self._pair))
+        self.show(self.drop, self.recipes.view, columns(*self._pair))
+
+    def _likely_image(self) -> str | None:
+        """The image that was chosen, or the first that could be."""
+        return self._source or next((path for path, _ in self.drop.choices), None)
 
     def _usual(self) -> list[str]:
         """The CPU first, then OpenCL or the reference."""
