@@ -26,9 +26,9 @@ def warnings_of(result: Profile) -> list[str]:
         out.append(
             trn(
                 "{n} run: too few for confidence intervals and for ranking layers; "
-                "use --runs {fewest_runs} or more",
+                "measure {fewest_runs} or more",
                 "{n} runs: too few for confidence intervals and for ranking layers; "
-                "use --runs {fewest_runs} or more",
+                "measure {fewest_runs} or more",
                 result.runs,
                 fewest_runs=FEWEST_RUNS,
             )

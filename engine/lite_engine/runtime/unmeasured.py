@@ -21,7 +21,7 @@ def unmeasured(plan: Plan, kind: str, threads: int) -> str:
             "the device is a CPU, where OpenCL reached 0.4 to 0.8 of {host}'s speed", host=host
         )
         return tr(
-            "not measured; expected to be slower than {host}: {why} (measure with --tune)",
+            "not measured; expected to be slower than {host}: {why} (tuning measures it)",
             host=host,
             why=why,
         )
@@ -36,10 +36,8 @@ def unmeasured(plan: Plan, kind: str, threads: int) -> str:
             host_ms=host_ms,
         )
         return tr(
-            "not measured; expected to be slower than {host}: {why} (measure with --tune)",
+            "not measured; expected to be slower than {host}: {why} (tuning measures it)",
             host=host,
             why=why,
         )
-    return tr(
-        "not measured; every layer with an OpenCL kernel runs on OpenCL (measure with --tune)"
-    )
+    return tr("not measured; every layer with an OpenCL kernel runs on OpenCL (tuning measures it)")
