@@ -19,8 +19,11 @@ demo:           ## set up and take a model through the whole walk, no browser (M
 
 test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory _lint
-	@pytest --all -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	@# The linters use one core: the tests begin beside them, and what they found comes last.
+	@found=$$(mktemp); $(MAKE) --no-print-directory _lint > "$$found" 2>&1 & linters=$$!; \
+		pytest --all -n $(JOBS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
+		wait $$linters; lint=$$?; [ $$lint = 0 ] || cat "$$found"; rm -f "$$found"; \
+		exit $$(( tests ? tests : lint ))
 
 test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file or the driver's library)
 	@[ -n "$(ICD)" ] || { echo "error: ICD names no driver; make test-opencl ICD=/etc/OpenCL/vendors/pocl.icd" >&2; exit 2; }

@@ -99,7 +99,7 @@ def test_in_a_kernel_of_this_cpu(layer, kind, fused, monkeypatch) -> None:
 
 
 @pytest.mark.opencl
-@pytest.mark.parametrize("precision", ["fp32", pytest.param("fp16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("fp16", marks=pytest.mark.hours)])
 @pytest.mark.parametrize(("layer", "kind", "fused"), IN_KERNELS)
 def test_in_an_opencl_kernel(layer, kind, fused, precision, monkeypatch) -> None:
     plant_in_source(monkeypatch, name_of(layer, fused), kind)

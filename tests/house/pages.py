@@ -69,13 +69,10 @@ ELSEWHERE = {
     "docs/edit.md": "tests/edit/test_page.py",
     "docs/backends.md": "tests/plugins/test_page.py",
 }
-#: Pages that take more than a dozen seconds; they run with `make test-long`. The lessons among them
-#: run in `make test` as notebooks.
-LONG = {
-    "docs/deploy.md", "docs/evaluate.md", "docs/quantization.md", "docs/workbench.md",
-    "docs/lessons/evaluate_on_your_data.md", "docs/lessons/find_the_first_failing_layer.md",
-    "docs/lessons/quantize.md", "docs/lessons/to_the_board.md",
-}  # fmt: skip
+#: Pages that take more than a dozen seconds; they run with `make test-long`.
+LONG = {"docs/deploy.md", "docs/evaluate.md", "docs/quantization.md", "docs/workbench.md"}
+#: The lessons run in `make test` as notebooks, and as pages with `make test-long`.
+LESSONS = "docs/lessons/"
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def test_every_chain_is_exact(backend: str) -> None:
     kept = sorted(quantised & {v.name for v in predictor.graph.values()})
     assert len(kept) >= len(quantised) - 1  # the last but one is a view of the last
     flipped = total = 0
-    for picture in sorted((MODELS / "goldens").glob(f"{MODEL}__*.npz"))[:2]:
+    for picture in sorted((MODELS / "goldens").glob(f"{MODEL}__*.npz"))[:1]:
         x = Golden(MODELS, picture).feed()
         outputs = predictor.run({graph.inputs[0].name: x}, taps=kept)
         for name, steps in _chains(graph, x, {n: outputs[n] for n in kept}).items():

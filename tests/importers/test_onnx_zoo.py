@@ -1,4 +1,6 @@
-"""Every network of the zoo, imported and run on the references, agrees with onnxruntime."""
+"""Networks of the zoo, imported and run on the references, agree with onnxruntime.
+
+`hours` runs all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _QUICK = ("shufflenet_v2", "mobilenet_v3_small", "text_encoder", "ocr_recogniser
 
 @pytest.mark.parametrize(
     "name",
-    [n if n in _QUICK else pytest.param(n, marks=pytest.mark.slow) for n in zoo.NAMES],
+    [n if n in _QUICK else pytest.param(n, marks=pytest.mark.hours) for n in zoo.NAMES],
 )
 def test_zoo(name: str) -> None:
     model = zoo.build(name).SerializeToString()

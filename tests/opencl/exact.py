@@ -4,8 +4,8 @@ environment names; Oclgrind tells of every access beyond one.
     python -m tests.opencl.exact PROFILE PRECISION some|all|tight
 
 `some` takes one launch of each kernel. `tight` gives each argument in turn one element less and
-names those of which Oclgrind then says nothing; for any profile but the first, of the kernels only
-that the first one does not have.
+names those of which Oclgrind then says nothing. For any profile but the first, both take only the
+kernels that the first one does not have.
 """
 
 from __future__ import annotations
@@ -92,17 +92,25 @@ def driver() -> tuple[Any, bool]:
     return queue, "cl_khr_fp16" in queue.device.extensions
 
 
-def run(launch: Launch, short: str = "") -> None:
+@lru_cache(1)
+def built(file: str, options: str) -> Any:
+    """The program of the launch at hand, built once for all of its arguments."""
     import pyopencl as cl
 
     queue, half = driver()
-    context = queue.context
     # What only some devices have, in C: the same elements, read by other instructions.
-    in_c = "#define MMA_IN_C\n" * launch.file.endswith("_mma")
-    options = in_c + re.sub(r"#define DOT_\w+", "", launch.options)
+    in_c = "#define MMA_IN_C\n" * file.endswith("_mma")
+    options = in_c + re.sub(r"#define DOT_\w+", "", options)
     if not half:  # the same elements, read by other functions
         options = re.sub("#define HALF_(MATH|TYPES)", "", options)
-    program = cl.Program(context, program_text(launch.file, options)).build("-w")
+    return cl.Program(queue.context, program_text(file, options)).build("-w")
+
+
+def run(launch: Launch, short: str = "") -> None:
+    import pyopencl as cl
+
+    queue, _ = driver()
+    context, program = queue.context, built(launch.file, launch.options)
     parameters, _ = reach.statement(launch.file, launch.kernel)
     items = {e.argument: e.itemsize for e in reach.extents(launch)}
     reached, rng, args = sizes(launch), np.random.default_rng(0), []
@@ -152,7 +160,7 @@ def main() -> None:
     profile, precision, what = sys.argv[1:]
     every = [x for x, _ in planned(profile, precision) if sum(sizes(x).values()) < _MANY_BYTES]
     launches = every if what == "all" else chosen(profile, precision)
-    if what == "tight" and (profile, precision) != _FIRST:
+    if what != "all" and (profile, precision) != _FIRST:
         known = {(x.file, x.kernel) for x in chosen(*_FIRST)}
         launches = [x for x in launches if (x.file, x.kernel) not in known]
     for launch in launches:

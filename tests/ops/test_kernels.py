@@ -65,7 +65,14 @@ def test_wasm(kernel: str) -> None:
 @pytest.mark.opencl
 @pytest.mark.parametrize("kernel", names("opencl"))
 def test_opencl(kernel: str) -> None:
-    check("opencl", made("opencl", kernel, 20), threads=1)
+    check("opencl", made("opencl", kernel, 60), threads=1)
+
+
+@pytest.mark.hours
+@pytest.mark.opencl
+@pytest.mark.parametrize("kernel", names("opencl"))
+def test_more_on_opencl(kernel: str) -> None:
+    check("opencl", made("opencl", kernel, 5), threads=1)
 
 
 @pytest.mark.cpu

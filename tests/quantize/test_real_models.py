@@ -116,6 +116,7 @@ def overlap(a: np.ndarray, b: np.ndarray) -> float:
     return both / float((a[2:] - a[:2]).prod() + (b[2:] - b[:2]).prod() - both)
 
 
+@pytest.mark.hours
 def test_ultraface_finds_the_same_faces():
     graph = optimize_graph(load(MODELS / "ultraface_rfb320/version-RFB-320.onnx"))
     graph.metadata["preprocess"] = {"mean": [127], "std": [128], "size": [240, 320]}

@@ -59,7 +59,7 @@ def steps(folder: Path) -> list[dict[str, str]]:
     return list(json.loads((folder / "profile.json").read_text())["steps"])
 
 
-@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("fp16", marks=pytest.mark.hours)])
 def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> None:
     """The layers of that kernel give what Python gives when told to run them on the CPU."""
     model = save(tmp_path / "m.lite", precision)

@@ -81,7 +81,7 @@ def test_a_driver_that_keeps_its_kernels_is_not_asked_for_binaries(ask, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.opencl
-@pytest.mark.parametrize("runner", [True, False])
+@pytest.mark.parametrize("runner", [pytest.param(True, marks=pytest.mark.hours), False])
 def test_the_verdict_on_a_driver_is_shared_too(ask, base_tool, tmp_path, runner: bool) -> None:
     program = base_tool if runner else "-"
     programs(ask, tmp_path, 1, program)
