@@ -44,8 +44,6 @@ NOT_RUN = {
     "lite run shufflenet.lite": "a published model, which the project does not ship",
     "lite quantize model.onnx --preprocess imagenet --shape x:1x3x640x640":
         "a published model, which the project does not ship",
-    "lite convert yolo.lite": "a published model, which the project does not ship",
-    "$ lite": "a command with what it prints; the refusal: tests/export/test_export.py",
     "lite evaluate model.lite --data /shared/imagenet": "tests/evaluate/test_cluster.py has one",
     "lite sweep model.lite --threads 1,2,4 --data photos/ --scheduler":
         "tests/evaluate/test_shards.py has one",

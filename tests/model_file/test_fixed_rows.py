@@ -116,19 +116,20 @@ def test_a_program_gives_the_rows_and_then_none(tmp_path):
 
 
 def test_a_suppression_that_others_read_can_be_the_end(tmp_path):
-    """As exporters write it: what was found picks boxes. The file says where to end instead."""
+    """The mean of what was found has no bound. The file says where to end instead."""
     graph = last("NonMaxSuppression")
     (nms,) = graph.nodes
     boxes = graph.add("Sigmoid", [nms.inputs[0]], {}).output
     nms.set_input(0, boxes)
     graph.sort()
     column = graph.add("Gather", [nms.output, graph.constant(np.array(2))], {"axis": 1}).output
-    graph.outputs = [graph.add("Gather", [boxes, column], {"axis": 1}).output]
+    found = graph.add("Gather", [boxes, column], {"axis": 1}).output
+    graph.outputs = [graph.add("ReduceMean", [found, graph.constant(np.array([1]))]).output]
     model = optimize(graph, targets=[host_target()])
     note = read_model(model.save(tmp_path / "whole.lite")).describe()[0]["note"]
     assert note == (
-        "the runner without Python cannot run Gather, NonMaxSuppression; `lite convert --outputs "
-        f"{boxes.name},y0` ends before that"
+        "the runner without Python cannot run Gather, NonMaxSuppression, ReduceMean; "
+        f"`lite convert --outputs {boxes.name},y0` ends before that"
     )
     ended = with_outputs(read_model(tmp_path / "whole.lite"), [boxes.name, "y0"])
     assert read_model(ended.save(tmp_path / "ended.lite")).describe()[0]["note"] == ""

@@ -29,17 +29,18 @@ def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
     return not any(t is not None for t in types[4:]) and expressible(node, types) is True
 
 
-class _Writer:
-    """Adds nodes before one, typed, with its sources."""
+class Writer:
+    """Adds nodes before one, typed, with its sources; at the end where there is none."""
 
-    def __init__(self, graph: Graph, node: Node) -> None:
+    def __init__(self, graph: Graph, node: Node | None) -> None:
         self.graph, self.node = graph, node
 
     def __call__(self, op: str, *inputs: Value | np.ndarray | None, **attrs: object) -> Value:
         values = [self.graph.constant(v) if isinstance(v, np.ndarray) else v for v in inputs]
+        stem, sources = (self.node.name, self.node.sources) if self.node else ("end", ())
         made = self.graph.add(
-            op, values, dict(attrs), before=self.node, sources=self.node.sources,
-            name=self.graph.unique(f"{self.node.name}/{op}"),
+            op, values, dict(attrs), before=self.node, sources=sources,
+            name=self.graph.unique(f"{stem}/{op}"),
         )  # fmt: skip
         for value, info in zip(made.outputs, infer_node(made), strict=False):
             value.dtype, value.shape = info.dtype, info.shape
@@ -62,7 +63,7 @@ def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
     batch, heads, rows, size = (int(d or 0) for d in heads_type(q, attrs.get("q_num_heads")))  # type: ignore[call-overload]
     _, shared, keys, _ = (int(d or 0) for d in heads_type(k, kv))  # type: ignore[call-overload]
     v_size = int(heads_type(v, kv)[3] or 0)  # type: ignore[call-overload]
-    write = _Writer(graph, node)
+    write = Writer(graph, node)
 
     def split(value: Value, count: int, perm: list[int], swap: bool) -> Value:
         if value.shape is not None and len(value.shape) == 3:
@@ -104,7 +105,7 @@ def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
 
 
 def _biased(
-    write: _Writer, node: Node, scores: Value, rows: int, keys: int, number: Any
+    write: Writer, node: Node, scores: Value, rows: int, keys: int, number: Any
 ) -> tuple[Value, bool]:
     """Scores with the mask, and whether a row may see nothing: Attention gives 0 there."""
     mask, guarded = node.input(3), False

@@ -1,4 +1,4 @@
-"""Reading and writing at computed places: Gather*, Scatter*, OneHot, NonZero, Compress."""
+"""Reading and writing at computed places: Gather*, Scatter*, OneHot, Compress."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ..ir import Dim, DType, Node, TypeInfo
+from ..ir import Dim, Node, TypeInfo
 from ._conditions import of_type
 from ._core import define_op
 from ._helpers import ANY, normalise_axis, same_type
@@ -238,7 +238,7 @@ def _(
     return np.moveaxis(y, 1, axis).copy()
 
 
-# ---- one-hot, non-zero, compress
+# ---- one-hot, compress
 
 one_hot = define_op(
     "OneHot", inputs="indices depth values", attrs={"axis": -1}, source="ONNX OneHot-11"
@@ -264,10 +264,6 @@ def _(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) 
 
 
 one_hot.kernel("cpu", "copy_one_hot", dtype=ANY)
-
-non_zero = define_op("NonZero", inputs="x", source="ONNX NonZero-13")
-non_zero.infer(lambda x: TypeInfo(DType.I64, (None if x.shape is None else x.rank, None)))
-non_zero.reference(lambda x: np.array(np.nonzero(x), np.int64).reshape(x.ndim, -1))
 
 compress = define_op(
     "Compress", inputs="x condition", attrs={"axis": None}, source="ONNX Compress-11"

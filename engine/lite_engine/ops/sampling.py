@@ -1,4 +1,4 @@
-"""Images at computed positions: GridSample, AffineGrid, RoiAlign, Col2Im, DeformConv."""
+"""Images at computed positions: GridSample, AffineGrid, Col2Im, DeformConv."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
-from ._core import REQUIRED, define_op
+from ._core import define_op
 from ._helpers import known_ints, product, unknown_dims, wide
 from ._records import Cost
 from .resize import _kernel
@@ -152,123 +152,6 @@ def _(theta: Array, size: Array, *, align_corners: int) -> Array:
     points = np.stack([*mesh[::-1], np.ones(spatial)], -1).reshape(-1, len(spatial) + 1)
     y = np.matmul(points, theta.astype(np.float64).transpose(0, 2, 1))
     return y.reshape(n, *spatial, len(spatial)).astype(theta.dtype)
-
-
-# ---- regions
-
-roi_align = define_op(
-    "RoiAlign",
-    inputs="x rois batch_indices",
-    attrs={
-        "coordinate_transformation_mode": "half_pixel",
-        "mode": "avg",
-        "output_height": 1,
-        "output_width": 1,
-        "sampling_ratio": 0,
-        "spatial_scale": 1.0,
-    },
-    source="ONNX RoiAlign-22",
-)
-roi_align.infer(
-    lambda x, rois, batch, *, output_height, output_width, **_: x.with_shape(
-        (rois.dims[0], x.dims[1], output_height, output_width)
-    )
-)
-
-
-@roi_align.reference
-def _(
-    x: Array,
-    rois: Array,
-    batch: Array,
-    *,
-    coordinate_transformation_mode: str,
-    mode: str,
-    output_height: int,
-    output_width: int,
-    sampling_ratio: int,
-    spatial_scale: float,
-) -> Array:
-    """Mean or maximum of bilinear samples on an even grid in each cell of regions (x1,y1,x2,y2)"""
-    half = 0.5 if coordinate_transformation_mode == "half_pixel" else 0.0
-    y = np.zeros((len(rois), x.shape[1], output_height, output_width), wide(x).dtype)
-    for i, (roi, b) in enumerate(zip(rois, batch)):
-        begin, size, counts = [], [], []
-        for low, high, cells in ((roi[1], roi[3], output_height), (roi[0], roi[2], output_width)):
-            start, end = low * spatial_scale - half, high * spatial_scale - half
-            length = end - start if half else max(end - start, 1.0)
-            begin.append(start)
-            size.append(length / cells)
-            counts.append(sampling_ratio or math.ceil(length / cells))
-        points = [
-            begin[a] + (np.arange(n * c) + 0.5) * size[a] / c
-            for a, (n, c) in enumerate(zip((output_height, output_width), counts))
-        ]
-        y[i] = _region(wide(x[int(b)]), points, counts, (output_height, output_width), mode)
-    return y.astype(x.dtype)
-
-
-def _region(
-    image: Array, points: list[Array], counts: list[int], cells: tuple[int, int], mode: str
-) -> Array:
-    """Samples (C, cells·counts) reduced to cells; points more than 1 outside count as 0."""
-    weights, places, valid = [], [], []
-    for p, size in zip(points, image.shape[1:]):
-        valid.append((p >= -1) & (p <= size))
-        inner = np.maximum(p, 0)
-        low = np.minimum(np.floor(inner).astype(int), size - 1)
-        high = np.minimum(low + 1, size - 1)
-        part = np.where(low >= size - 1, 0.0, inner - low)
-        weights.append((1 - part, part))
-        places.append((low, high))
-    shape = (image.shape[0], cells[0], counts[0], cells[1], counts[1])
-    inside = valid[0][:, None] & valid[1][None, :]
-    parts = [
-        image[:, places[0][i][:, None], places[1][j][None, :]]
-        * weights[0][i][:, None]
-        * weights[1][j][None, :]
-        * inside
-        for i in (0, 1)
-        for j in (0, 1)
-    ]
-    if mode == "max":  # the standard takes the largest weighted corner, not the largest sample
-        return np.maximum.reduce(parts).reshape(shape).max((2, 4))
-    return sum(parts).reshape(shape).mean((2, 4))
-
-
-max_roi_pool = define_op(
-    "MaxRoiPool",
-    inputs="x rois",
-    attrs={"pooled_shape": REQUIRED, "spatial_scale": 1.0},
-    source="ONNX MaxRoiPool-22",
-)
-max_roi_pool.infer(
-    lambda x, rois, *, pooled_shape, **_: x.with_shape((rois.dims[0], x.dims[1], *pooled_shape))
-)
-
-
-@max_roi_pool.reference
-def _(x: Array, rois: Array, *, pooled_shape: list[int], spatial_scale: float) -> Array:
-    """Maximum of each cell of each region (batch,x1,y1,x2,y2); an empty cell gives 0"""
-    y = np.zeros((len(rois), x.shape[1], *pooled_shape), x.dtype)
-    for i, roi in enumerate(rois):
-        image = x[int(roi[0])]
-        low_x, low_y, high_x, high_y = (int(np.floor(v * spatial_scale + 0.5)) for v in roi[1:])
-        spans = []
-        for low, high, cells, size in (
-            (low_y, high_y, pooled_shape[0], x.shape[2]),
-            (low_x, high_x, pooled_shape[1], x.shape[3]),
-        ):
-            step = max(high - low + 1, 1) / cells
-            edges = [
-                (math.floor(c * step) + low, math.ceil((c + 1) * step) + low) for c in range(cells)
-            ]
-            spans.append([(min(max(a, 0), size), min(max(b, 0), size)) for a, b in edges])
-        for r, (top, bottom) in enumerate(spans[0]):
-            for c, (left, right) in enumerate(spans[1]):
-                if bottom > top and right > left:
-                    y[i, :, r, c] = image[:, top:bottom, left:right].max((1, 2))
-    return y
 
 
 # ---- columns and deformed windows

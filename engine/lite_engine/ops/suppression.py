@@ -49,21 +49,23 @@ def suppress(corners: np.ndarray, order: np.ndarray, iou: float, limit: int) -> 
 nms = define_op(
     "NonMaxSuppression",
     inputs="boxes scores max_output_boxes_per_class? iou_threshold? score_threshold?",
+    outputs="y count",
     attrs={"center_point_box": 0, "padded": 0},
     attr_inputs=("max_output_boxes_per_class", "iou_threshold", "score_threshold"),
-    source="ONNX NonMaxSuppression-11; `padded` (passes/fixed_rows): as many rows as there can be",
+    source="ONNX NonMaxSuppression-11; `padded` (passes/fixed_rows): as many rows as there can be,"
+    " and how many of them were found",
     postprocess="choice",
 )
 
 
 @nms.infer
 def _(boxes: TypeInfo, scores: TypeInfo, most: TypeInfo | None = None, *_: Any, padded: int,
-      **attrs: Any) -> TypeInfo:  # fmt: skip
+      **attrs: Any) -> list[TypeInfo]:  # fmt: skip
     limit = [0] if most is None else known_ints(most)
     rows = None
     if padded and limit is not None and scores.rank == 3 and scores.is_static:
         rows = _most_rows(scores.shape or (), limit[0])
-    return TypeInfo(DType.I64, (rows, 3))
+    return [TypeInfo(DType.I64, (rows, 3)), TypeInfo(DType.I64, (1,))]
 
 
 def _most_rows(scores: Any, limit: int) -> int:
@@ -93,7 +95,7 @@ def _(
     *,
     center_point_box: int,
     padded: int,
-) -> np.ndarray:
+) -> list[np.ndarray]:
     """boxes (B,N,4), scores (B,C,N) → (n,3) of batch, class, box: greedy, best score first.
     `padded`: n is the most there can be, and rows of −1 end them. A NaN score is no candidate."""
     limit = 0 if most is None else int(most.ravel()[0])
@@ -107,10 +109,11 @@ def _(
             found = suppress(corners, best_first(own, high), threshold, limit)
             out += [(b, c, i) for i in found]
     rows = np.array(out, np.int64).reshape(-1, 3)
+    count = np.array([len(rows)])
     if padded:
         missing = _most_rows(scores.shape, limit) - len(rows)
         rows = np.pad(rows, ((0, missing), (0, 0)), constant_values=-1)
-    return rows
+    return [rows, count]
 
 
 def has_fixed_rows(node: Any, types: Any) -> bool | str:
@@ -156,4 +159,4 @@ def _(draw: Draw) -> Iterator[Sample]:
             scores = sample_scores(draw, images, classes, boxes)
             inputs = [sample_boxes(draw, images, boxes), scores, np.array([most]), *given]
             attrs = {"center_point_box": centred, "padded": 1}
-            yield Sample(inputs, attrs, constant=(2, 3, 4))
+            yield Sample(inputs, attrs, outputs=2, constant=(2, 3, 4))

@@ -1,23 +1,37 @@
 """Detections in a fixed number of rows: for programs, whose sizes must be known before they run.
 
-Where only the caller reads what a suppression found, it may as well get as many rows as there can
-be: those that are not used come last, with label (or index) −1, which nothing has.
+Results whose number of rows depends on data get as many rows as there can be: those that are not
+there come last and hold −1, a label (or index) that nothing has. Where other layers read what a
+suppression found, those work on that many rows, too (ops/bounds).
 """
 
 from __future__ import annotations
 
-from ..ir import Graph, Node
-from ..ops import find_op
+from collections.abc import Mapping
+
+from ..ir import Graph, Node, Shape
+from ..ops import find_op, specialise
+from ..ops.bounds import Unbounded, bounded, is_open
 
 
-def fixed_rows(graph: Graph) -> Graph:
-    """The graph, or a copy whose last suppressions pad what they found."""
-    if not any(_ends(n) for n in graph.nodes):
-        return graph
-    out = graph.copy()
-    for node in filter(_ends, out.nodes):
-        node.attrs["padded"] = 1
-    return out
+def fixed_rows(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """The graph, or a copy in which all sizes are fixed as soon as those of its inputs are (to
+    `shapes`, where they are given). A size that has no bound stays open."""
+    out = graph
+    if any(_ends(n) for n in graph.nodes):
+        out = graph.copy()
+        for node in filter(_ends, out.nodes):
+            node.attrs["padded"] = 1
+    given = shapes or {}
+    if any(not v.type.is_static and v.name not in given for v in out.inputs):
+        return out
+    fixed = specialise(out, shapes)
+    if not any(is_open(v) for node in fixed.nodes for v in node.outputs):
+        return out
+    try:
+        return bounded(fixed)
+    except Unbounded:
+        return out  # whoever asks learns which layers then run where
 
 
 def _ends(node: Node) -> bool:

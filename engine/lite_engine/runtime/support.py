@@ -253,7 +253,7 @@ def support_table(
     """
     ready = graph
     try:
-        ready = fixed_rows(optimize_graph(graph))  # as in the program for a device
+        ready = fixed_rows(optimize_graph(graph), assumed)  # as in a program
         ready = specialise(ready, assumed)
     except LiteError:
         pass  # shapes stay open, or no passes apply: each row says so

@@ -1,5 +1,5 @@
 // ONNX's NonMaxSuppression, padded to the rows that there can be: boxes (B,N,4), scores (B,C,N) → rows
-// batch, class, box; −1 in those that are not used, which come last.
+// batch, class, box; −1 in those that are not used, which come last; and how many are used.
 #include <cmath>
 
 #include "suppression.h"
@@ -36,6 +36,9 @@ bool prepare(Step& step, Env& env) {
   if (__builtin_mul_overflow(s->images, s->classes, &rows) ||
       __builtin_mul_overflow(rows, 3 * s->limit, &rows) || y->size != rows)
     return env.fail("the output does not fit max_output_boxes_per_class");
+  const Tensor* used = output_of(step, 1);
+  if (used && (used->dtype != DType::kI64 || used->size != 1))
+    return env.fail("the number of rows is one i64");
   if (!room_bytes(s, &bytes)) return env.fail("too many boxes");
   step.scratch_bytes = bytes;
   return true;
@@ -69,6 +72,8 @@ void run(const Step& step, int, int, int, void* scratch) {
       }
     }
   }
+  if (const Tensor* used = output_of(step, 1))
+    used->as<int64_t>()[0] = (row - step.outputs[0]->as<int64_t>()) / 3;
   for (; row < end; ++row) *row = -1;
 }
 

@@ -1,5 +1,5 @@
 // Kernels that walk one axis of a tensor of any type: ArgMax, ArgMin, TopK, CumSum, CumProd,
-// OneHot; and Trilu.
+// OneHot; and Trilu and NonZero.
 #include "convert.h"
 
 namespace lite {
@@ -296,12 +296,52 @@ void run_trilu(const Step& step, int, int thread, int threads, void*) {
   }
 }
 
+// ---- NonZero, with as many columns as there can be, and how many count
+
+bool prepare_non_zero(Step& step, Env& env) {
+  const Tensor *x = input_of(step, 0), *y = output_of(step, 0), *count = output_of(step, 1);
+  if (!x || !y || y->dtype != DType::kI64 || y->rank != 2 || y->dims[0] != x->rank ||
+      y->dims[1] != x->size || !attr_int(step, "padded", 0) ||
+      (count && (count->dtype != DType::kI64 || count->size != 1)))
+    return env.fail("needs an input, padded i64 places of its size and one i64 count");
+  return true;
+}
+
+bool is_zero(const Tensor& x, int64_t i) {
+  const uint8_t* at = x.data + i * dtype_bytes(x.dtype);
+  if (is_float(x.dtype)) {
+    double value;
+    load_doubles(x.dtype, at, 1, 1, &value);
+    return value == 0;
+  }
+  int64_t value;
+  load_ints(x.dtype, at, 1, 1, &value);
+  return value == 0;
+}
+
+void run_non_zero(const Step& step, int, int, int, void*) {
+  const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
+  int64_t* places = y.as<int64_t>();
+  int64_t found = 0;
+  for (int64_t i = 0; i < x.size; ++i) {
+    if (is_zero(x, i)) continue;
+    int64_t rest = i;
+    for (int axis = x.rank; axis-- > 0; rest /= x.dims[axis])
+      places[axis * x.size + found] = rest % x.dims[axis];
+    ++found;
+  }
+  for (int axis = 0; axis < x.rank; ++axis)
+    for (int64_t i = found; i < x.size; ++i) places[axis * x.size + i] = -1;
+  if (const Tensor* count = output_of(step, 1)) count->as<int64_t>()[0] = found;
+}
+
 const Kernel kSearch[] = {
     {"ArgMax ArgMin", "any_arg", prepare_arg, run_arg, 0},
     {"TopK", "any_top_k", prepare_top_k, run_top_k, 0},
     {"CumSum CumProd", "any_cumulate", prepare_cumulate, run_cumulate, 0},
     {"OneHot", "copy_one_hot", prepare_one_hot, run_one_hot, 0},
     {"Trilu", "copy_trilu", prepare_trilu, run_trilu, 0},
+    {"NonZero", "any_non_zero", prepare_non_zero, run_non_zero, kOneThread},
 };
 
 }  // namespace
