@@ -74,7 +74,9 @@ def test_the_command_starts_a_cluster_of_its_own(digit_folders, capsys):
 
 def test_shards_are_cut_in_order():
     shards = cut(list(range(10)), 2)
-    assert [x for shard in shards for x in shard] == list(range(10)) and len(shards) == 5
+    assert [x for shard in shards for x in shard] == list(range(10))
+    assert [len(shard) for shard in shards] == [2, *[1] * 8]
+    assert [len(shard) for shard in cut(range(100), 2)][:4] == [13, 11, 10, 9]
     assert cut([], 2) == []
 
 

@@ -162,7 +162,7 @@ def test_a_board_is_reached_from_the_worker_that_has_it(client, model, digits):
 def _device_sides() -> list[str]:
     from lite_workbench.evaluate import shards
 
-    return [eval(key)[3] for key in shards._sides if eval(key)[3] != "local"]
+    return [eval(key)[-1] for key in shards._sides if eval(key)[-1] != "local"]
 
 
 def test_data_at_a_url_is_fetched_by_whoever_uses_it(client, model, digit_folders):

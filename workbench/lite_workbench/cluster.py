@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,8 +28,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
-#: Shards for each worker: enough to keep all of them busy until the end.
+#: A shard is this part of what is left for each worker: the first ones are large, the last ones
+#: small, so that all workers end together ("guided self-scheduling": Polychronopoulos and Kuck,
+#: IEEE Transactions on Computers 36(12), 1987).
 SHARDS = 4
+#: What Dask tells each worker's malloc: to give memory back after every array. The pages of an
+#: image's arrays are then faulted in again for the next one, a sixth of the time.
+TRIM = "MALLOC_TRIM_THRESHOLD_"
 #: How often a scheduler that is gone is looked for, and how long between.
 ATTEMPTS, PAUSE_S = 5, 2.0
 #: How long a cluster may be without a worker.
@@ -75,15 +80,14 @@ class Cluster:
             with _connected(self.scheduler) as client:
                 yield client
             return
-        with (
-            LocalCluster(
+        with _untrimmed():
+            cluster = LocalCluster(
                 n_workers=self.workers, threads_per_worker=1, processes=True, host="127.0.0.1",
                 protocol="tls://", security=Security.temporary(), silence_logs=50,
                 dashboard_address="127.0.0.1:0" if self.dashboard else None,
                 scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # not its usual port
-            ) as cluster,
-            Client(cluster) as client,
-        ):  # fmt: skip
+            )  # fmt: skip
+        with cluster, Client(cluster) as client:
             yield client
 
 
@@ -103,9 +107,24 @@ def _connected(address: str) -> Client:
         ) from None
 
 
+def _untrimmed() -> AbstractContextManager[Any]:
+    """Workers that are started in the block keep the memory of arrays as this process does."""
+    import dask
+
+    key = "distributed.nanny.pre-spawn-environ"
+    kept: AbstractContextManager[Any] = dask.config.set({key: {**dask.config.get(key), TRIM: None}})
+    return kept
+
+
 def cut(items: Sequence[T], workers: int) -> list[Sequence[T]]:
     """Items in shards, in their order."""
-    return _parts(items, max(math.ceil(len(items) / max(workers * SHARDS, 1)), 1))
+    shards: list[Sequence[T]] = []
+    start = 0
+    while start < len(items):
+        size = math.ceil((len(items) - start) / max(workers * SHARDS, 1))
+        shards.append(items[start : start + size])
+        start += size
+    return shards
 
 
 def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:

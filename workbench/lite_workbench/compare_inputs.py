@@ -14,6 +14,7 @@ from lite_engine.errors import CalibrationError, ShapeError, UsageError
 from lite_engine.quantize.samples import read_samples
 from lite_messages import tr
 
+from .blas import one_blas_thread
 from .cluster import Cluster, Progress, Work, run_shards
 from .data_sets import is_labelled
 from .evaluate import Dataset, Sample, read_dataset
@@ -78,7 +79,8 @@ def _compared(sides: Sides, sample: Sample) -> InputResult | Unreadable:
             feeds, _ = read_source(sides.model, here.source)
     except (UnreadableSource, UsageError, ShapeError, CalibrationError) as error:
         return Unreadable(sample.name, str(error))
-    return InputResult.of(sample.name, compare(sides.a, sides.b, feeds, **sides.options))
+    with one_blas_thread():
+        return InputResult.of(sample.name, compare(sides.a, sides.b, feeds, **sides.options))
 
 
 def _on_cluster(

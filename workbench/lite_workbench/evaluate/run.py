@@ -11,6 +11,7 @@ from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr
 
+from ..blas import one_blas_thread
 from ..cluster import Cluster, Progress
 from ..inputs import GUESSED, is_picture
 from .evaluation import Evaluation
@@ -110,9 +111,10 @@ def run_samples(
 ) -> list[list[Outcome] | Unreadable]:
     """The outcomes of each sample on each side, in the data set's order."""
     found = []
-    for number, sample in enumerate(dataset.samples, 1):
-        found.append(judge.outcomes(sides, sample))
-        progress(number, len(dataset))
+    with one_blas_thread():
+        for number, sample in enumerate(dataset.samples, 1):
+            found.append(judge.outcomes(sides, sample))
+            progress(number, len(dataset))
     return found
 
 

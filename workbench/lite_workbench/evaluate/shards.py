@@ -16,6 +16,7 @@ from lite_engine.model_file import open_model
 from lite_engine.runtime import Predictor
 from lite_messages import tr
 
+from ..blas import one_blas_thread
 from ..cluster import Cluster, Progress, Work, run_shards
 from ..cluster_resources import BOARD
 from .side import Side
@@ -43,13 +44,15 @@ class Packed:
     name: str
     version: str
     digest: str
+    targets: list[str]
     metadata: dict[str, Any]
     options: dict[str, Any]
     device: str = "local"
 
     @property
     def key(self) -> str:
-        return repr((self.name, self.digest, sorted(self.options.items()), self.device))
+        made = sorted(self.options.items())
+        return repr((self.name, self.digest, self.targets, made, self.device))
 
 
 #: Sides of this worker, by what they were made of.
@@ -57,19 +60,21 @@ _sides: dict[str, Side] = {}
 
 
 def file_of(model: Model) -> tuple[str, bytes]:
-    """(SHA-256, bytes) of the `.lite` file of a model."""
+    """(SHA-256, bytes) of the `.lite` file of a model, without targets: each worker makes the
+    programs that it uses."""
     with tempfile.TemporaryDirectory() as folder:
-        data = model.save(Path(folder) / "side.lite").read_bytes()
+        data = model.but(targets=[]).save(Path(folder) / "side.lite").read_bytes()
     return hashlib.sha256(data).hexdigest(), data
 
 
 @contextmanager
-def opened(data: bytes, metadata: Mapping[str, Any]) -> Iterator[Model]:
+def opened(data: bytes, targets: Sequence[str], metadata: Mapping[str, Any]) -> Iterator[Model]:
     """The model of a file's bytes; its weights can be read while the block lasts."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "side.lite"
         path.write_bytes(data)
         model = open_model(path)
+        model.targets[:] = targets
         model.metadata.update(metadata)
         yield model
 
@@ -86,7 +91,8 @@ def packed(side: Side) -> tuple[Packed, bytes]:
     options = {"backend": used.backend, "precision": used.precision, "overrides": overrides,
                "tuning": tuning}  # fmt: skip
     meta = dict(side.model.metadata)
-    return Packed(side.name, side.version, digest, meta, options, side.device), data
+    targets = list(side.model.targets)
+    return Packed(side.name, side.version, digest, targets, meta, options, side.device), data
 
 
 def resource_of(devices: Iterable[str]) -> str:
@@ -105,7 +111,7 @@ def unpacked(part: Packed, models: Mapping[str, bytes]) -> Side:
     if part.key not in _sides:
         while len(_sides) >= MOST_SIDES:
             _sides.pop(next(iter(_sides)))
-        with opened(models[part.digest], part.metadata) as model:
+        with opened(models[part.digest], part.targets, part.metadata) as model:
             made = Predictor(model, threads=1, device=find_device(part.device), **part.options)
             made.graph  # noqa: B018  read while the file is there
         _sides[part.key] = Side(part.name, made, part.version)
@@ -118,7 +124,8 @@ def _judged(
     """What a worker does with a shard."""
     judge, parts = shared
     sides = [unpacked(part, models) for part in parts]
-    return [judge.outcomes(sides, sample) for sample in samples]
+    with one_blas_thread():
+        return [judge.outcomes(sides, sample) for sample in samples]
 
 
 def run_on_cluster(
@@ -142,4 +149,4 @@ def run_on_cluster(
 
 def absolute(value: T) -> T | Path:
     """A path that does not depend on the working folder; anything else as it is."""
-    return value.resolve() if isinstance(value, Path) else value
+    return value.absolute() if isinstance(value, Path) else value

@@ -37,7 +37,7 @@ def measure_on_cluster(
     """Groups of cells on the workers that may measure them; `keep` is called after each. Groups
     never share a machine or a board."""
     digest, data = file_of(model)
-    shared = digest, dict(model.metadata), rounds
+    shared = digest, list(model.targets), dict(model.metadata), rounds
     for device in dict.fromkeys(c.choice.device for c in cells):
         own = [c for c in cells if c.choice.device == device and c.status == "waiting"]
         resource = resource_of([device]) or TIMING
@@ -52,11 +52,13 @@ def measure_on_cluster(
 
 
 def _measured(
-    shared: tuple[str, dict[str, Any], int], models: Mapping[str, bytes], cells: list[Cell]
+    shared: tuple[str, list[str], dict[str, Any], int],
+    models: Mapping[str, bytes],
+    cells: list[Cell],
 ) -> list[Cell]:
     """What a worker does with a group."""
-    digest, metadata, rounds = shared
-    with opened(models[digest], metadata) as model:
+    digest, targets, metadata, rounds = shared
+    with opened(models[digest], targets, metadata) as model:
         measure_group(cells, [], model, rounds)
     for cell in cells:
         cell.machine = platform.node()
