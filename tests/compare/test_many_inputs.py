@@ -114,6 +114,22 @@ def test_the_command(tmp_path, capsys):
     assert "left out: " in said and "4 of 4 inputs differ" in said and "4/4" in said
 
 
+@pytest.mark.parametrize("option", ["--input", "--data"])
+def test_the_command_prepares_images_as_it_is_told(tmp_path, capsys, option):
+    """Each layer's figures are those of the numbers that were made of the pixels by hand."""
+    pixels = np.load(lw.shipped("digits_held_back.npz"))["images"][0]
+    Image.fromarray(pixels).save(tmp_path / "a.png")
+    np.save(tmp_path / "a.npy", ((pixels.astype(np.float32) - 100) / 50)[None, None])
+
+    def layers(name: str, *words: str) -> list:
+        command = ["compare", MODEL, "--backends", "reference,x86", option, str(tmp_path / name)]
+        assert main([*command, *words, "--json", "-"]) == 0
+        return json.loads(capsys.readouterr().out.replace("a.npy", "a.png"))["layers"]
+
+    by_hand = layers("a.npy")
+    assert layers("a.png", "--preprocess", "mean=100,std=50") == by_hand != layers("a.png")
+
+
 def test_kinds_of_data(tmp_path):
     model = optimize(MODEL, targets=["x86"])
     np.savez(tmp_path / "labelled.npz", images=np.zeros((5, 32, 32), np.uint8), labels=np.arange(5))
