@@ -170,6 +170,14 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     add_shape(parser)
 
 
+def add_calibration(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--calibration",
+        metavar="DIR|FILE.npz",
+        help=tr("typical inputs: a folder of images, or arrays"),
+    )
+
+
 def add_shape(parser: argparse.ArgumentParser, about: str = "") -> None:
     parser.add_argument(
         "--shape",

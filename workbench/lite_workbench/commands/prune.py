@@ -14,6 +14,7 @@ from ..words import number
 from ._base import (
     PREPROCESS_HELP,
     Command,
+    add_calibration,
     add_model,
     add_targets,
     at_least,
@@ -50,11 +51,7 @@ class PruneResult:
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
-    parser.add_argument(
-        "--calibration",
-        metavar="DIR|FILE.npz",
-        help=tr("typical inputs: a folder of images, or arrays"),
-    )
+    add_calibration(parser)
     add_dataset(parser, required=False)
     parser.add_argument(
         "--max-drop",

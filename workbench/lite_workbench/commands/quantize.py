@@ -18,6 +18,7 @@ from lite_messages import tr
 from ._base import (
     PREPROCESS_HELP,
     Command,
+    add_calibration,
     add_model,
     add_targets,
     at_least,
@@ -49,11 +50,7 @@ METHODS_INT4 = ("nearest", "gptq", "awq")
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
-    parser.add_argument(
-        "--calibration",
-        metavar="DIR|FILE.npz",
-        help=tr("typical inputs: a folder of images, or arrays"),
-    )
+    add_calibration(parser)
     add_dataset(parser, required=False)
     add_cluster(parser)
     parser.add_argument(
