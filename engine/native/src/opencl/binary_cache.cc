@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "blake2b.h"
-#include "runtime/regular_file.h"
+#include "platform/regular_file.h"
 
 namespace lite::opencl {
 

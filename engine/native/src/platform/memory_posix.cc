@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "runtime/regular_file.h"
+#include "platform/regular_file.h"
 
 namespace lite {
 
