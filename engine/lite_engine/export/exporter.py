@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
@@ -17,7 +17,7 @@ from ..files import filling, write_file
 from ..model_file import Model, read_model
 from ..model_file.opencl_programs import opencl_devices
 from . import web
-from .trim import Trimmed, trim
+from .trim import trim
 
 ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
 TEMPLATES = Path(__file__).parent / "templates"
@@ -183,17 +183,16 @@ def _fill(
     plugins: Sequence[str] = (),
     libraries: Sequence[Path] = (),
 ) -> Exported:
+    cut = trim([model], target) if trimmed else None
+    kernels = cut.kernels if cut else []
     if target == web.TARGET:
-        web.fill_web(model, folder)
+        made = web.fill_web(model, folder, cut.module if cut else None)
+        check_programs([read_model(made)], target)
         write_templates(folder, {web.README: "README.md"}, {"@NAME@": model.name})
-        return Exported(folder, target, sizes_of(folder))
+        return Exported(folder, target, sizes_of(folder), kernels)
     arch = ARCHITECTURES[target]
-    runner, library = runner_path(arch), library_path(arch)
+    runner, library = (cut.runner, cut.library) if cut else (runner_path(arch), library_path(arch))
     made = _write_model(model, folder, target, plugins)
-    cut: Trimmed | None = None
-    if trimmed:
-        cut = trim(model, target)
-        runner, library = cut.runner, cut.library
     copy(runner, folder / "bin" / "lite_run", executable=True)
     both = runner.with_name("lite_run_opencl")  # there is none where lite_run itself is not static
     loads = bool(plugins or libraries)
@@ -216,8 +215,8 @@ def _fill(
              if loads else ""}  # fmt: skip
     write_templates(folder, _FILES, marks)
     return Exported(
-        folder, target, sizes_of(folder), cut.kernels if cut else [],
-        devices, model.display_precision("opencl") if devices else "",
+        folder, target, sizes_of(folder), kernels, devices,
+        model.display_precision("opencl") if devices else "",
     )  # fmt: skip
 
 
@@ -246,13 +245,24 @@ def _write_model(model: Model, folder: Path, target: str, plugins: Sequence[str]
     if not model.targets:
         model = model.but(targets=[target])
     made = model.save(folder / f"{model.name}.lite", backends=plugins)
-    note = read_model(made).metadata.get("notes", {}).get(target)
-    if note:
-        raise TargetMismatchError(
-            tr("{model} cannot run on a device alone: {note}", model=model.name, note=note),
-            fix=tr("run the .lite file there with Python, from a wheel"),
-        )
+    check_programs([read_model(made)], target)
     return made
+
+
+def check_programs(written: Iterable[Model], target: str) -> None:
+    """Raises TargetMismatchError for a model whose file has no program for the target."""
+    page = target == web.TARGET
+    for model in written:
+        note = model.metadata.get("notes", {}).get(web.MODULE if page else target)
+        if note and page:
+            raise TargetMismatchError(
+                tr("{model} cannot run in a page: {note}", model=model.name, note=note)
+            )
+        if note:
+            raise TargetMismatchError(
+                tr("{model} cannot run on a device alone: {note}", model=model.name, note=note),
+                fix=tr("run the .lite file there with Python, from a wheel"),
+            )
 
 
 def copy(source: Path, target: Path, *, executable: bool = False) -> None:

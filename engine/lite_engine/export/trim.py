@@ -1,4 +1,4 @@
-"""A runner and library with only the kernels that one model uses.
+"""A runner and library, or a page's module, with only the kernels that a model or pipeline uses.
 
 A list names every file of kernels; a build with a shorter one leaves the others out, and the linker
 drops what nothing refers to. It needs the runtime's sources (a source checkout or the sdist) and a
@@ -7,10 +7,12 @@ compiler; wheels carry neither.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import shutil
 import subprocess
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from ..model_file.opencl_programs import opencl_host_kernels
 from ..model_file.writer import cpu_plans
 
 SOURCES = Path(__file__).parents[2] / "native"
-ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64"}
+#: Target → its architecture, as a folder of the runtime is named.
+ARCHITECTURES = {"arm": "aarch64", "x86": "x86_64", "web": "wasm32"}
 BUILD_TIMEOUT_S = 1800
 _ROW = re.compile(r"LITE_(?:BASE|ISA|ONE_ISA)_KERNELS\((?:(\w+), )?(\w+)\)")
 _TABLE = re.compile(r"^LITE_(BASE_)?KERNEL_TABLE\((\w+),", re.MULTILINE)
@@ -34,32 +37,49 @@ _HALVES = {"neonfp16": "f16_", "avx512bf16": "bf16_"}
 
 @dataclass
 class Trimmed:
-    """What was built, and the kernels that the model needs."""
+    """The folder of what was built, and the kernels that the models need."""
 
-    runner: Path
-    library: Path
+    folder: Path
     kernels: list[str]
+    pipelines: bool
+
+    @property
+    def runner(self) -> Path:
+        return self.folder / "lite_run"
+
+    @property
+    def library(self) -> Path:
+        return self.folder / "liblite_runtime.so"
+
+    @property
+    def module(self) -> Path:
+        """For a page."""
+        return self.folder / ("lite_pipeline.wasm" if self.pipelines else "lite.wasm")
 
 
-def trim(model: Model, target: str) -> Trimmed:
-    """Builds runner and library for one model. Raises BackendUnavailableError without
-    sources or tools, LiteError when the build fails."""
+def trim(models: Sequence[Model], target: str, *, pipelines: bool = False) -> Trimmed:
+    """Builds a runtime for these models, with `pipelines` one that runs the steps between them.
+    Raises BackendUnavailableError without sources or tools, LiteError when the build fails."""
     arch = ARCHITECTURES[target]
-    _check_tools(arch)
-    plans = cpu_plans(model, target).values()
-    kernels = {step.kernel for plan in plans for step in plan.steps}
-    if "opencl" in model.targets:
-        kernels |= opencl_host_kernels(model)
+    options = _tools(arch)
+    kernels: set[str] = set()
+    for model in models:
+        plans = cpu_plans(model, "wasm" if target == "web" else target).values()
+        kernels |= {step.kernel for plan in plans for step in plan.steps}
+        if "opencl" in model.targets and target != "web":
+            kernels |= opencl_host_kernels(model)
     wanted = sorted(kernels)
     rows = short_list(kernel_list(), wanted)
     sources = zlib.crc32(str(SOURCES).encode())  # CMake keeps one folder to one source tree
-    build = settings.cache_dir() / f"trimmed-{arch}-{sources:08x}"
+    kind = "-pipeline" if pipelines else ""
+    build = settings.cache_dir() / f"trimmed-{arch}{kind}-{sources:08x}"
     build.mkdir(parents=True, exist_ok=True)
     listed = build / "kernel_list.inc"
     if not listed.is_file() or listed.read_text() != rows:
         listed.write_text(rows)
-    _build(build, listed, arch)
-    return Trimmed(build / "lite_run", build / "liblite_runtime.so", wanted)
+    options += [f"-DLITE_KERNEL_LIST={listed}", f"-DLITE_PIPELINES={'ON' if pipelines else 'OFF'}"]
+    _build(build, options)
+    return Trimmed(build, wanted, pipelines)
 
 
 def kernel_list() -> str:
@@ -103,28 +123,44 @@ def _registers(isa: str, file: str) -> set[str]:
     return {name for name in names if name.startswith(_HALVES.get(isa, ""))}
 
 
-def _check_tools(arch: str) -> None:
+def _tools(arch: str) -> list[str]:
+    """CMake's options for its compiler. Raises BackendUnavailableError without one."""
     if not (SOURCES / "CMakeLists.txt").is_file():
         raise BackendUnavailableError(
             tr("--trim builds from the runtime's sources, which a wheel does not carry"),
             fix=tr("use a source checkout, or leave --trim out"),
         )
-    compiler = "c++" if arch == host_arch() else f"{arch}-linux-gnu-g++"
-    packages = {"c++": "g++", "cmake": "cmake", f"{arch}-linux-gnu-g++": f"g++-{arch}-linux-gnu"}
-    for tool in ("cmake", compiler):
-        if not shutil.which(tool):
-            raise BackendUnavailableError(
-                tr("--trim needs {tool}", tool=tool),
-                command=f"sudo apt-get install {packages[tool].replace('_', '-')}",
-            )
+    own = arch == host_arch()
+    compiler = "c++" if own else f"{arch}-linux-gnu-g++"
+    tools = {"cmake": "sudo apt-get install cmake"}
+    zig = _zig() if arch == "wasm32" else None
+    if arch == "wasm32":
+        tools["zig"] = "pip install ziglang"
+    else:
+        package = "g++" if own else f"g++-{arch}-linux-gnu".replace("_", "-")
+        tools[compiler] = f"sudo apt-get install {package}"
+    for tool, command in tools.items():
+        if not (zig if tool == "zig" else shutil.which(tool)):
+            raise BackendUnavailableError(tr("--trim needs {tool}", tool=tool), command=command)
+    if zig:
+        return [f"-DCMAKE_TOOLCHAIN_FILE={SOURCES}/cmake/zig.cmake", f"-DLITE_ZIG={zig}",
+                "-DLITE_ZIG_TARGET=wasm32-wasi"]  # fmt: skip
+    return [] if own else [f"-DCMAKE_TOOLCHAIN_FILE={SOURCES}/cmake/{arch}-linux-gnu.cmake"]
 
 
-def _build(build: Path, listed: Path, arch: str) -> None:
-    configure = ["cmake", "-S", str(SOURCES), "-B", str(build), f"-DLITE_KERNEL_LIST={listed}"]
+def _zig() -> str | None:
+    """Of the path, or that of the wheel `ziglang`."""
+    if found := shutil.which("zig"):
+        return found
+    wheel = importlib.util.find_spec("ziglang")
+    beside = Path(wheel.origin).parent / "zig" if wheel and wheel.origin else None
+    return str(beside) if beside and beside.is_file() else None
+
+
+def _build(build: Path, options: Sequence[str]) -> None:
+    configure = ["cmake", "-S", str(SOURCES), "-B", str(build), *options]
     if shutil.which("ninja"):
         configure += ["-G", "Ninja"]
-    if arch != host_arch():
-        configure.append(f"-DCMAKE_TOOLCHAIN_FILE={SOURCES}/cmake/{arch}-linux-gnu.cmake")
     jobs = str(system.processors())
     for command in (configure, ["cmake", "--build", str(build), "--parallel", jobs]):
         try:

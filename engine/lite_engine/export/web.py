@@ -1,52 +1,76 @@
-"""A folder that runs a model in a web page, from any static server."""
+"""Folders that run a model or a pipeline in a web page, from any static server."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from lite_messages import tr
 
 from .._native import web_module_path
-from ..errors import TargetMismatchError
 from ..files import write_file
-from ..model_file import Model, read_model
+from ..model_file import Model
 from ..model_file.web_view import image_input
+from ..pipeline import Pipeline
 
 TARGET = "web"
+#: What the CPU's programs of a page are called in a model's file.
+MODULE = "wasm"
 _SOURCES = Path(__file__).parent / "web"
 README = "../web/README.md"  # from the templates
-#: What each file is, for people; in the order of the page's own needs.
+PIPELINE_README = "../web/pipeline_README.md"
+_FILES = ("index.html", "page.js", "page.css", "parts.js", "lite.js", "lite.d.ts", "image.js",
+          "answer.js")  # fmt: skip
+_PIPELINE_FILES = ("pipeline.html", "pipeline.js", "page.css", "parts.js", "found.js", "lite.js",
+                   "lite.d.ts")  # fmt: skip
+#: What each file is, for people.
 WHAT = {
     "index.html": tr("the page"),
     "page.js": tr("what the page does"),
+    "pipeline.js": tr("what the page does"),
     "page.css": tr("how the page looks"),
-    "lite.js": tr("runs models, for your own page"),
+    "parts.js": tr("what the page does"),
+    "found.js": tr("an answer as a table"),
+    "lite.js": tr("runs models and pipelines, for your own page"),
     "lite.d.ts": tr("types of lite.js"),
     "image.js": tr("turns images into inputs"),
     "answer.js": tr("reads outputs"),
     "lite.wasm": tr("the runtime as WebAssembly"),
     "model.json": tr("name, preprocessing and labels"),
+    "pipeline.json": tr("name and file of the pipeline"),
 }
 
 
-def fill_web(model: Model, folder: Path) -> None:
-    """Writes everything but the README. Raises BackendUnavailableError when the module was not
-    built, TargetMismatchError for a model that needs Python."""
-    module = web_module_path()
-    made = model.but(targets=["wasm"]).save(folder / "model.lite")
-    written = read_model(made)
-    if note := written.metadata.get("notes", {}).get("wasm"):
-        raise TargetMismatchError(
-            tr("{model} cannot run in a page: {note}", model=model.name, note=note)
-        )
-    for name in WHAT:
-        if name not in ("lite.wasm", "model.json"):
-            write_file(folder / name, (_SOURCES / name).read_text(encoding="utf-8"))
-    shutil.copyfile(module, folder / "lite.wasm")
+def fill_web(model: Model, folder: Path, module: Path | None = None) -> Path:
+    """Writes everything but the README, with a runtime `module` in place of the whole one, and
+    returns the model's file. Raises BackendUnavailableError when the module was not built."""
+    module = module or web_module_path()
+    made = model.but(targets=[MODULE]).save(folder / "model.lite")
     about = {
         "name": model.name, "file": made.name, "preprocess": image_input(model),
         "labels": model.metadata.get("labels") or [],
     }  # fmt: skip
-    write_file(folder / "model.json", json.dumps(about, ensure_ascii=False, indent=1) + "\n")
+    _fill(folder, _FILES, module, "model.json", about)
+    return made
+
+
+def fill_pipeline(pipeline: Pipeline, folder: Path, module: Path | None = None) -> Path:
+    """The same for a pipeline; its page answers images, or sounds."""
+    module = module or web_module_path(pipelines=True)
+    made = pipeline.for_targets([MODULE]).save(folder / f"{pipeline.name}.lite")
+    about = {"name": pipeline.name, "file": made.name, "sound": pipeline.hears}
+    _fill(folder, _PIPELINE_FILES, module, "pipeline.json", about)
+    return made
+
+
+def _fill(
+    folder: Path, files: Iterable[str], module: Path, named: str, about: dict[str, Any]
+) -> None:
+    for name in files:
+        place = "index.html" if name == "pipeline.html" else name
+        write_file(folder / place, (_SOURCES / name).read_text(encoding="utf-8"))
+    shutil.copyfile(module, folder / "lite.wasm")
+    write_file(folder / named, json.dumps(about, ensure_ascii=False, indent=1) + "\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,14 +121,24 @@ class Pipeline:
     def save(self, path: str | Path, targets: Sequence[str] = ()) -> Path:
         """Writes a `.lite` file with each model once; models without targets are converted for
         `targets`. Raises LiteError."""
-        parts: list[Part] = []
+        open_ones = {id(p.model) for p in self.parts if not p.model.targets} if targets else set()
+        return write_bundle(Path(path), self.to_dict(), self._with_targets(targets, open_ones))
+
+    def for_targets(self, targets: Sequence[str]) -> Pipeline:
+        """The same stages with all models for these targets, whichever they had."""
+        made = Pipeline.__new__(Pipeline)
+        made.name, made.stages = self.name, self.stages
+        made.parts = self._with_targets(targets, {id(p.model) for p in self.parts})
+        made._check()
+        return made
+
+    def _with_targets(self, targets: Sequence[str], models: Set[int]) -> list[Part]:
+        """The parts with these models (by identity) for the targets; what was one stays one."""
         made: dict[int, Model] = {}
         for part in self.parts:
-            model = part.model
-            if targets and not model.targets:
-                model = made.setdefault(id(model), model.but(targets=list(targets)))
-            parts.append(replace(part, model=model))
-        return write_bundle(Path(path), self.to_dict(), parts)
+            if id(part.model) in models and id(part.model) not in made:
+                made[id(part.model)] = part.model.but(targets=list(targets))
+        return [replace(p, model=made.get(id(p.model), p.model)) for p in self.parts]
 
     def run(
         self,

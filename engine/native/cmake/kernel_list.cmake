@@ -1,6 +1,11 @@
 # The list of all files of kernels, in the build folder: those of src/kernel_list.inc in their order, then every other
 # file that ends with a table. export/trim.py finds them in the same way.
 set(LITE_KERNEL_LIST "" CACHE FILEPATH "a shorter list of kernels: a trimmed runtime")
+set(pipelines ON)
+if(LITE_KERNEL_LIST)
+  set(pipelines OFF)
+endif()
+option(LITE_PIPELINES "the runtime runs pipelines; a trimmed one only where this says so" ${pipelines})
 set(kernel_list "${LITE_KERNEL_LIST}")
 if(NOT kernel_list)
   file(GLOB kernel_sources CONFIGURE_DEPENDS src/ops/*.cc src/isa/*.cc)

@@ -76,7 +76,9 @@ def _call(args: argparse.Namespace) -> Exported:
     if args.android:
         return export_android(_pipeline(args), Path(args.output))
     if args.app:
-        return export_application(_pipeline(args), Path(args.output), args.target)
+        return export_application(
+            _pipeline(args), Path(args.output), args.target, trimmed=args.trim
+        )
     model = load_model(args)
     return export_model(
         model, Path(args.output), args.target, trimmed=args.trim,
@@ -90,10 +92,12 @@ def _pipeline(args: argparse.Namespace) -> Pipeline:
     """Raises UsageError for options that are about a single model, LiteError."""
     from lite_engine.pipeline import Pipeline
 
-    if args.trim or args.shape or args.params or args.plugins or args.library:
+    if args.shape or args.params or args.plugins or args.library:
         raise UsageError(
-            tr("--app and --android do not take --trim, --shape, --params, --plugins or --library")
+            tr("--app and --android do not take --shape, --params, --plugins or --library")
         )
+    if args.android and args.trim:
+        raise UsageError(tr("--android does not take --trim: Gradle builds the whole runtime"))
     return Pipeline.open(args.model)
 
 

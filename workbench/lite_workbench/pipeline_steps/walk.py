@@ -308,9 +308,10 @@ class DeployStep(PipelineStep):
         self.bundle = BundleList(button=tr("Write application"))
         self.header.segments = {
             "name": "target", "label": tr("Device"),
-            "options": [["arm", "arm", "arm"], ["x86", "x86", "x86"]],
+            "options": [["arm", "arm", "arm"], ["x86", "x86", "x86"], ["web", "web", "web"]],
         }  # fmt: skip
         self.header.values = {"target": "arm"}
+        self.header.observe(lambda _: self._fill(), names=["values"])
         self.on(self.bundle, "write", lambda _: self._write())
         self.follow("exported", lambda _: self._fill())
         self.follow("versions", lambda _: self._fill())
@@ -324,7 +325,8 @@ class DeployStep(PipelineStep):
 
     def _fill(self) -> None:
         made = self.session.exported
-        if made is not None:
+        target = str(self.header.values["target"])
+        if made is not None and made.target == target:
             self.bundle.items = [
                 {"id": name, "file": name, "bytes": size, "fixed": True, "what": ""}
                 for name, size in made.sizes.items()
@@ -333,8 +335,13 @@ class DeployStep(PipelineStep):
             return
         _, rows = models_table(self.session.pipeline)
         size = int(sum(float(row[4]) for row in rows) * 1e6)
-        what = tr("{version} pipeline, runner, library and a program in C++ and Python",
-                  version=self.session.version)  # fmt: skip
+        version = self.session.version
+        what = (
+            tr("{version} pipeline, runtime and a web page", version=version)
+            if target == "web"
+            else tr("{version} pipeline, runner, library and a program in C++ and Python",
+                    version=version)
+        )  # fmt: skip
         self.bundle.items = [
             {"id": "app", "file": f"{self.session.stem}_app/", "bytes": size, "fixed": True,
              "what": what}

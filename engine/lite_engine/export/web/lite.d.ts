@@ -45,11 +45,43 @@ export interface Model {
   close(): void;
 }
 
+export interface StageTimes {
+  name: string;
+  pictures: number;
+  ms: number;
+  prepare_ms?: number;
+  model_ms?: number;
+  read_ms?: number;
+}
+
+/** What a model found in one image: `kind` says which of the other keys are there. */
+export interface Found {
+  kind: string;
+  [key: string]: unknown;
+}
+
+export interface Answer {
+  pipeline: string;
+  image?: { width: number; height: number };
+  answers: Record<string, Found>;
+  times: { total_ms: number; decode_ms: number; stages: StageTimes[] };
+}
+
+export interface Pipeline {
+  /** The bytes of a JPEG, PNG, BMP or WAV file. Throws with the reason where they cannot be read. */
+  run(bytes: Uint8Array): Answer;
+  /** The last image with the answer on it, as a PNG file; null for a sound. */
+  drawn(): Uint8Array | null;
+  close(): void;
+}
+
 export interface Runtime {
   readonly version: string;
   readonly features: string[];
   /** Throws with the reason where the bytes are not a .lite file with a program for `wasm`. */
   open(bytes: Uint8Array): Model;
+  /** Throws with the reason where the bytes are not a pipeline's .lite file. */
+  openPipeline(bytes: Uint8Array): Pipeline;
 }
 
 export function fetchBytes(url: string | URL): Promise<Uint8Array>;

@@ -3,6 +3,11 @@
 //   const runtime = await loadRuntime();                     // lite.wasm beside this file
 //   const model = await runtime.open(await fetchBytes("model.lite"));
 //   const outputs = model.run({ image: pixels });            // name → { data, shape, dtype }
+//
+// A pipeline's file needs the module lite_pipeline.wasm, which an exported page has as lite.wasm:
+//
+//   const pipeline = runtime.openPipeline(await fetchBytes("app.lite"));
+//   const answer = pipeline.run(await fetchBytes("photo.jpg"));    // as docs/pipelines.md describes it
 
 const TYPES = [
   null, Float32Array, Uint16Array, Uint16Array, Float64Array, Int8Array, Uint8Array, Int16Array,
@@ -81,20 +86,39 @@ class Runtime {
     return at;
   }
 
-  /** A model from the bytes of a .lite file. */
-  open(bytes) {
+  // The address of a copy in the module's memory, to be freed with lite_wasm_free.
+  copied(bytes) {
     const at = this.c.lite_wasm_allocate(bytes.byteLength);
-    if (!at) throw new Error(`a model of ${bytes.byteLength} bytes does not fit into memory`);
+    if (!at) throw new Error(`${bytes.byteLength} bytes do not fit into memory`);
     new Uint8Array(this.c.memory.buffer).set(bytes, at);
+    return at;
+  }
+
+  // What `make` makes of an opened file and of the address of its bytes, which live as long as it.
+  opened(bytes, make) {
+    const at = this.copied(bytes);
     let file = 0;
     try {
       file = this.checked(this.c.lite_wasm_open(at, bytes.byteLength));
-      return new Model(this, at, file, this.checked(this.c.lite_wasm_program(file, 1)));
+      return make(at, file);
     } catch (error) {
       if (file) this.c.lite_wasm_close(file, 0);
       this.c.lite_wasm_free(at);
       throw error;
     }
+  }
+
+  /** A model from the bytes of a .lite file. */
+  open(bytes) {
+    return this.opened(bytes, (at, file) =>
+      new Model(this, at, file, this.checked(this.c.lite_wasm_program(file, 1))));
+  }
+
+  /** A pipeline from the bytes of its .lite file. */
+  openPipeline(bytes) {
+    if (!this.c.lite_wasm_app_open) throw new Error("this lite.wasm has no pipelines");
+    return this.opened(bytes, (at, file) =>
+      new Pipeline(this, at, file, this.checked(this.c.lite_wasm_app_open(file))));
   }
 }
 
@@ -180,6 +204,41 @@ class Model {
 
   close() {
     this.runtime.c.lite_wasm_close(this.file, this.program);
+    this.runtime.c.lite_wasm_free(this.bytes);
+  }
+}
+
+class Pipeline {
+  constructor(runtime, bytes, file, app) {
+    Object.assign(this, { runtime, bytes, file, app });
+  }
+
+  /** The bytes of a JPEG, PNG, BMP or WAV file → the answer, with the stages' times. */
+  run(bytes) {
+    const { runtime, app } = this;
+    const at = runtime.copied(bytes);
+    try {
+      if (runtime.c.lite_wasm_app_run(app, at, bytes.byteLength)) runtime.checked(0);
+    } finally {
+      runtime.c.lite_wasm_free(at);
+    }
+    const answer = runtime.c.lite_wasm_app_answer(app);
+    if (!answer) throw new Error("the answer does not fit into memory");
+    return JSON.parse(runtime.text(answer));
+  }
+
+  /** The last image with the answer on it, as a PNG file; null for a sound. */
+  drawn() {
+    const { c } = this.runtime;
+    const room = this.runtime.copied(new Uint8Array(4));
+    const found = c.lite_wasm_app_drawn(this.app, room);
+    const size = new DataView(c.memory.buffer).getUint32(room, true);
+    c.lite_wasm_free(room);
+    return found ? new Uint8Array(c.memory.buffer).slice(found, found + size) : null;
+  }
+
+  close() {
+    this.runtime.c.lite_wasm_app_close(this.file, this.app);
     this.runtime.c.lite_wasm_free(this.bytes);
   }
 }

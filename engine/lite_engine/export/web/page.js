@@ -1,23 +1,9 @@
 import { answerOf } from "./answer.js";
 import { imageInput } from "./image.js";
 import { fetchBytes, loadRuntime } from "./lite.js";
+import { find, pixelsOf, rows, say, takeCamera, takeFiles } from "./parts.js";
 
-const find = (id) => document.getElementById(id);
-const MOST_PIXELS = 1 << 26;
-let model, about, runs = [], camera = null;
-
-function say(text, bad = false) {
-  find("status").textContent = text;
-  find("status").className = bad ? "bad" : "";
-}
-
-function rows(table, lines) {
-  table.replaceChildren(...lines.map((cells) => {
-    const row = document.createElement("tr");
-    for (const cell of cells) row.insertCell().textContent = cell;
-    return row;
-  }));
-}
+let model, about, runs = [];
 
 function show(outputs) {
   const answer = answerOf(outputs, about.labels);
@@ -57,48 +43,9 @@ function run(pixels) {
   return outputs;
 }
 
-function pixelsOf(source, width, height) {
-  const canvas = find("picture");
-  canvas.width = width;
-  canvas.height = height;
-  const context = canvas.getContext("2d", { willReadFrequently: true });
-  context.drawImage(source, 0, 0);
-  return context.getImageData(0, 0, width, height);
-}
-
 async function runFile(file) {
-  try {
-    const bitmap = await createImageBitmap(file, { colorSpaceConversion: "none" });
-    if (bitmap.width * bitmap.height > MOST_PIXELS) throw new Error("the image is too large");
-    run(pixelsOf(bitmap, bitmap.width, bitmap.height));
-  } catch (error) {
-    say(`${file.name}: ${error.message}`, true);
-  }
-}
-
-async function toggleCamera() {
-  if (camera) {
-    for (const track of camera.getTracks()) track.stop();
-    camera = null;
-    find("camera").textContent = "Use the camera";
-    return;
-  }
-  try {
-    camera = await navigator.mediaDevices.getUserMedia({ video: true });
-  } catch (error) {
-    say(`the camera cannot be used: ${error.message}`, true);
-    return;
-  }
-  find("camera").textContent = "Stop the camera";
-  const video = document.createElement("video");
-  video.srcObject = camera;
-  await video.play();
-  const next = () => {
-    if (!camera) return;
-    run(pixelsOf(video, video.videoWidth, video.videoHeight));
-    requestAnimationFrame(next);
-  };
-  next();
+  const bitmap = await createImageBitmap(file, { colorSpaceConversion: "none" });
+  return run(pixelsOf(bitmap, bitmap.width, bitmap.height));
 }
 
 function again() {
@@ -123,13 +70,8 @@ async function main() {
   const image = about.preprocess && ["f32", "u8", "i8"].includes(model.inputs[0].dtype);
   find("image").hidden = !image;
   find("again").onclick = again;
-  find("camera").onclick = toggleCamera;
-  find("file").onchange = (event) => event.target.files[0] && runFile(event.target.files[0]);
-  document.body.ondragover = (event) => event.preventDefault();
-  document.body.ondrop = (event) => {
-    event.preventDefault();
-    if (image && event.dataTransfer.files[0]) runFile(event.dataTransfer.files[0]);
-  };
+  if (image) takeFiles(runFile);
+  takeCamera(run);
   say(image ? "choose an image, or drop one here" : "this model takes no image: run it on zeros");
   globalThis.lite = { model, about, run, runFile };
 }

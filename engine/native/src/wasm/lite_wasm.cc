@@ -6,15 +6,12 @@
 #include "lite_runtime.h"
 #include "opencl/text.h"
 #include "platform/memory.h"
+#include "wasm_exports.h"
 
 using lite::opencl::Text;
-
-// A module exports these alone; what they do not reach is not in it.
-#define EXPORT(name) __attribute__((export_name(#name)))
+using lite::wasm::error_text;
 
 namespace {
-
-char error_text[1024];
 
 char* finished(Text& out) {
   if (!out.failed) return out.data;

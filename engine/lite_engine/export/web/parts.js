@@ -1,0 +1,80 @@
+// What the pages share: how they say things, and where files and camera frames come from.
+
+export const MOST_PIXELS = 1 << 26;
+export const find = (id) => document.getElementById(id);
+
+export function say(text, bad = false) {
+  find("status").textContent = text;
+  find("status").className = bad ? "bad" : "";
+}
+
+/** Replaces a table's rows by these texts. */
+export function rows(table, lines) {
+  table.replaceChildren(...lines.map((cells) => {
+    const row = document.createElement("tr");
+    for (const cell of cells) row.insertCell().textContent = cell;
+    return row;
+  }));
+}
+
+/** The pixels of `source`, which #picture shows from now on. Throws for too many of them. */
+export function pixelsOf(source, width, height) {
+  if (width * height > MOST_PIXELS) throw new Error("the image is too large");
+  const canvas = find("picture");
+  canvas.width = width;
+  canvas.height = height;
+  const context = canvas.getContext("2d", { willReadFrequently: true });
+  context.drawImage(source, 0, 0);
+  return context.getImageData(0, 0, width, height);
+}
+
+/** Calls `run` with every file that is chosen or dropped; what it throws is said. */
+export function takeFiles(run) {
+  const take = async (file) => {
+    if (!file) return;
+    try {
+      await run(file);
+    } catch (error) {
+      say(`${file.name}: ${error.message}`, true);
+    }
+  };
+  find("file").onchange = (event) => take(event.target.files[0]);
+  document.body.ondragover = (event) => event.preventDefault();
+  document.body.ondrop = (event) => {
+    event.preventDefault();
+    take(event.dataTransfer.files[0]);
+  };
+}
+
+/** #camera starts and stops the camera; `run` gets one frame after the other, as an ImageData. */
+export function takeCamera(run) {
+  let camera = null;
+  const stop = () => {
+    for (const track of camera.getTracks()) track.stop();
+    camera = null;
+    find("camera").textContent = "Use the camera";
+  };
+  find("camera").onclick = async () => {
+    if (camera) return stop();
+    try {
+      camera = await navigator.mediaDevices.getUserMedia({ video: true });
+    } catch (error) {
+      return say(`the camera cannot be used: ${error.message}`, true);
+    }
+    find("camera").textContent = "Stop the camera";
+    const video = document.createElement("video");
+    video.srcObject = camera;
+    await video.play();
+    const next = async () => {
+      if (!camera) return;
+      try {
+        await run(pixelsOf(video, video.videoWidth, video.videoHeight));
+        requestAnimationFrame(next);
+      } catch (error) {
+        stop();
+        say(error.message, true);
+      }
+    };
+    next();
+  };
+}

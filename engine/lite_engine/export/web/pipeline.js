@@ -1,0 +1,70 @@
+import { bmpOf, foundRows } from "./found.js";
+import { fetchBytes, loadRuntime } from "./lite.js";
+import { find, pixelsOf, rows, say, takeCamera, takeFiles } from "./parts.js";
+
+// Files that the runtime decodes itself, with the same pixels on every device.
+const READ = ["image/jpeg", "image/png", "image/bmp", "image/x-ms-bmp"];
+let pipeline, about;
+const totals = [];
+
+async function showDrawn() {
+  const png = pipeline.drawn();
+  if (!png) return;
+  const drawn = await createImageBitmap(new Blob([png], { type: "image/png" }));
+  const canvas = find("picture");
+  canvas.width = drawn.width;
+  canvas.height = drawn.height;
+  canvas.getContext("2d").drawImage(drawn, 0, 0);
+}
+
+function showTimes({ total_ms, decode_ms, stages }) {
+  totals.push(total_ms);
+  const median = [...totals].sort((a, b) => a - b)[totals.length >> 1];
+  find("times").textContent = totals.length === 1 ? `${total_ms.toFixed(1)} ms`
+    : `${total_ms.toFixed(1)} ms, median of ${totals.length} runs ${median.toFixed(1)} ms`;
+  const part = (ms) => (ms === undefined ? "" : ms.toFixed(1));
+  rows(find("stages"), [
+    ["decode", "", decode_ms.toFixed(1), "", "", ""],
+    ...stages.map((s) => [
+      s.name, String(s.pictures), s.ms.toFixed(1), part(s.prepare_ms), part(s.model_ms), part(s.read_ms),
+    ]),
+  ]);
+}
+
+/** The bytes of an image or sound file → the answer, which the page shows. */
+async function run(bytes) {
+  const answer = pipeline.run(bytes);
+  await showDrawn();
+  const found = foundRows(answer.answers);
+  rows(find("answer"), found.length ? found : [["", "nothing was found", "", ""]]);
+  const { times, ...said } = answer;
+  find("json").textContent = JSON.stringify(said, null, 1);
+  showTimes(times);
+  say("done");
+  return answer;
+}
+
+async function runFile(file) {
+  if (about.sound || READ.includes(file.type)) return run(new Uint8Array(await file.arrayBuffer()));
+  const image = await createImageBitmap(file, { colorSpaceConversion: "none" });
+  return run(bmpOf(pixelsOf(image, image.width, image.height)));
+}
+
+async function main() {
+  about = await (await fetch("pipeline.json")).json();
+  document.title = about.name;
+  find("name").textContent = about.name;
+  const runtime = await loadRuntime();
+  pipeline = runtime.openPipeline(await fetchBytes(about.file));
+  find("facts").textContent = `Lite Workbench ${runtime.version}, ${runtime.features.join(" ")}`;
+  find("kind").textContent = about.sound ? "Sound" : "Image";
+  find("file").accept = about.sound ? ".wav,audio/wav" : "image/*";
+  find("camera").hidden = find("picture").hidden = about.sound;
+  find("input").hidden = false;
+  takeFiles(runFile);
+  takeCamera((pixels) => run(bmpOf(pixels)));
+  say(about.sound ? "choose a WAV file, or drop one here" : "choose an image, or drop one here");
+  globalThis.lite = { pipeline, about, run, runFile };
+}
+
+main().catch((error) => say(error.message, true));
