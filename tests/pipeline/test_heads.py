@@ -127,15 +127,16 @@ def test_rows_of_distances(together: bool, center: float) -> None:
 
 
 @pytest.mark.parametrize("pixels", [True, False])
-@pytest.mark.parametrize("layout", ["NCHW", "rows"])
-def test_heads_with_centerness(layout: str, pixels: bool) -> None:
-    """FCOS: classes, distances and centerness of each stride, as grids or as rows of all."""
+@pytest.mark.parametrize(("layout", "center"), [("NCHW", 0.5), ("rows", 0.5), ("rows", 0.0)])
+def test_heads_with_centerness(layout: str, center: float, pixels: bool) -> None:
+    """FCOS: classes, distances and centerness of each stride, as grids or as rows of all. Cells of
+    torchvision's begin at their corner."""
     strides, levels, xywh, scores = (8, 16, 32), [], [], []
     for stride in strides:
         n = SIZE // stride
         far, logits, sure = rng.random((n, n, 4)) * 3, rng.standard_normal((n, n, CLASSES)), \
             rng.standard_normal((n, n, 1)) + 1  # fmt: skip
-        at = grid(n, n) + 0.5
+        at = grid(n, n) + center
         low, high = (at - far[..., :2]) * stride, (at + far[..., 2:]) * stride
         xywh.append(np.concatenate([(low + high) / 2, high - low], axis=-1).reshape(-1, 4))
         scores.append(np.sqrt(sigmoid(logits) * sigmoid(sure)).reshape(-1, CLASSES))
@@ -146,7 +147,7 @@ def test_heads_with_centerness(layout: str, pixels: bool) -> None:
                    for part in parts]  # fmt: skip
     else:
         outputs = [part.transpose(2, 0, 1)[None] for level in levels for part in level]
-    how = {"decode": "fcos", "pixels": pixels, "strides": list(strides)}
+    how = {"decode": "fcos", "pixels": pixels, "strides": list(strides), "center": center}
     check(outputs, how, np.concatenate(xywh), np.concatenate(scores))
 
 

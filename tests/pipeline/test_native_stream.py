@@ -110,3 +110,16 @@ def test_what_cannot_be_streamed_is_one_line(model: Path, tmp_path: Path) -> Non
             [str(runner_path()), *map(str, words)], capture_output=True, text=True, timeout=60
         )
         assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.tsan
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [(), ("--threads", "4"), ("--fps", "100000")], ids=str)
+def test_no_race(model: Path, frames: list[Path], root: Path, words: tuple[str, ...]) -> None:
+    """Queue, workers and answers under ThreadSanitizer."""
+    done = subprocess.run(
+        [str(root / "build/tsan/lite_run"), str(model), "--stream", str(frames[0].parent), *words],
+        capture_output=True, text=True, timeout=300, env={"TSAN_OPTIONS": "halt_on_error=1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[:3000]
+    assert json.loads(done.stdout.splitlines()[-1])["frame"] == len(frames) - 1
