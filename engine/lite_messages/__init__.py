@@ -73,6 +73,11 @@ def _catalogue() -> gettext.NullTranslations:
 _texts = _catalogue()
 
 
+def language() -> str:
+    """The language of the texts, as a page's `lang`."""
+    return _texts.info().get("language", "en").replace("_", "-")
+
+
 def tr(message: str, /, **fields: object) -> str:
     """The text in the person's language, with its fields filled in."""
     return _filled(_texts.gettext(message), message, fields)

@@ -70,6 +70,19 @@ def test_the_story(served: Any, site: Path) -> None:
     page.locator(".lite-graph", has_text="b3").first.wait_for()
 
 
+def test_the_story_in_chinese(served: Any, site: Path) -> None:
+    page = served(site).page
+    page.click("a[hreflang=zh]")
+    page.wait_for_selector("html[lang=zh]")
+    page.wait_for_selector("#live-run:not([disabled])")
+    page.locator(".lite-table", has_text="simd128").first.wait_for()
+    page.select_option("#live-model", label="数字识别（其中一层有错误）")
+    page.locator(".lite-errors .verdict", has_text="/b3/pw/Conv").wait_for()
+    said = page.locator("main").inner_text()
+    assert "goes wrong at" not in said and "In this browser" not in said
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_a_planted_fault_is_named(served: Any, site: Path) -> None:
     """The file with one spoiled layer is dropped on the page like any other."""
     page = served(site).page

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import lite_widgets
 from lite_engine.runtime import strict_json
-from lite_messages import tr
+from lite_messages import language, tr
 from lite_widgets import TopBar
 from lite_widgets._base import LiteWidget, bundled
 
@@ -123,7 +123,7 @@ def page(
         )
         links.append(f'<a href="#{section.id}">{html.escape(section.title)}</a>')
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{language()}"><head><meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width,initial-scale=1">\n'
         f'<link rel="icon" href="data:,"><title>{html.escape(title)}</title>\n'
         f"<style>{made.styles()}</style></head>\n<body>\n"
