@@ -132,6 +132,7 @@ test("regions have a row of brackets under their blocks, and the names that the 
   ]);
   // Where the whole name is too long, its beginning.
   assert.deepEqual(texts(70).slice(4), ["stem", "stage 1", "b7 · head", "stage 1"]);
+  assert.ok(texts(56).every((text) => !text.endsWith("…"))); // "stage 1…" tells no block apart
   const tree = regionTree(rows.map((row, i) => ({ ...row, name: `n${i}` })));
   assert.deepEqual(tree.map((b) => b.label), texts(200).slice(-4));
   assert.ok(bracketsHeight(rows) > bracketsHeight(rows.map(({ block }) => ({ block }))));

@@ -116,9 +116,10 @@ export function brackets(rows, { left, step, y }) {
     const text = run.key && regionText(regionLabel(run.key, inside.map(lastPart), again), room(at));
     return { ...at, text, blocks: inside };
   });
-  // A block that is a whole region is named in the region's row.
+  // A block that is a whole region is named in the region's row; "stage 3…" tells no block apart.
   const alone = new Set(regions.flatMap((r) => (r.text && r.blocks.length === 1 ? r.blocks : [])));
-  const upper = blocks.map((b) => (alone.has(b.block) ? { ...b, text: "" } : b));
+  const named = (b) => b.text === lastPart(b.block) && !alone.has(b.block);
+  const upper = blocks.map((b) => (named(b) ? b : { ...b, text: "" }));
   const below = upper.some((b) => b.text) ? y + SECOND : y + 5;
   return [
     ...upper.map(({ text, ...at }) => bracket(text, { ...at, y })),
