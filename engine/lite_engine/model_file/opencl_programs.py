@@ -30,7 +30,7 @@ def opencl_programs(
 ) -> dict[str, bytes]:
     """Section → program. Weights are those of `pool`, packed where the program runs: a further kind
     of device costs its launches only. With `ship_kernels` also the kernels of custom operators,
-    with `tunable` further variants of each layer.
+    with `tunable`, or where the model holds what a device measured, further variants of each layer.
 
     Raises UnsupportedOperatorError when a layer runs in Python only, ShapeError for a model that
     the format cannot hold, UsageError for more than ten kernels to ship.
@@ -41,8 +41,16 @@ def opencl_programs(
         raise UnsupportedOperatorError(
             tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
         )
-    made = programs_of(plan, pool, ways=VARIANTS if tunable else 1)
+    made = programs_of(plan, pool, ways=VARIANTS if tunable or measured_devices(model) else 1)
     return made | (shipped(custom_texts(plan), "CLTEXT.{i}") if ship_kernels else {})
+
+
+def measured_devices(model: Contents) -> dict[str, dict[str, str]]:
+    """By device and driver, what was measured there and is in the model: size → fastest way."""
+    before = "opencl/"
+    return {
+        k.removeprefix(before): dict(v) for k, v in model.tuning.items() if k.startswith(before)
+    }
 
 
 def programs_of(

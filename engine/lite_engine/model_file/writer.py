@@ -22,7 +22,7 @@ from .contents import Contents
 from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
-from .opencl_programs import opencl_programs, shipped
+from .opencl_programs import measured_devices, opencl_programs, shipped
 from .plugin_programs import plugin_program
 from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
@@ -118,6 +118,7 @@ def write_model(
         {
             "NEEDS": [to_bytes(needs_of(model.targets))],
             "META": [_json(meta)],
+            **({"TUNED": [_json(measured)]} if (measured := measured_devices(model)) else {}),
             **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
             **({"WDERIVE": [derived]} if derived else {}),

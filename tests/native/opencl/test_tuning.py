@@ -85,6 +85,28 @@ def test_the_runner_takes_what_python_measured(
     np.testing.assert_allclose(outputs[0], outputs[1], rtol=1e-4)
 
 
+def test_the_runner_takes_what_the_file_holds(model: Path, tmp_path: Path) -> None:
+    """Of this device; what was measured here comes first."""
+    run(model, "--tune", LITE_CACHE_DIR=str(tmp_path / "measured"))
+    sizes = [s for s in table(tmp_path / "measured") if s.startswith("conv")]
+    none, outputs = str(tmp_path / "none"), {}
+    for way in ("direct", "Winograd"):
+        words = dict.fromkeys(sizes, way)
+        held = {f"opencl/{device().tuning.key}": words, "opencl/0123456789abcdef": {"conv": "x"}}
+        path = Predictor(model, "opencl").model.but(tuning=held).save(tmp_path / f"{way}.lite")
+        cache = keep(tmp_path / way, json.dumps(words))
+        wanted, _ = answer(model, tmp_path, LITE_CACHE_DIR=str(cache))
+        outputs[way], _ = answer(path, tmp_path, LITE_CACHE_DIR=none)
+        assert outputs[way].tobytes() == wanted.tobytes()
+    assert outputs["direct"].tobytes() != outputs["Winograd"].tobytes()
+    output, _ = answer(path, tmp_path, LITE_CACHE_DIR=str(tmp_path / "direct"))
+    assert output.tobytes() == outputs["direct"].tobytes()
+    parts = {tag: [data] for tag, data in read_container(path).items()}
+    parts["TUNED"] = [bytes(*parts["TUNED"]).replace(b'"Winograd"', b"{}")]
+    done = run(write_container(tmp_path / "damaged.lite", parts), LITE_CACHE_DIR=none)
+    assert done.returncode == 0 and "for this device in the file are damaged" in done.stderr
+
+
 def test_a_table_beside_the_file(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,13 +25,21 @@ public final class LiteRuntime implements AutoCloseable {
 
     /** "fp32", "fp16" or "bf16". */
     public String precision = null;
+
+    /**
+     * The device measures the file's OpenCL variants of layers and keeps the fastest in cacheDir, or
+     * beside the file.
+     */
+    public boolean tune = false;
   }
+
+  private static final int CHOICE = 0, WARNING = 1, TUNING = 2;
 
   private long handle;
 
   /** Opens a .lite file; threads 0 is one per processor. Throws RuntimeException saying why not. */
   public LiteRuntime(String path, int threads) {
-    handle = open(path, threads, null, null, null, null);
+    handle = open(path, threads, null, null, null, null, false);
   }
 
   /** Opens a .lite file. Throws RuntimeException saying why not. */
@@ -43,7 +51,8 @@ public final class LiteRuntime implements AutoCloseable {
             options.backend,
             options.device,
             options.cacheDir,
-            options.precision);
+            options.precision,
+            options.tune);
   }
 
   /** The runtime's version. */
@@ -51,12 +60,17 @@ public final class LiteRuntime implements AutoCloseable {
 
   /** What was chosen and why: "opencl: NAME, ..." or "cpu: reason". */
   public String choice() {
-    return choice(alive(), false);
+    return told(alive(), CHOICE);
   }
 
   /** Why the CPU runs what the OpenCL device was to run; null where it does not. */
   public String warning() {
-    return choice(alive(), true);
+    return told(alive(), WARNING);
+  }
+
+  /** With Options.tune: what was measured; null where nothing was. */
+  public String tuning() {
+    return told(alive(), TUNING);
   }
 
   public int inputs() {
@@ -118,9 +132,15 @@ public final class LiteRuntime implements AutoCloseable {
   }
 
   private static native long open(
-      String path, int threads, String backend, String device, String cacheDir, String precision);
+      String path,
+      int threads,
+      String backend,
+      String device,
+      String cacheDir,
+      String precision,
+      boolean tune);
 
-  private static native String choice(long handle, boolean warning);
+  private static native String told(long handle, int what);
 
   private static native void close(long handle);
 

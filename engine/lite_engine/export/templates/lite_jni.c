@@ -45,7 +45,7 @@ static int backend_of(const char* word) {
   return -1;
 }
 
-static Model* open_model(const char* const* texts, int threads, char* error, size_t bytes) {
+static Model* open_model(const char* const* texts, int threads, int tune, char* error, size_t bytes) {
   const int backend = backend_of(texts[kBackend]);
   if (backend < 0) {
     snprintf(error, bytes, "backend '%.40s' is not one of auto, cpu, opencl", texts[kBackend]);
@@ -61,6 +61,7 @@ static Model* open_model(const char* const* texts, int threads, char* error, siz
     options.device = texts[kDevice];
     options.cache_dir = texts[kCacheDir];
     options.precision = texts[kPrecision];
+    options.tune = tune;
     model->program = lite_file_program(model->file, NULL, &options, error, bytes);
   }
   if (model->program) return model;
@@ -70,7 +71,8 @@ static Model* open_model(const char* const* texts, int threads, char* error, siz
 
 JNIEXPORT jlong JNICALL Java_lite_LiteRuntime_open(JNIEnv* env, jclass type, jstring path,
                                                    jint threads, jstring backend, jstring device,
-                                                   jstring cache_dir, jstring precision) {
+                                                   jstring cache_dir, jstring precision,
+                                                   jboolean tune) {
   (void)type;
   if (!path) return throw_text(env, "no path is given"), 0;
   const jstring given[kTexts] = {path, backend, device, cache_dir, precision};
@@ -79,7 +81,7 @@ JNIEXPORT jlong JNICALL Java_lite_LiteRuntime_open(JNIEnv* env, jclass type, jst
   int read = 0;
   for (; read < kTexts; ++read)
     if (given[read] && !(texts[read] = (*env)->GetStringUTFChars(env, given[read], NULL))) break;
-  Model* model = read == kTexts ? open_model(texts, threads, error, sizeof error) : NULL;
+  Model* model = read == kTexts ? open_model(texts, threads, tune, error, sizeof error) : NULL;
   for (int i = 0; i < read; ++i)
     if (texts[i]) (*env)->ReleaseStringUTFChars(env, given[i], texts[i]);
   if (model) return (jlong)(intptr_t)model;
@@ -87,11 +89,14 @@ JNIEXPORT jlong JNICALL Java_lite_LiteRuntime_open(JNIEnv* env, jclass type, jst
   return 0;
 }
 
-JNIEXPORT jstring JNICALL Java_lite_LiteRuntime_choice(JNIEnv* env, jclass type, jlong handle,
-                                                       jboolean warning) {
+/* `what` as in LiteRuntime.java. */
+JNIEXPORT jstring JNICALL Java_lite_LiteRuntime_told(JNIEnv* env, jclass type, jlong handle,
+                                                     jint what) {
   (void)type;
   const lite_program* program = model_of(handle)->program;
-  const char* text = warning ? lite_program_warning(program) : lite_program_choice(program);
+  const char* text = what == 0   ? lite_program_choice(program)
+                     : what == 1 ? lite_program_warning(program)
+                                 : lite_program_tuning(program);
   return text ? (*env)->NewStringUTF(env, text) : NULL;
 }
 

@@ -51,13 +51,15 @@ struct Options {
   std::string device;           // OpenCL device: its number or part of its name
   std::string cache_dir;        // folder for compiled OpenCL kernels
   std::string precision;        // "fp32", "fp16" or "bf16"
+  bool tune = false;            // the device measures the file's OpenCL variants of layers and keeps
+                                // the fastest in cache_dir, or beside the file
 };
 
 // One model, for one thread at a time. Movable, not copyable.
 class Model {
  public:
   explicit Model(const std::string& path, int threads = 0)
-      : Model(path, Options{threads, "auto", "", "", ""}) {}
+      : Model(path, Options{threads, "auto", "", "", "", false}) {}
 
   Model(const std::string& path, const Options& wanted) {
     char error[512] = "";
@@ -69,6 +71,7 @@ class Model {
     options.device = given(wanted.device);
     options.cache_dir = given(wanted.cache_dir);
     options.precision = given(wanted.precision);
+    options.tune = wanted.tune;
     program_.reset(lite_file_program(file_.get(), nullptr, &options, error, sizeof error));
     if (!program_) throw Error(path + ": " + error);
   }
@@ -81,10 +84,9 @@ class Model {
   // "opencl: NAME, …" or "cpu: reason".
   std::string choice() const { return lite_program_choice(program_.get()); }
   // Why the CPU runs what the device was to run; empty where it does not.
-  std::string warning() const {
-    const char* text = lite_program_warning(program_.get());
-    return text ? text : "";
-  }
+  std::string warning() const { return text_of(lite_program_warning(program_.get())); }
+  // With Options::tune: what was measured; empty where nothing was.
+  std::string tuning() const { return text_of(lite_program_tuning(program_.get())); }
 
   void run() {
     char error[512] = "";
@@ -98,6 +100,8 @@ class Model {
   struct FreeProgram {
     void operator()(lite_program* program) const { lite_program_free(program); }
   };
+
+  static std::string text_of(const char* text) { return text ? text : ""; }
 
   static const char* given(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 

@@ -257,6 +257,10 @@ Device* new_device(const lite_options& options, const char* beside, char* error,
   return nullptr;
 }
 
+void add_stored_tuning(Device* device, const char* section, size_t bytes) {
+  device->tuning.add_stored(section, bytes);
+}
+
 void close_device(Device* device) {
   device->close();
   free(device);

@@ -54,6 +54,8 @@ struct Onto {
 // model file's folder, where a table of what was measured may lie, nullptr: none.
 Device* new_device(const lite_options&, const char* beside, char* error, size_t error_bytes);
 void close_device(Device*);
+// What a file's section TUNED says of the device's fastest variants.
+void add_stored_tuning(Device*, const char* section, size_t bytes);
 // Loads a program with its OpenCL part onto a device, which is the executor's from then on where
 // that is true. The program's memory holds the executor. A step whose kernels the device does not take
 // goes to the CPU where the file says how. False with a reason in env.error.

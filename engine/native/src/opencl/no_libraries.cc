@@ -23,6 +23,7 @@ Device* new_device(const lite_options&, const char*, char* error, size_t error_b
 
 // Without a device nothing of the following is reached.
 void close_device(Device*) {}
+void add_stored_tuning(Device*, const char*, size_t) {}
 bool load(lite_program*, const uint8_t*, size_t, const void* const*, const size_t*, size_t,
           const Onto&) {
   return false;

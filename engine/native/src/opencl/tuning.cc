@@ -38,6 +38,12 @@ struct Cursor {
   }
 };
 
+bool only_spaces(const char* at, const char* end) {
+  Cursor in{at, end};
+  in.skip();
+  return in.at == end;
+}
+
 void key_of(const char* const identity[4], char hex[17]) {
   Blake2b hash(8);
   for (int i = 0; i < 4; ++i) {
@@ -52,16 +58,16 @@ void key_of(const char* const identity[4], char hex[17]) {
 }  // namespace
 
 void Tuning::open(const char* cache_dir, const char* beside, const char* const identity[4]) {
-  char key[17], other[1000];
-  key_of(identity, key);
+  char other[1000];
+  key_of(identity, key_);
   const bool named = cache_dir && *cache_dir && strlen(cache_dir) < sizeof folder_ - 10;
   if (named) snprintf(folder_, sizeof folder_, "%s/opencl", cache_dir);
   else if (beside && strlen(beside) < sizeof folder_) snprintf(folder_, sizeof folder_, "%s", beside);
   if (!*folder_) return;
-  snprintf(path, sizeof path, "%s/tuning-%s.json", folder_, key);
+  snprintf(path, sizeof path, "%s/tuning-%s.json", folder_, key_);
   read(path);
   if (!named || !beside || strlen(beside) > sizeof folder_) return;
-  snprintf(other, sizeof other, "%s/tuning-%s.json", beside, key);
+  snprintf(other, sizeof other, "%s/tuning-%s.json", beside, key_);
   read(other);
 }
 
@@ -70,7 +76,8 @@ void Tuning::read(const char* file) {
   const char* reason = nullptr;
   const size_t known = entries_.size;
   bool good = read_whole(file, &json, &reason);
-  if (good && !take(json)) {
+  const char *end = json.text() + json.size, *rest = nullptr;
+  if (good && (json.size > kMostBytes || !take(json.text(), end, &rest) || !only_spaces(rest, end))) {
     entries_.size = known;
     good = false;
     reason = "not a table of layers' fastest variants";
@@ -80,16 +87,31 @@ void Tuning::read(const char* file) {
     say(warning, sizeof warning, "%.200s: %s; it is ignored, measure again with --tune", file, reason);
 }
 
-bool Tuning::take(const Text& json) {
-  Cursor in{json.text(), json.text() + json.size};
-  if (json.size > kMostBytes || !in.next('{')) return false;
+void Tuning::add_stored(const char* section, size_t bytes) {
+  char wanted[40];
+  const size_t length = snprintf(wanted, sizeof wanted, "\"%s\":", key_);
+  const size_t known = entries_.size;
+  for (size_t at = 0; at + length <= bytes; ++at) {
+    if (memcmp(section + at, wanted, length) != 0) continue;
+    const char* rest;
+    if (take(section + at + length, section + bytes, &rest)) return;
+    entries_.size = known;
+    if (!*warning)
+      say(warning, sizeof warning, "the variants measured for this device in the file are damaged; they are ignored");
+    return;
+  }
+}
+
+bool Tuning::take(const char* json, const char* end, const char** rest) {
+  Cursor in{json, end};
+  if (!in.next('{')) return false;
   int count = 0;
   for (bool first = true; first || in.next(','); first = false) {
     const char *size, *way;
     size_t size_bytes, way_bytes;
     if (first && in.next('}')) {
-      in.skip();
-      return in.at == in.end;
+      *rest = in.at;
+      return true;
     }
     if (++count > kMostEntries || !in.text(&size, &size_bytes) || !in.next(':') || !in.text(&way, &way_bytes)) return false;
     entries_.add_bytes(size, size_bytes);
@@ -98,8 +120,8 @@ bool Tuning::take(const Text& json) {
     entries_.add_bytes("", 1);
   }
   if (!in.next('}')) return false;
-  in.skip();
-  return in.at == in.end && !entries_.failed;
+  *rest = in.at;
+  return !entries_.failed;
 }
 
 const char* Tuning::way_of(const char* size) const {

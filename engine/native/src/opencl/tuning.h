@@ -14,6 +14,9 @@ struct Tuning {
   // Reads CACHE_DIR/opencl/tuning-KEY.json and BESIDE/tuning-KEY.json, either of which may be nullptr;
   // the first one is where it is kept. Whatever is not such a table is ignored, with a warning. `identity`: platform, device, versions of device and driver.
   void open(const char* cache_dir, const char* beside, const char* const identity[4]);
+  // What a model file holds of this device in its section TUNED: `{"KEY": {…}, …}`. What was measured
+  // here comes first.
+  void add_stored(const char* section, size_t bytes);
   // The name of the fastest way, nullptr: not measured.
   const char* way_of(const char* size) const;
   void learn(const char* size, const char* way);
@@ -23,8 +26,10 @@ struct Tuning {
 
  private:
   void read(const char* file);
-  bool take(const Text& json);
+  // The table that the text begins with; `rest` is what follows it.
+  bool take(const char* json, const char* end, const char** rest);
 
+  char key_[17] = "";
   char folder_[900] = "";
   Text entries_;  // size, zero byte, way, zero byte, …: the first of a size counts
 };

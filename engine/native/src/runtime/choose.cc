@@ -166,6 +166,9 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
                              size_t error_bytes) {
   opencl::Device* device = opencl::new_device(options, file->folder, error, error_bytes);
   if (!device) return nullptr;
+  size_t bytes;
+  if (const void* tuned = lite_file_section(file, "TUNED", &bytes))
+    opencl::add_stored_tuning(device, static_cast<const char*>(tuned), bytes);
   say(error, error_bytes, "OpenCL: %s: the file has no program for this kind of device",
       device->info.name);
   for (bool whole : {true, false}) {
