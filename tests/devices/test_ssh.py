@@ -51,6 +51,8 @@ def test_ssh_profile_repeats_on_the_device(model, sshd):
     assert all(0 <= x.min_ms <= x.median_ms for x in made.layers)
     assert abs(sum(x.share for x in made.layers) - 1) < 1e-6
     assert "memory_total_bytes" in made.environment
+    assert made.environment["warm_up_runs"] >= 14
+    assert made.environment["warm_up_steady"] in (True, False)
 
 
 @pytest.mark.ssh

@@ -39,6 +39,8 @@ class Job:
     warmup: int = 0
     libraries: Sequence[Path] = ()
     opencl: bool = False
+    #: Seconds at most to warm up until the times of runs do not change any more; 0: `warmup` runs.
+    steady_s: int = 0
 
     @property
     def opens_libraries(self) -> bool:
@@ -57,6 +59,8 @@ class Job:
         folder for every result and that for compiled kernels have these paths."""
         args = [program, "--threads", str(self.threads), "--runs", str(max(self.runs, 1))]
         args += ["--warmup", str(self.warmup)]
+        if self.runs and self.steady_s:
+            args += ["--steady", str(self.steady_s)]
         if self.opencl:
             args += ["--backend", "opencl", *(["--cache-dir", cache] if cache else [])]
         elif self.runs:  # a thread that moves between cores of two sizes measures neither

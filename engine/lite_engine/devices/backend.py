@@ -29,6 +29,9 @@ from ..plan import Plan, Segment
 from ._base import Device, Job, RunnerResult
 from .check import usable_opencl
 
+#: Seconds at most that a device warms up until its times are steady.
+WARM_UP_S = 3
+
 
 class DeviceBackend(Backend, Joint):
     """Compiles segments of CPU and OpenCL steps to program files and runs them on a device."""
@@ -86,7 +89,7 @@ class DeviceExecutable(Executable, Repeats):
     def _execute(self, arrays: dict[str, np.ndarray], wanted: list[str]) -> None:
         job = Job(
             self.program, arrays, wanted, self._threads(), self._runs, self._warmup,
-            self.libraries, self.opencl,
+            self.libraries, self.opencl, WARM_UP_S if self.device.times_meaningful else 0,
         )  # fmt: skip
         self._result = self.device.run_program(job)
         ran = {str(s["name"]) for s in self._result.profile["steps"] if _on_opencl(s)}

@@ -86,7 +86,8 @@ class RunnerDevice(ABC):
                     stage.detail = trn("{n} array", "{n} arrays", len(job.wanted))
             finally:
                 self.leave(folder)
-        result.environment, result.warnings = after, condition.warnings(before, after)
+        result.environment = {**after, **warm_up_of(result.profile)}
+        result.warnings = condition.warnings(before, after)
         return result
 
     @abstractmethod
@@ -109,6 +110,14 @@ class RunnerDevice(ABC):
             return runner_path(self.arch(), opencl=opencl)
         except LiteError as error:
             raise DeviceError.of(error, where=self.name) from None
+
+
+def warm_up_of(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """How many runs came before the timed ones, and whether their times were steady at the end."""
+    told = profile.get("warm_up")
+    if not isinstance(told, dict):
+        return {}
+    return {"warm_up_runs": int(told["runs"]), "warm_up_steady": bool(told["steady"])}
 
 
 def write_inputs(folder: Path, inputs: Mapping[str, np.ndarray]) -> dict[str, Path]:

@@ -108,6 +108,23 @@ def test_whole_run(where, tmp_path):
 
 
 @pytest.mark.cpu
+def test_it_warms_up_until_the_times_are_steady(tmp_path):
+    """Two windows of seven runs alike, or a second; without --steady no word of it."""
+    runner, target = command("host")
+    model = write(tmp_path / "m.lite", chain("Neg", "Exp"), target)
+    profile = tmp_path / "p.json"
+    asked = (runner, model, "--runs", 3, "--warmup", 2, "--profile", profile)
+    assert run(*asked, "--steady", 1).returncode == 0
+    report = json.loads(profile.read_text())
+    warm = report["warm_up"]
+    assert warm["runs"] >= 14 and report["first_run_ns"] <= warm["ns"]
+    assert warm["steady"] or warm["ns"] >= 1_000_000_000
+    assert len(report["total_ns"]["samples"]) == 3
+    assert run(*asked).returncode == 0 and "warm_up" not in json.loads(profile.read_text())
+    assert "--steady 0 is not understood" in run(*asked, "--steady", 0).stderr
+
+
+@pytest.mark.cpu
 def test_info(tmp_path):
     runner, target = command("host")
     done = run(runner, write(tmp_path / "m.lite", chain("Neg"), target), "--info")

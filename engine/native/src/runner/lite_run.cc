@@ -1,7 +1,7 @@
 // lite_run: runs a .lite file without Python.
 //
 //   lite_run model.lite [--input name=file]... [--output DIR] [--threads N] [--runs N] [--warmup N]
-//            [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
+//            [--steady SECONDS] [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target T] [--max-isa ISA]
 //            [--pin] [--info] [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check]
 //            [--dump DIR] [--precision fp32|fp16|bf16] [--library LIB.so]... [--trust] [--tune]
 //   lite_run pipeline.lite --image PHOTO|--sound FILE.wav [--draw FILE.png] [--times]   a pipeline's answer, as JSON
@@ -10,6 +10,7 @@
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
 // Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
+// --steady warms up until the times of runs do not change any more, for so many seconds at most.
 // --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
 // the outputs, before the runs that are asked for; layers that are wrong on the device run on the CPU. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
 // LITE_OPENCL_DEVICE and LITE_CACHE_DIR where they are not given).
@@ -26,6 +27,7 @@
 
 #include "lite_run_app.h"
 #include "lite_run_check.h"
+#include "lite_run_measure.h"
 #include "lite_run_npy.h"
 #include "lite_run_profile.h"
 #include "lite_run_stream.h"
@@ -48,7 +50,7 @@ struct Arguments {
   const char* target = nullptr;
   const char *image = nullptr, *draw = nullptr, *stream = nullptr;
   lite_options options{};
-  int runs = 1, warmup = 0, fps = 0;
+  int runs = 1, warmup = 0, steady_s = 0, fps = 0;
   bool info = false, check = false, times = false, trust = false;
 };
 
@@ -68,7 +70,7 @@ int failed(const char* format, ...) {
 int usage(const char* why) {
   fprintf(stderr,
           "error: %s\nusage: lite_run model.lite [--input name=file.npy]... [--output DIR] "
-          "[--threads N] [--runs N] [--warmup N]\n"
+          "[--threads N] [--runs N] [--warmup N] [--steady SECONDS]\n"
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
           "       [--backend auto|cpu|opencl] [--device D] [--cache-dir DIR] [--check] [--dump DIR]\n"
@@ -176,6 +178,7 @@ int parse(int argc, char** argv, Arguments* args) {
     } else if (strcmp(arg, "--backend") == 0) good = backend(value, &args->options.backend);
     else if (strcmp(arg, "--threads") == 0) good = number(value, 1, 64, &args->options.threads);
     else if (strcmp(arg, "--runs") == 0) good = number(value, 1, 1000000, &args->runs);
+    else if (strcmp(arg, "--steady") == 0) good = number(value, 1, 3600, &args->steady_s);
     else if (strcmp(arg, "--warmup") == 0) good = number(value, 0, 1000000, &args->warmup);
     else good = false;
     if (!good) {
@@ -300,38 +303,6 @@ bool dump_all(lite_program* p) {
   return true;
 }
 
-bool run_all(lite_program* p, const Arguments& args) {
-  const int steps = lite_program_num_steps(p), stride = steps + 1;
-  char choice[400];
-  snprintf(choice, sizeof choice, "%s", lite_program_choice(p));
-  int64_t* times = static_cast<int64_t*>(calloc(static_cast<size_t>(args.runs) * stride, 8));
-  if (!times) return failed("out of memory; use fewer --runs"), false;
-  int64_t first = 0;
-  bool good = true;
-  for (int run = -args.warmup; good && run < args.runs; ++run) {
-    good = lite_program_run(p, error_text, sizeof error_text) == 0;
-    if (!good) break;
-    if (strcmp(choice, lite_program_choice(p)) != 0) {  // the CPU took over: it is what is measured
-      free(times);
-      return run_all(p, args);
-    }
-    lite_memory_info memory;
-    lite_program_memory(p, &memory);
-    if (run == -args.warmup) first = memory.run_ns;
-    for (int s = 0; run >= 0 && s < steps; ++s) {
-      lite_step_info info;
-      lite_program_step(p, s, &info);
-      times[static_cast<int64_t>(run) * stride + s] = info.end_ns - info.start_ns;
-    }
-    if (run >= 0) times[static_cast<int64_t>(run) * stride + steps] = memory.run_ns;
-  }
-  if (good && args.profile)
-    good = write_profile(p, args.profile, args.runs, times, first, error_text, sizeof error_text);
-  if (!good) failed("%s", error_text);
-  free(times);
-  return good;
-}
-
 // Once: what was measured; where the CPU ran what the device was to run; what is wrong with a folder.
 void tell(const lite_program* p, bool tune) {
   const char* measured = tune ? lite_program_tuning(p) : nullptr;
@@ -348,7 +319,8 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
   if (!load_inputs(p, args) || !tap_all(p, args, taps) || (args.dump && !dump_all(p))) return false;
   if (args.check && !agrees_with_cpu(file, p, args.options, error_text, sizeof error_text))
     return failed("%s", error_text), false;
-  if (!run_all(p, args)) return false;
+  const Measuring how{args.runs, args.warmup, args.steady_s, args.profile};
+  if (!run_all(p, how, error_text, sizeof error_text)) return failed("%s", error_text), false;
   tell(p, args.options.tune);
   const char* tap_dir = args.tap_dir ? args.tap_dir : args.output ? args.output : ".";
   for (int i = 0; i < args.num_taps; ++i)

@@ -40,7 +40,7 @@ void print_step(FILE* out, const lite_program* p, int step) {
 }  // namespace
 
 bool write_profile(const lite_program* p, const char* path, int runs, const int64_t* times,
-                   int64_t first_ns, char* error, size_t error_bytes) {
+                   const WarmUp& before, bool adaptive, char* error, size_t error_bytes) {
   FILE* out = lite::open_file(path, "w");
   if (!out) {
     snprintf(error, error_bytes, "%s cannot be written", path);
@@ -61,9 +61,12 @@ bool write_profile(const lite_program* p, const char* path, int runs, const int6
       " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
       "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"choice\": ",
       lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), runs,
-      static_cast<long long>(first_ns), memory.arena_bytes, memory.packed_bytes, memory.scratch_bytes,
+      static_cast<long long>(before.first_ns), memory.arena_bytes, memory.packed_bytes, memory.scratch_bytes,
       memory.weight_bytes);
   print_json_text(out, lite_program_choice(p));
+  if (adaptive)
+    fprintf(out, ",\n \"warm_up\": {\"runs\": %d, \"ns\": %lld, \"steady\": %s}", before.runs,
+            static_cast<long long>(before.all_ns), before.steady ? "true" : "false");
   fputs(",\n \"steps\": [", out);
   for (int s = 0; s <= steps; ++s) {
     for (int r = 0; r < runs; ++r) column[r] = times[static_cast<int64_t>(r) * stride + s];
