@@ -49,8 +49,9 @@ class LiteError(Exception):
     def __init__(
         self, what: object = "", *, where: object = "", fix: str = "", command: str = ""
     ) -> None:
-        self.what, self.where = _cut(what), _cut(where)
-        self.fix, self.command = _cut(with_command(fix, command)), _cut(command)
+        self.what, self.where = _line(what), _line(where)
+        self.fix = _line(with_command(fix, command))
+        self.command = shortened(command, FIELD_LIMIT)  # a path in it may hold line breaks, quoted
         super().__init__(self.what)
 
     @classmethod
@@ -62,9 +63,9 @@ class LiteError(Exception):
     def within(self: _Error, where: object) -> _Error:
         """Names the place (a file, a device) that the place named so far is in, unless the error
         names it already; returns itself."""
-        place = str(where)
+        place = _line(where)
         if place not in str(self):
-            self.where = _cut(f"{place}: {self.where}" if self.where else place)
+            self.where = _line(f"{place}: {self.where}" if self.where else place)
         return self
 
     def to_dict(self) -> ErrorData:
@@ -83,8 +84,9 @@ def with_command(fix: str, command: str) -> str:
     return f"{fix}: `{command}`" if fix else f"run `{command}`"
 
 
-def _cut(text: object) -> str:
-    return shortened(str(text), FIELD_LIMIT)
+def _line(text: object) -> str:
+    """Names that a file gives may hold line breaks."""
+    return shortened(" ".join(str(text).splitlines()), FIELD_LIMIT)
 
 
 def reason_of(error: Exception) -> str:

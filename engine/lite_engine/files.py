@@ -29,12 +29,20 @@ def head(path: Path, count: int = 64) -> bytes:
 def inside(folder: Path, name: str) -> Path:
     """A path named by a model file. Raises ModelFormatError when it leaves the model's folder."""
     root = folder.resolve()
-    path = (root / name).resolve()
+    path = root if "\0" in name else (root / name).resolve()
     if "\0" in name or not path.is_relative_to(root):
         raise ModelFormatError(
             tr("{name!r} lies outside the model's folder {folder}", name=name, folder=folder)
         )
     return path
+
+
+def is_file(path: Path) -> bool:
+    """False also for a name that no file can have: one that is too long."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -28,7 +28,7 @@ CALLS = {
         "--method minmax --targets x86 --resume out/q.npz --analyze out/a.json"
     ),
     "prune": Call(
-        f"prune digits.onnx -o out/p.lite --calibration {SAMPLES} --samples 2 --sparsity 0.8 "
+        f"prune digits.onnx -o out/p.lite --calibration {SAMPLES} --samples 2 --sparsity 0.5 "
         "--no-measure --force --targets x86 --json out/p.json"
     ),
     "run": Call(

@@ -33,7 +33,7 @@ KINDS = {
     "EACCES": errno.EACCES, "EINTR": errno.EINTR, "short": -1, "killed": -2,
 }  # fmt: skip
 SERVER = """
-import ctypes, importlib, io, json, os, signal, sys
+import contextlib, ctypes, importlib, io, json, os, signal, sys
 from lite_workbench.cli import main
 from lite_workbench.commands import available
 for verb in available():
@@ -82,7 +82,7 @@ for line in sys.stdin:
             sys.stderr.flush()
             size = os.lseek(2, 0, 2)
             answer = [code, shim.fault_count(), shim.fault_name().decode(),
-                      os.pread(2, size, 0).decode(errors="replace")]
+                      os.pread(2, size, 0).decode(errors="replace"), sorted(sys.modules)]
             os.write(write, json.dumps(answer).encode())
             os._exit(0)
     os.close(write)
@@ -90,7 +90,11 @@ for line in sys.stdin:
         text = answers.read()
     _, status = os.waitpid(pid, 0)
     ended = os.waitstatus_to_exitcode(status)
-    print(text.decode() if text else json.dumps([ended, 0, "", ""]), flush=True)
+    *answer, modules = json.loads(text) if text else [ended, 0, "", "", []]
+    for name in set(modules) - set(sys.modules):  # so that the next child has them already
+        with contextlib.suppress(ImportError):  # made by other modules
+            importlib.import_module(name)
+    print(json.dumps(answer), flush=True)
 """
 
 

@@ -32,6 +32,8 @@ from lite_engine.system import peak_rss_bytes
 
 from tests.importers.fuzz import TooSlow, mutants
 
+from . import protobuf
+
 ROOT = Path(__file__).parent.parent.parent
 #: Of the process's own time; tracing takes most of it.
 MOST_SECONDS, MOST_MEGABYTES = 20, 500
@@ -132,7 +134,7 @@ def _has(holder: Any, key: Any) -> bool:
 
 
 def damaged(data: bytes, rng: random.Random, count: int) -> Iterable[bytes]:
-    """Mutants of a file; a JSON document mostly stays one."""
+    """Mutants of a file; a JSON document and a protobuf message mostly stay one."""
     if data[:1] in (b"{", b"[") and rng.random() < 0.8:
         try:
             for _ in range(count):
@@ -143,6 +145,11 @@ def damaged(data: bytes, rng: random.Random, count: int) -> Iterable[bytes]:
             return
         except (ValueError, RecursionError):
             pass
+    elif rng.random() < 0.7 and (message := protobuf.mutant(data, rng)) is not None:
+        yield message
+        for _ in range(count - 1):
+            yield protobuf.mutant(data, rng) or data
+        return
     yield from mutants(data, rng.randrange(1 << 30), count)
 
 

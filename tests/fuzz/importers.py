@@ -15,12 +15,18 @@ from .guided import Reader
 HERE = "engine/lite_engine/importers/"
 
 
+def _onnx_fields(folder: Path) -> tuple[Path, list[str]]:
+    from tests.importers.tiny_onnx import every_field  # needs the onnx package
+
+    return every_field(folder), ["fields.onnx"]
+
+
 def _seeds(*models: str) -> Callable[[Path], Iterator[tuple[Path, Path]]]:
     def make(place: Path) -> Iterator[tuple[Path, Path]]:
         for model in models:
             folder = place / model
             folder.mkdir()
-            path, files = MODELS[model](folder)
+            path, files = {**MODELS, "onnx_fields": _onnx_fields}[model](folder)
             for file in files:
                 yield path, folder / file
 
@@ -33,7 +39,7 @@ def _reader(models: list[str], sources: list[str]) -> Reader:
 
 READERS = {
     "onnx": _reader(
-        ["onnx"],
+        ["onnx", "onnx_fields"],
         ["_protobuf.py", "onnx/__init__.py", "onnx/reader.py", "onnx/tensors.py",
          "onnx/attributes.py"],
     ),

@@ -14,33 +14,17 @@ import json
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from lite_engine import optimize
-from lite_engine.backends.cpu import native
-from lite_engine.backends.opencl.cases.examples import examples
-from lite_engine.backends.opencl.native_plan import encode_opencl
-from lite_engine.backends.opencl.profile import PROFILES
-from lite_engine.backends.opencl.registry import Target
-from lite_engine.model_file.program_file import write_program_file
-from lite_engine.plan import make_plan
-from lite_engine.plan.program import WeightTable, encode
-from lite_engine.quantize import quantize_weights
-from PIL import Image
-
-from tests.native.cases import merged, plans
-from tests.small_models import classifier
+from .native_seeds import MOST_BYTES, seeds
 
 ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build" / "fuzzer"
+SOURCES = ROOT / "engine" / "native" / "src"
 #: Target → the source whose lines count.
 TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc"),
            "npy": ("lite_run_npy.cc",), "sound": ("wav.cc", "features.cc"),
@@ -52,172 +36,24 @@ TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc
                         "resize.cc", "draw.cc", "answer.cc"),
            "opencl": ("device_plan.cc", "constants.cc", "layout.cc", "defines.cc", "reach.cc",
                       "expression.cc", "statement.cc")}  # fmt: skip
-MOST_BYTES = 1 << 16
-SOME_PROFILES = ("cpu, 8 lanes", "gpu", "adreno")
-
-
-def by_kernel() -> Iterator[tuple[str, Any]]:
-    """One small plan of each kernel."""
-    seen: dict[str, list[Any]] = {}
-    for plan in plans():
-        if sum(t.nbytes for t in plan.tensors) < 4000:
-            seen.setdefault(plan.steps[0].kernel, []).append(plan)
-    for kernel, found in sorted(seen.items()):
-        yield kernel, merged(found[:2])
-
-
-def seeds(target: str, folder: Path) -> int:
-    """Writes the seeds of a target and returns how many."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if target == "npy":
-        for i, array in enumerate((np.zeros((2, 3), np.float32), np.arange(6).reshape(2, 3))):
-            np.save(folder / f"{i}.npy", array)
-        np.save(folder / "wrong.npy", np.zeros((6, 1), np.float16))
-    elif target == "image":
-        image_seeds(folder)
-    elif target == "sound":
-        sound_seeds(folder)
-    elif target == "outputs":
-        output_seeds(folder)
-    elif target == "pipeline":
-        pipeline_seeds(folder)
-        detector_seeds(folder)
-    elif target == "opencl":
-        opencl_seeds(folder)
-    elif target == "program":
-        for kernel, plan in by_kernel():
-            (folder / kernel).write_bytes(encode(plan, WeightTable()))
-    else:
-        for kernel, plan in list(by_kernel())[::8]:
-            write_program_file(plan, folder / f"{kernel}.lite", (native.target(),))
-        model = optimize(classifier(), targets=["x86", "arm"])
-        model.save(folder / "model.lite")
-        for bits in (8, 16):
-            small = model.but(graphs={}, source=quantize_weights(model.graph, bits))
-            small.save(folder / f"weights{bits}.lite")
-    return len(list(folder.iterdir()))
-
-
-def image_seeds(folder: Path) -> None:
-    shades = np.arange(11 * 13 * 3, dtype=np.uint8).reshape(11, 13, 3)
-    image = Image.fromarray(shades)
-    for i, options in enumerate(
-        ({}, {"progressive": True}, {"subsampling": 2}, {"subsampling": 1})
-    ):
-        image.save(folder / f"{i}.jpg", **options)
-    for mode in ("RGB", "L", "P", "1", "LA"):
-        image.convert(mode).save(folder / f"{mode}.png")
-        if mode != "LA":
-            image.convert(mode).save(folder / f"{mode}.bmp")
-
-
-def pipeline_seeds(folder: Path) -> None:
-    """Pipelines of each reading with a crop and a turn, and bytes for the outputs."""
-    plain: list[tuple[dict[str, Any], list[int]]] = [
-        ({"kind": kind} if kind else {}, [1, 1, 10, 12])
-        for kind in ("", "text", "top", "boxes", "mask", "regions")
-    ]
-    boxes: dict[str, Any] = {"kind": "boxes", "threshold": 0.1, "anchors": [[1, 2]], "bins": 2}
-    points = {"kind": "keypoints", "points": 2, "threshold": 0.1}
-    heads = [
-        ({**boxes, "decode": "yolov3"}, [1, 8, 2, 2]),
-        ({**boxes, "decode": "yolov5"}, [1, 2, 2, 8]),
-        ({**boxes, "decode": "yolov8"}, [1, 11, 4, 4]),
-        ({**boxes, "decode": "yolox", "strides": [2]}, [1, 4, 8]), (points, [1, 2, 5, 5]),
-        ({**boxes, "decode": "nanodet", "strides": [2, 4]}, [1, 5, 11]),
-        (points, [1, 9, 11]), (points, [1, 3, 11]), (points, [1, 1, 2, 3]), (points, [1, 6]),
-        ({"kind": "vector", "gallery": [[1, 2, 3], [0, 0, 1]]}, [1, 3]),
-        ({"kind": "image"}, [1, 3, 10, 10]),
-        ({"kind": "mask", "colours": [[1, 2, 3]]}, [1, 3, 10, 10]),
-    ]  # fmt: skip
-    for i, (read, dims) in enumerate(plain + heads):
-        given = {"dtype": "f32", "batch": 1 + i % 2}
-        model = {"section": "MODEL.0", "input": given, "outputs": [{}],
-                 "preprocess": {"size": [4, 4 if i >= len(plain) else 5], "fit": "letterbox"},
-                 "labels": ["a", "b", "-"],
-                 "read": read}  # fmt: skip
-        stages = [{"model": "m"}, {"crop": {"grow": 0.1}}, {"model": "n"},
-                  {"turn": {"model": "n", "label": "a", "above": 0}}]  # fmt: skip
-        whole = {"format": 1, "models": [{**model, "name": "m"}, {**model, "name": "n"}],
-                 "stages": stages}  # fmt: skip
-        shape = bytes([0, len(dims) - 1, *dims])  # one output
-        data = shape + bytes(60 if (i // 7) % 2 else 3 for i in range(120))
-        (folder / f"{i}-{read.get('kind', 'guessed')}").write_bytes(
-            json.dumps(whole).encode() + b"\0" + data * 3
-        )
-
-
-def sound_seeds(folder: Path) -> None:
-    """WAV files of each width, for a model that hears all or a part of them."""
-    features = {"rate": 8000, "samples": 200, "window": 64, "stride": 32, "filters": 8, "low": 20,
-                "high": 3000, "coefficients": 4}  # fmt: skip
-    model = {"name": "m", "section": "MODEL.0", "input": {"dtype": "f32"}, "outputs": [{}],
-             "features": features, "labels": ["a", "b"], "read": {"kind": "top"}}  # fmt: skip
-    whole = {"format": 1, "input": "sound", "models": [model], "stages": [{"model": "m"}]}
-    text = json.dumps(whole).encode() + b"\0"
-    for bits, form in ((8, 1), (16, 1), (24, 1), (32, 1), (32, 3)):
-        data = bytes(range(100)) * (bits // 8)
-        block = bits // 8
-        head = struct.pack("<HHIIHH", form, 1, 8000, 8000 * block, block, bits)
-        body = b"WAVEfmt " + struct.pack("<I", 16) + head + b"data" + struct.pack("<I", len(data))
-        riff = b"RIFF" + struct.pack("<I", len(body) + len(data)) + body + data
-        (folder / f"{bits}-{form}").write_bytes(text + riff)
-
-
-def output_seeds(folder: Path) -> None:
-    """Every adapter of the pipelines' seeds, for outputs without a pipeline."""
-    made = folder.parent / "pipelines"
-    made.mkdir(exist_ok=True)
-    pipeline_seeds(made)
-    detector_seeds(made)
-    for path in made.iterdir():
-        text, _, numbers = path.read_bytes().partition(b"\0")
-        model = json.loads(text)["models"][0]
-        how = {"labels": model["labels"], "read": model["read"], "outputs": model["outputs"],
-               "placed": [4, 4, 4, 3, 0, 0]}  # fmt: skip
-        (folder / path.name).write_bytes(json.dumps(how).encode() + b"\0" + numbers)
-
-
-def detector_seeds(folder: Path) -> None:
-    """Outputs of detectors that are read without `decode`; values are 64ths."""
-    corners, row = [5, 6, 40, 50], [64, 40, 5, 6, 40, 50]
-    forms = {
-        "tflite": [([1, 2, 4], corners * 2), ([1, 2], [0, 64]), ([1, 2], [60, 50]), ([1], [127])],
-        "paddle": [([2, 6], row * 2)], "caffe": [([1, 1, 2, 7], [0, *row] * 2)],
-        "ssd": [([1, 2, 4], corners * 2), ([1, 2, 3], [1, 60, 2, 3, 50, 4])],
-        "yolo": [([1, 9, 8], [20, 20, 9, 9, 60, 60, 5, 6] * 9)],
-        "fcos": [([1, 3, 2, 2], [60] * 12), ([1, 4, 2, 2], [60] * 16), ([1, 1, 2, 2], [9] * 4)],
-    }  # fmt: skip
-    for name, outputs in forms.items():
-        model = {"name": "m", "section": "MODEL.0", "input": {"dtype": "f32"},
-                 "outputs": [{}] * len(outputs), "preprocess": {"size": [4, 4]},
-                 "labels": ["a", "b", "c"], "read": {"kind": "boxes"}}  # fmt: skip
-        if name == "fcos":
-            model["read"] = {"kind": "boxes", "decode": "fcos"}
-        whole = {"format": 1, "models": [model], "stages": [{"model": "m"}]}
-        data = bytes([len(outputs) - 1])
-        for dims, values in outputs:
-            data += bytes([len(dims) - 1, *dims, *values])
-        (folder / f"detector-{name}").write_bytes(json.dumps(whole).encode() + b"\0" + data)
-
-
-def opencl_seeds(folder: Path) -> None:
-    """The OpenCL part of small plans for kinds of devices, behind the sizes of their weights."""
-    for (name, (graph, *_)), profile in product(examples().items(), SOME_PROFILES):
-        precision = "fp32" if profile.startswith("cpu") else "fp16"
-        table = WeightTable()
-        target = Target(PROFILES[profile])
-        plan = make_plan(graph, "opencl", precision=precision)
-        data = encode_opencl(plan, target, table, ways=2)
-        sizes = [np.ascontiguousarray(blob).nbytes for blob in table.blobs]
-        head = struct.pack(f"<B{len(sizes)}I", len(sizes), *sizes)
-        if len(head + data) < MOST_BYTES and max(sizes, default=0) < MOST_BYTES:
-            (folder / f"{name}-{profile.split(',')[0]}").write_bytes(head + data)
 
 
 #: A child of a shell begins with a peak of memory of its own; a process that is started directly
 #: counts that of the one which started it, and libFuzzer's limit is of the peak.
 _OWN_PEAK = ("sh", "-c", '"$0" "$@"; exit $?')
+
+
+def words(target: str) -> set[str]:
+    """What the sources of a target compare with: names of fields, kinds and options."""
+    texts = "".join(
+        path.read_text() for path in SOURCES.rglob("*.cc") if path.name in TARGETS[target]
+    )
+    return set(re.findall(r'(?<![#\w] )"([A-Za-z_][\w.]{1,20})"', texts))
+
+
+def dictionary(target: str, path: Path) -> Path:
+    path.write_text("".join(f'"{word}"\n' for word in sorted(words(target))))
+    return path
 
 
 def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str, Any]:
@@ -234,7 +70,8 @@ def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str,
     }  # fmt: skip
     done = subprocess.run(
         [*_OWN_PEAK, binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}", "-seed=1",
-         "-print_final_stats=1", f"-artifact_prefix={found}/", *limits],
+         f"-dict={dictionary(target, found / 'words')}", "-print_final_stats=1",
+         f"-artifact_prefix={found}/", *limits],
         capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
     )  # fmt: skip
     said = done.stderr
@@ -247,7 +84,7 @@ def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str,
         "target": target, "seconds": seconds, "runs": int(executed[1]) if executed else 0,
         "seeds": first, "corpus": len(list(corpus.iterdir())),
         "edges": int(covered[-1]) if covered else 0, "lines": lines, "report": report,
-        "found": [str(p) for p in found.iterdir() if p.suffix != ".profraw"],
+        "found": [str(p) for p in found.iterdir() if p.suffix != ".profraw" and p.name != "words"],
     }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,21 @@ def _lite(place: Path) -> Seeds:
         (folder / tag).write_bytes(data)
     for tag in ("META", "GRAPH", "NEEDS", "WINDEX"):
         yield folder, folder / tag
+
+
+def _small_container(place: Path) -> Seeds:
+    path = place / "c.lite"
+    write_container(
+        path, {"META": [b"{}" * 9], "GRAPH": [b"[]" * 9], "X": [b"x"]}, compressed=["META"]
+    )
+    yield path, path
+
+
+def _every_section(path: Path) -> None:
+    sections = read_container(path)
+    assert len(sections) == len(list(sections))
+    for _, view in sections.items():
+        bytes(view)
 
 
 def _zip(folder: Path, file: Path) -> None:
@@ -270,6 +286,12 @@ def _inputs(place: Path) -> Seeds:
     np.save(place / "a.npy", np.zeros((1, 5), np.float32))
     (place / "b.npz").write_bytes(_npz(x=np.zeros((1, 5), np.float32))())
     _sound(place / "c.wav")
+    large = np.zeros(3 << 20)  # more than is inflated without a look at its shape
+    (place / "e.npz").write_bytes(_npz(x=large)())
+    (place / "g.npz").write_bytes(_npz(z=large)())
+    (place / "h.npz").write_bytes((place / "a.npy").read_bytes())
+    np.save(place / "i.npy", np.array([None]), allow_pickle=True)
+    (place / "f.txt").write_text("of no known kind")
     for suffix in ("png", "jpg", "bmp"):
         Image.new("RGB", (9, 9)).save(place / f"d.{suffix}")
     for path in sorted(place.iterdir()):
@@ -277,16 +299,24 @@ def _inputs(place: Path) -> Seeds:
 
 
 @cache
-def _hearing(rank: int) -> Any:
-    graph = Graph("hears")
-    x = Value("x", DType.F32, (1, 3, 8, 8) if rank == 4 else (1, 50))
+def _taking(kind: str) -> Any:
+    """A model of one input `x`: an image of floats or of bytes, sound, or its bytes."""
+    graph = Graph(kind)
+    dtype = DType.U8 if kind.startswith("bytes") else DType.F32
+    shapes = {"sound": (1, 50), "bytes of sound": (None,)}
+    x = Value("x", dtype, shapes.get(kind, (1, 3, 8, 8)))
     graph.inputs = [x]
-    graph.outputs = [graph.add("Relu", [x], {}, name="r").output]
+    graph.outputs = [graph.add("Identity", [x], {}, name="r").output]
     return optimize(graph)
 
 
 def _feeds(path: Path) -> None:
-    read_feeds(_hearing(4 if path.suffix in (".png", ".jpg", ".bmp") else 2), [path])
+    natural = "floats" if path.suffix in (".png", ".jpg", ".bmp") else "sound"
+    told(lambda file: read_feeds(_taking(natural), [file]))(path)
+    for kind in ("floats", "bytes", "sound", "bytes of sound"):
+        for given in ([f"x={path}"], [f"y={path}"], [path, path], [f"{path}.missing"]):
+            with suppress(LiteError):
+                read_feeds(_taking(kind), given)
 
 
 def sources(*names: str) -> tuple[str, ...]:
@@ -299,11 +329,15 @@ READERS = {
         _lite,
         _packed(read_model, _sections, ".lite"),
         sources(
-            "e/model_file/_container.py:Sections,read_container,_unpacked",
             "e/model_file/reader.py",
             "e/model_file/schema.py",
             "e/model_file/needs.py",
         ),
+    ),
+    "container": Reader(
+        _small_container,
+        told(_every_section),
+        sources("e/model_file/_container.py:Sections,read_container,_unpacked"),
     ),
     "bundle": Reader(
         _bundle,

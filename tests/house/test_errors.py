@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 from lite_engine import errors
-from lite_engine.errors import DeviceError, LiteError, ModelFormatError, UnsupportedOperatorError
+from lite_engine.errors import (
+    DeviceError,
+    LiteError,
+    ModelFormatError,
+    UnsupportedOperatorError,
+    UsageError,
+)
 from lite_engine.terminal import error_line, printable, shortened
 from lite_workbench.cli import main
 
@@ -52,6 +58,12 @@ def test_what_a_hostile_file_says_is_cut():
     error = LiteError("x" * 10**6, where="y" * 10**6, fix="z" * 10**6)
     assert all(len(f) == errors.FIELD_LIMIT for f in (error.what, error.where, error.fix))
     assert shortened("abcdefghij", 8) == "abcd … j" and shortened("abc", 3) == "abc"
+
+
+def test_line_breaks_of_names_leave_one_line():
+    error = UsageError("no operator 'a\r\nb\u2028c'", where="x\ny").within("m\nn.lite")
+    assert str(error) == "m n.lite: x y: no operator 'a b c'"
+    assert str(error.within("m\nn.lite")) == str(error)
 
 
 def test_a_terminal_obeys_nothing_of_an_error():

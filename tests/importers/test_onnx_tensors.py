@@ -100,6 +100,32 @@ def test_sparse_becomes_dense(linear: bool) -> None:
     np.testing.assert_array_equal(array, np.float32([[0, 5, 0], [0, 0, 6]]))
 
 
+@pytest.mark.parametrize(
+    "places",
+    [[[0, 1, 0], [1, 2, 0]], [[0, 3], [1, 2]], [[-1, 0], [1, 2]], [[[1, 5]]], [1], [0.5, 1]],
+)
+def test_sparse_indices_must_fit_the_dimensions(places: list[object]) -> None:
+    values = numpy_helper.from_array(np.float32([5, 6]), "s")
+    array = np.array(places)
+    sparse = onnx.SparseTensorProto(values=values, dims=[2, 3])
+    sparse.indices.CopyFrom(numpy_helper.from_array(array, "i"))
+    with pytest.raises(ModelFormatError, match="sparse indices do not fit"):
+        TensorReader(Path()).read_sparse(Message(sparse.SerializeToString()))
+
+
+@pytest.mark.parametrize(
+    "location, why",
+    [("a\0b", "outside"), ("../a", "outside"), ("/a", "outside"), ("a" * 300, "missing")],
+)
+def test_external_data_lies_in_the_models_folder(location: str, why: str, tmp_path: Path) -> None:
+    tensor = helper.make_tensor("t", TensorProto.FLOAT, [1], [1])
+    tensor.ClearField("float_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    with pytest.raises(ModelFormatError, match=why):
+        TensorReader(tmp_path).read(Message(tensor.SerializeToString()))
+
+
 def test_weights_stay_views_when_aligned() -> None:
     data = np.arange(64, dtype=np.float32)
     array, _ = read(numpy_helper.from_array(data, "t"))

@@ -1,5 +1,8 @@
-// Input: a .lite file (src/runtime/lite_file.cc), its program loaded and run. A mutated file gets the
-// right checksums again, or every one of them would end there.
+// Input: a .lite file (src/runtime/lite_file.cc), its program loaded and run, read as a file, as bytes
+// in memory and as the part of a bundle. A mutated file gets the right checksums again, or every one of
+// them would end there.
+#include <stdlib.h>
+
 #include "bytes.h"
 #include "runtime/crc32.h"
 #include "runtime/lite_file.h"
@@ -21,13 +24,42 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
   return size;
 }
 
+namespace {
+
+// Loads and runs what was opened; null is a file that was refused.
+bool run_file(lite_file* file) {
+  if (!file) return false;
+  char error[256];
+  const lite_options options = small();
+  if (!lite_file_targets(file)) __builtin_trap();
+  run_program(lite_file_program(file, nullptr, &options, error, sizeof error));
+  lite_file_close(file);
+  return true;
+}
+
+void run_parts(const lite_file* bundle) {
+  for (uint32_t i = 0; bundle && i < bundle->count; ++i) {
+    char tag[9] = {}, error[256];
+    memcpy(tag, bundle->sections[i].tag, 8);
+    run_file(lite::open_part(bundle, tag, error, sizeof error));
+  }
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const InputFile input(data, size);
   char error[256];
-  lite_file* file = lite_file_open(input.path, error, sizeof error);
-  if (!file) return 0;
-  const lite_options options = small();
-  run_program(lite_file_program(file, nullptr, &options, error, sizeof error));
-  lite_file_close(file);
+  lite_file* bundle = lite_file_open(input.path, error, sizeof error);
+  run_parts(bundle);
+  const bool good = run_file(bundle);
+  // At its exact size: reading past the end is seen. One byte off, it is refused.
+  void* copy = nullptr;
+  if (posix_memalign(&copy, 64, size ? size : 1) != 0) __builtin_trap();
+  if (size) memcpy(copy, data, size);
+  if (run_file(lite_file_open_bytes(copy, size, error, sizeof error)) != good ||
+      lite_file_open_bytes(static_cast<uint8_t*>(copy) + 1, size, error, sizeof error))
+    __builtin_trap();
+  free(copy);
   return 0;
 }

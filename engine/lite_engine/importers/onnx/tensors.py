@@ -12,7 +12,7 @@ import numpy as np
 from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
-from ...files import inside
+from ...files import inside, is_file
 from ...ir import Dim, DType, Shape
 from ...mapped import aligned, map_file
 from .._protobuf import Buffer, Message
@@ -136,7 +136,7 @@ class TensorReader:
         if not location:
             raise ModelFormatError(tr("external data without a location"), where=name)
         path = inside(self._folder, location)
-        if not path.is_file():
+        if not is_file(path):
             raise ModelFormatError(
                 tr("external data file {location!r} is missing", location=location),
                 where=name,
@@ -183,16 +183,19 @@ class TensorReader:
         indices = (
             self.read(indices_proto)[0] if indices_proto is not None else np.empty(0, np.int64)
         )
-        if indices.ndim == 2:
-            indices = np.ravel_multi_index(tuple(indices.T), dims)
-        if indices.size != values.size or (
+        fits = indices.dtype == np.int64 and indices.ndim in (1, 2)
+        if fits and indices.ndim == 2:  # coordinates
+            fits = indices.shape[1] == len(dims) and bool(np.all((indices >= 0) & (indices < dims)))
+            whole = fits and indices.size > 0
+            indices = np.ravel_multi_index(tuple(indices.T), dims) if whole else indices.ravel()
+        if not (fits and indices.size == values.size) or (
             indices.size and not 0 <= indices.min() <= indices.max() < count
         ):
             raise ModelFormatError(
                 tr("sparse indices do not fit dimensions {dims}", dims=dims), where=name
             )
         dense = np.zeros(count, dtype.np)
-        dense[indices] = values
+        dense[indices] = values.ravel()
         return dense.reshape(dims), dtype, name
 
 

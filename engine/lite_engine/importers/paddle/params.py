@@ -16,7 +16,7 @@ import numpy as np
 from lite_messages import tr
 
 from ...errors import ModelFormatError
-from ...files import inside
+from ...files import inside, is_file
 from ...ir import DType
 from ...mapped import aligned, map_file
 from .._protobuf import Buffer, Message
@@ -92,7 +92,7 @@ def read_separate(folder: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     out = {}
     for name in names:
         path = inside(folder, name)
-        if not path.is_file():
+        if not is_file(path):
             raise ModelFormatError(
                 tr(
                     "neither a .pdiparams file beside the program nor a file per "
