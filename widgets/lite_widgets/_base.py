@@ -150,6 +150,10 @@ def plain(value: Any, where: str) -> Any:
     Numbers of NumPy become Python's. Raises TypeError, naming `where`, for anything that is not
     a mapping, sequence, number, text, truth value or None.
     """
+    try:  # in C: a large model's data has millions of values
+        return json.loads(json.dumps(value, allow_nan=False, default=_of_numpy))
+    except (TypeError, ValueError, RecursionError):
+        pass  # what JSON does not have, by name or as None
     try:
         return _plain(value)
     except _NotPlain as error:
@@ -160,6 +164,14 @@ def plain(value: Any, where: str) -> Any:
                 type=error.kind,
             )
         ) from None
+
+
+def _of_numpy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError
 
 
 class _NotPlain(Exception):

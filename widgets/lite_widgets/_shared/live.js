@@ -20,7 +20,7 @@ const ARRAYS = {
   u16: Uint16Array, i32: Int32Array, u32: Uint32Array, i64: BigInt64Array, bool: Uint8Array,
 };
 
-const { modelOf } = globalThis.liteReport; // of report.js, which the page has before this script
+const { modelOf } = await globalThis.liteReport; // of report.js, which the page has before this script
 const bar = document.getElementById("lite-live");
 const config = JSON.parse(document.getElementById("lite-live-data").textContent);
 const state = { status: "", bad: false, busy: false, answer: null, image: null, title: "" };

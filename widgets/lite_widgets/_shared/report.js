@@ -2,13 +2,19 @@
 // notebook. A widget is made when it nears the screen; picking a layer is answered from the page.
 import * as widgets from "all-widgets"; // by scripts/bundle.py: {name of the module: widget}
 
-const data = JSON.parse(document.getElementById("lite-data").textContent);
+let data; // {values, mounts}, from `start` on
 
 function bytes(text) {
   const raw = atob(text);
   const out = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
   return new DataView(out.buffer);
+}
+
+/** The JSON of an element that holds it compressed, in base64. */
+async function unpacked(id) {
+  const packed = new Blob([bytes(document.getElementById(id).textContent)]);
+  return new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
 function stateOf(mount) {
@@ -74,39 +80,44 @@ function mount(element) {
 /** The model of a widget's element; what changes in it before the widget is drawn is drawn with it. */
 const modelOf = (element) =>
   (element.liteModel ??= new Model(data.mounts[+element.dataset.mount]));
-globalThis.liteReport = { modelOf }; // for live.js
 
-const waiting = document.querySelectorAll("[data-mount]");
-const seen = new IntersectionObserver(
-  (entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      seen.unobserve(entry.target);
-      mount(entry.target);
-    }
-  },
-  { rootMargin: "800px" },
-);
-for (const element of waiting) {
-  // The bodies of closed tabs have no size: they come with their bar.
-  if (element.classList.contains("lite-tab")) continue;
-  seen.observe(element);
+/** Draws every widget when it nears the screen; resolves to what live.js needs. */
+async function start() {
+  data = await unpacked("lite-data");
+  const waiting = document.querySelectorAll("[data-mount]");
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        seen.unobserve(entry.target);
+        mount(entry.target);
+      }
+    },
+    { rootMargin: "800px" },
+  );
+  for (const element of waiting) {
+    // The bodies of closed tabs have no size: they come with their bar.
+    if (element.classList.contains("lite-tab")) continue;
+    seen.observe(element);
+  }
+  const bars = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        bars.unobserve(entry.target);
+        for (const body of entry.target.querySelectorAll(":scope > .lite-tab[data-mount]"))
+          mount(body);
+      }
+    },
+    { rootMargin: "800px" },
+  );
+  for (const box of document.querySelectorAll(".lite-tabbed")) bars.observe(box);
+  addEventListener("beforeprint", () => {
+    for (const element of waiting) if (!element.classList.contains("mounted")) mount(element);
+  });
+  return { modelOf };
 }
-const bars = new IntersectionObserver(
-  (entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      bars.unobserve(entry.target);
-      for (const body of entry.target.querySelectorAll(":scope > .lite-tab[data-mount]"))
-        mount(body);
-    }
-  },
-  { rootMargin: "800px" },
-);
-for (const box of document.querySelectorAll(".lite-tabbed")) bars.observe(box);
-addEventListener("beforeprint", () => {
-  for (const element of waiting) if (!element.classList.contains("mounted")) mount(element);
-});
+globalThis.liteReport = start();
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = (isDark) => document.body.setAttribute("data-jp-theme-light", String(!isDark));

@@ -7,6 +7,7 @@ profile), so that its size grows with the model and not with the number of views
 from __future__ import annotations
 
 import base64
+import gzip
 import html
 import json
 from collections.abc import Mapping, Sequence
@@ -87,8 +88,7 @@ class Page:
         """Values, mounts, and the script of all widgets; with the config of a live section, the
         runtime's JavaScript, too."""
         data = f'{{"values":[{",".join(self.values)}],"mounts":{json.dumps(self.mounts)}}}'
-        held = _held("lite-data", data)
-        parts = [held, f"<script>{_inert(bundled('report'))}</script>"]
+        parts = [_packed("lite-data", data), f"<script>{_inert(bundled('report'))}</script>"]
         if live is None:
             return "\n".join(parts)
         config = _held("lite-live-data", strict_json.dumps(live, ensure_ascii=False))
@@ -139,6 +139,12 @@ def _held(name: str, data: str) -> str:
     """JSON in the page; only strings can hold a "<"."""
     inert = data.replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{inert}</script>'
+
+
+def _packed(name: str, data: str) -> str:
+    """JSON in the page, compressed (RFC 1952) in base64: `report.js` reads it."""
+    packed = base64.b64encode(gzip.compress(data.encode(), 6, mtime=0)).decode()
+    return f'<script type="text/plain" id="{name}">{packed}</script>'
 
 
 def _inert(text: str) -> str:
