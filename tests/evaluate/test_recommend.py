@@ -16,6 +16,8 @@ from lite_workbench.evaluate import read_dataset
 from lite_workbench.recommend import Candidate, _judge, recommend
 from lite_workbench.sweep import Cell, Choice
 
+from tests.report.data import data_of
+
 pytestmark = pytest.mark.cpu
 MODEL = str(lw.shipped("digits.onnx"))
 
@@ -48,7 +50,8 @@ def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys):
     assert evidence["low"] <= evidence["value"] <= evidence["high"]
     assert len(evidence["rejected"]) == len(found["candidates"]) - len(kept)
     shown = page.read_text()
-    assert all(f'"{c["version"]}"' in shown for c in found["candidates"])
+    held = json.dumps(data_of(shown))
+    assert all(f'"{c["version"]}"' in held for c in found["candidates"])
     assert "Recommendation" in shown and " … " in shown  # the metric with its interval
 
     assert main([*words, "--max-drop", "5%", "--json", "-"]) == 0  # nothing is measured again

@@ -157,7 +157,7 @@ def test_refusals(model, tmp_path, monkeypatch, capsys):
         export_android(Pipeline.open(other), tmp_path / "a")
     arguments = ["export", str(model), "-o", str(tmp_path / "a"), "--android", "--trim"]
     assert main(arguments) == 2
-    assert "--app and --android do not take --trim" in capsys.readouterr().err
+    assert "--android does not take --trim" in capsys.readouterr().err
     monkeypatch.setattr(android, "SOURCES", tmp_path / "nowhere")
     with pytest.raises(BackendUnavailableError, match="which a wheel does not carry"):
         export_android(Pipeline.open(model), tmp_path / "a")

@@ -12,6 +12,7 @@ longer than MOST_SECONDS or made the process larger by more than MOST_MEGABYTES.
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
 import json
@@ -114,7 +115,7 @@ def _damaged_json(document: Any, rng: random.Random) -> Any:
         places += [(holder, key) for key in keys]
         waiting += [holder[key] for key in keys if isinstance(holder[key], (dict, list))]
     if not places:
-        return rng.choice(_ODD)
+        return copy.deepcopy(rng.choice(_ODD))
     holder, key = rng.choice(places)
     kind = rng.randrange(5)
     if kind == 0:
@@ -123,9 +124,9 @@ def _damaged_json(document: Any, rng: random.Random) -> Any:
         other, at = rng.choice(places)
         holder[key] = json.loads(json.dumps(other[at])) if _has(other, at) else None
     elif kind == 2 and isinstance(holder, list):
-        holder.insert(rng.randrange(len(holder) + 1), holder[key])
+        holder.insert(rng.randrange(len(holder) + 1), copy.deepcopy(holder[key]))
     else:
-        holder[key] = rng.choice(_ODD)
+        holder[key] = copy.deepcopy(rng.choice(_ODD))
     return document
 
 

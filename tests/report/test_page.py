@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import math
 import re
@@ -21,6 +19,7 @@ from lite_workbench.report.page import answer
 from lite_workbench.session import Session
 from lite_workbench.views import number
 
+from tests.report.data import data_of
 from tests.small_models import classifier
 
 
@@ -30,11 +29,6 @@ def model(tmp_path):
     path = tmp_path / "small.lite"
     optimize(classifier(), targets=[host_target()]).save(path)
     return path
-
-
-def data_of(text: str) -> dict:
-    found = re.search(r'<script type="text/plain" id="lite-data">(.*?)</script>', text)
-    return json.loads(gzip.decompress(base64.b64decode(found[1])), parse_constant=pytest.fail)
 
 
 @pytest.mark.cpu

@@ -63,12 +63,13 @@ CODE = re.compile(
     r"from \w+ import \w+|\w+\([^)]*\)|[\w-]+( = \S.*|\.\w+)|\S*[./:=\[\]{}|_…×→\\]\S*|--?[\w-]+"
     r"|[\w-]*\d[\w-]*|\b(fold|fuse|drop|layout|quantize)-[\w-]+|\b[A-Z]{2,}\w*\b"
 )
-#: Types of layers and operators, backends, devices, methods and units; "Op" is the field's word.
+#: Types of layers and operators, backends, devices, instruction sets, methods and units; "Op" is
+#: the field's word.
 NAMES = set(
     """Conv Depthwise conv Elementwise Pool Copy Softmax Other Layout Activation MatMul Norm Add Op
     GlobalAveragePool Gemm Relu Clip Reshape Flatten HardSwish BatchNormalization ReduceMean
     OpenCL opencl reference float auto arm wasm cpu local minmax hist avg mse rms min max abs instr
-    GFLOP FLOP Lite Workbench Netron NaN Python Java""".split()
+    GFLOP FLOP Lite Workbench Netron NaN Python Java avxvnni""".split()
 )
 #: What the shipped model calls its layers and values, and how this machine's driver is called.
 DIGITS = set(

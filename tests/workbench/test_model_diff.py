@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import lite_workbench as lw
 import pytest
 from lite_engine import load
@@ -12,6 +14,7 @@ from lite_workbench.cli import main
 from lite_workbench.rich import _VIEWS
 from lite_workbench.steps import step_class
 
+from tests.report.data import data_of
 from tests.workbench.sessions import click
 
 
@@ -77,4 +80,5 @@ def test_the_page_about_two_files(session, tmp_path, capsys):
     assert main(words) == 1
     shown = page.read_text()
     assert "digits.onnx → label.onnx" in shown and "1 added, 1 deleted" in shown
-    assert all(word in shown for word in ("/Softmax", "ArgMax", "graph_view"))
+    held = json.dumps(data_of(shown))
+    assert all(word in held for word in ("/Softmax", "ArgMax", "graph_view"))

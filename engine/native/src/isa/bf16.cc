@@ -108,6 +108,8 @@ bool make_inner(const Step& step, Env& env, State* state) {
     for (int32_t& cells : floats->halo) cells = 0;
     floats->bytes = static_cast<size_t>(t->size) * sizeof(float);
     floats->data = nullptr;
+    // Numbers of a narrow constant are there in a run only, where prepare does not see them.
+    if (is_weight(*floats)) floats->role = Role::kArena;
     state->moved[state->count++] = {t, floats, 0, output};
     return floats;
   };

@@ -38,7 +38,7 @@ static inline UV whole_part(IV s, int count, float y_zero, int flip) {
   return FLIP(TO_BYTE((s + (s > 0 ? most : -most)) / count + (int)y_zero), flip);
 }
 #elif defined(MEAN)
-#define FINISHED(inside, count) mean_of(s - (inside) * x_zero, ratios, y_zero, flip, nothing)
+#define FINISHED(inside, count) ((void)(count), mean_of(s - (inside) * x_zero, ratios, y_zero, flip, nothing))
 static inline UV mean_of(IV s, global const float *ratios, float y_zero, int flip, int nothing) {
   const FV product = TO_FLOAT(s) * ratios[0];
   return nearest_byte(ROUNDED(product) + ratios[1], y_zero, flip);
