@@ -191,6 +191,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "transpose(planes)": ("", "BLOCK TILE"),
     "combined(bias shift)": ("FIXED", ""),
     "combined(a_scale b_scale y_scale inverse nothing)": ("", "FIXED"),
+    "combined(y_whole y_exponent)": ("SQUARES", ""),
     "pool(PB PR)": ("COUNT_PAD", ""),
     "pool(ratios)": ("AVERAGE", "AWAY"),
     "pool(x_zero y_zero)": ("AVERAGE", ""),

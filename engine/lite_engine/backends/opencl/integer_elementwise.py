@@ -189,7 +189,7 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
         of_x, of_y = (Quantization.read(plan, step, t, i) for t, i in ((x, 1), (y, 3)))
         ratio = of_x.scale / of_y.scale
         bias = np.float32(of_y.zero - of_y.flip) - np.float32(of_x.zero - of_x.flip) * ratio
-        ratios = np.array([ratio / np.float32(geometry[1]), bias], np.float32)
+        ratios = np.array([ratio / np.float32(geometry[1]), bias, 0], np.float32)
         zeros = [of_x.flip, float(of_y.flip)]
         options.append("#define MEAN")
     elif "Average" in step.op:
@@ -203,22 +203,11 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
             zeros = [of_x.flip, float(of_y.flip)]
             options.append("#define AWAY")
     if "Global" in step.op and target.profile.local_tiles:
-        args = [x, Constant.of(ratios), y, xd[2], xd[3], flip_of(x), *zeros, 0]
+        args = [x, Constant.of(ratios), y, xd[2], xd[3], flip_of(x), *zeros]
         grid, text = (-(-xd[3] // (16 * v)) * 256, xd[0]), join(*options, "#define GROUPS")
         return [Launch("i8_pool", "pool_group", args, grid, text, (256, 1))]
-    args = [
-        x,
-        Constant.of(ratios),
-        y,
-        y.size,
-        *xd[1:],
-        yd[1],
-        yd[2],
-        *geometry,
-        flip_of(x),
-        *zeros,
-        0,
-    ]
+    args = [x, Constant.of(ratios), y, y.size, *xd[1:], yd[1], yd[2], *geometry]
+    args += [flip_of(x), *zeros]
     return [Launch("i8_pool", "pool", args, (y.size // v,), join(*options))]
 
 

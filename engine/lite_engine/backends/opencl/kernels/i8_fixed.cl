@@ -11,9 +11,6 @@
 #define FROM_LONG(v) PASTE(convert_int, V)(v)
 #endif
 #define ONE_WHERE(condition) ((condition) ? (LV)1 : (LV)0)
-// A fraction of 31 bits and a power of two.
-#define FRACTION(name) int name##_whole, int name##_exponent
-#define BY(name) name##_whole, name##_exponent
 // x · whole / 2^31 · 2^exponent, rounded behind the fraction and behind the power of two, ties away from 0.
 static inline IV rescaled(IV x, int whole, int exponent) {
   const LV most = (LV)INT_MAX, wide = TO_LONG(x) * (1L << clamp(exponent, 0, 31));
@@ -27,14 +24,14 @@ static inline IV rescaled(IV x, int whole, int exponent) {
 static inline UV byte_of(IV v, int y_zero, int flip) {
   return FLIP(TO_BYTE(clamp(add_sat(v, (IV)y_zero), (IV)0, (IV)255)), flip);
 }
-static inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, int y_zero, FRACTION(of_a), FRACTION(of_b),
-                          FRACTION(of_y)) {
+static inline UV combined(UV a, UV b, int flip, int a_zero, int b_zero, int y_zero, int a_whole, int a_exponent,
+                          int b_whole, int b_exponent, int y_whole, int y_exponent) {
   const IV p = TO_INT(FLIP(a, flip)) - a_zero, q = TO_INT(FLIP(b, flip)) - b_zero;
 #ifdef SQUARES
-  const IV apart = rescaled(p * 128, BY(of_a)) - rescaled(q * 128, BY(of_b));
-  return byte_of(rescaled(apart * apart, BY(of_y)), y_zero, flip);
+  const IV apart = rescaled(p * 128, a_whole, a_exponent) - rescaled(q * 128, b_whole, b_exponent);
+  return byte_of(rescaled(apart * apart, y_whole, y_exponent), y_zero, flip);
 #else
-  return byte_of(p < 0 ? rescaled(p * q, BY(of_b)) : rescaled(p, BY(of_a)), y_zero, flip);
+  return byte_of(p < 0 ? rescaled(p * q, b_whole, b_exponent) : rescaled(p, a_whole, a_exponent), y_zero, flip);
 #endif
 }
 

@@ -1,6 +1,7 @@
 // x (N,H,W,C) → y (N,OH,OW,C), V channels an item: the maximum, or with -DAVERAGE the sum of x - x_zero times
 // ratios[count of the places that count], COUNT_PAD padded ones too. With AWAY the sum over
-// that count, ties away from 0. With MEAN the sum of x as it is, less x_zero, times ratios[0], plus ratios[1]. Loops over a window of at most MOST rows and columns are unrolled, with all
+// that count, ties away from 0. With MEAN the sum of x as it is, less x_zero, times ratios[0], plus
+// ratios[1]; ratios[2] is 0. Loops over a window of at most MOST rows and columns are unrolled, with all
 // loads under way at once.
 //@ options V=1,4,8,16 ALIGNED AVERAGE COUNT_PAD AWAY MEAN MOST=2..8 GROUPS
 #ifdef MEAN
@@ -38,8 +39,9 @@ static inline UV whole_part(IV s, int count, float y_zero, int flip) {
   return FLIP(TO_BYTE((s + (s > 0 ? most : -most)) / count + (int)y_zero), flip);
 }
 #elif defined(MEAN)
-#define FINISHED(inside, count) ((void)(count), mean_of(s - (inside) * x_zero, ratios, y_zero, flip, nothing))
-static inline UV mean_of(IV s, global const float *ratios, float y_zero, int flip, int nothing) {
+#define FINISHED(inside, count) ((void)(count), mean_of(s - (inside) * x_zero, ratios, y_zero, flip))
+static inline UV mean_of(IV s, global const float *ratios, float y_zero, int flip) {
+  const int nothing = as_int(ratios[2]);
   const FV product = TO_FLOAT(s) * ratios[0];
   return nearest_byte(ROUNDED(product) + ratios[1], y_zero, flip);
 }
@@ -55,11 +57,11 @@ static inline UV mean_of(IV s, global const float *ratios, float y_zero, int fli
 //@ items total / V
 //@ reads x[up(total, OH * OW * C) * H * W * C]
 //@ reads ratios[KH * KW + 1] when AVERAGE
-//@ reads ratios[2] when MEAN
+//@ reads ratios[3] when MEAN
 //@ writes y[total]
 kernel void pool(global const uchar *x, global const float *ratios, global uchar *y, int total, int H, int W, int C,
                  int OH, int OW, int KH, int KW, int SH, int SW, int PT, int PL, int PB, int PR, int DH, int DW,
-                 int flip, int x_zero, float y_zero, int nothing) {
+                 int flip, int x_zero, float y_zero) {
   const int i = get_global_id(0) * V;
   if (i >= total) return;
   const int pixel = i / C, c = i - pixel * C, line = pixel / OW, ox = pixel - line * OW;
@@ -106,11 +108,11 @@ kernel void pool(global const uchar *x, global const float *ratios, global uchar
 //@ local 16 * 17 * V * 4
 //@ reads x[g1 * n * C]
 //@ reads ratios[n + 1] when AVERAGE
-//@ reads ratios[2] when MEAN
+//@ reads ratios[3] when MEAN
 //@ writes y[g1 * C]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void pool_group(global const uchar *x, global const float *ratios, global uchar *y, int n, int C, int flip, int x_zero,
-                float y_zero, int nothing) {
+                float y_zero) {
   local IV part[16][17];
   const int id = get_local_id(0), lane = id % 16, slice = id / 16;
   const int c = (get_group_id(0) * 16 + lane) * V;
