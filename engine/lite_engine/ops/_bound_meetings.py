@@ -23,7 +23,8 @@ def _found(b: Bounding, node: Node, inputs: Sequence[Value | None], axis: int) -
     )  # fmt: skip
     b.typed(made)
     values, count = made.outputs
-    most = int((values.shape or ())[axis] or 0)  # type: ignore[call-overload]
+    most = b.dims(values)[axis]
+    assert isinstance(most, int), "nothing counts its rows yet"
     b.replace(node, b.mark(values, Rows(axis, Count(count, most))))
 
 
@@ -219,8 +220,8 @@ def _choice(b: Bounding, node: Node, condition: Value, one: Value, other: Value)
     empty = [v.const is not None and not v.const.size for v in (one, other)]
     if empty[0] != empty[1]:
         nothing, value = (one, other) if empty[0] else (other, one)
-        dims, size = list(nothing.shape or ()), b.dims(value)
-        axis = b.of(value).axis if b.of(value) else dims.index(0)  # type: ignore[union-attr]
+        dims, size, own = list(nothing.shape or ()), b.dims(value), b.of(value)
+        axis = own.axis if own else dims.index(0)
         if len(dims) != len(size) or dims[axis] != 0:
             raise refusal(node)
         zero = np.zeros(1, np.int64)

@@ -106,10 +106,11 @@ def _transpose(b: Bounding, node: Node) -> Found:
 
 def _axes(node: Node, rank: int) -> list[int] | None:
     """Axes of an attribute or a constant second input."""
-    given = node.input(1)
-    if given is not None and given.const is None:
-        raise refusal(node)
-    axes = node.attrs.get("axes") if given is None else given.const.ravel().tolist()  # type: ignore[union-attr]
+    given, axes = node.input(1), node.attrs.get("axes")
+    if given is not None:
+        if given.const is None:
+            raise refusal(node)
+        axes = given.const.ravel().tolist()
     return None if axes is None else normalise_axes(axes, rank)
 
 

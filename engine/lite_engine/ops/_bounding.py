@@ -170,8 +170,10 @@ class Bounding:
         return self.graph.constant(np.array(whole, np.int64))
 
     def dims(self, value: Value) -> list[Size]:
-        """A value's shape, its open rows as a Count."""
-        out: list[Size] = [int(d) for d in value.shape or ()]  # type: ignore[arg-type]
+        """A value's shape, its open rows as a Count. Raises Unbounded."""
+        out: list[Size] = [d for d in value.shape or () if isinstance(d, int)]
+        if value.shape is None or len(out) < len(value.shape):
+            raise Unbounded(tr("the shape of {name} depends on data", name=value.name))
         if rows := self.of(value):
             out[rows.axis] = rows.count
         return out
