@@ -44,3 +44,23 @@ def test_after_a_restart_nothing_turns_and_nothing_can_be_pressed(lab: Any, serv
     row = find(".lite-table tbody tr[data-k]").nth(1)
     row.click()
     assert "sel" in row.get_attribute("class"), "what was measured can still be looked at"
+
+
+def test_restore_brings_the_work_back_in_a_cell_of_its_own(lab: Any, server: Any) -> None:
+    shutil.copy(ROOT / "notebooks" / "models" / "digits.onnx", server("/").root)
+    page = lab([START])
+    assert page.run_all()
+    find = page.page.locator
+    page.run_code("session.profile('x86', 3); session.compare('x86', 'reference')")
+    total = page.run_code("print(session.profiles['x86'].total_ms['median'])")
+    page.step("Compare")
+    page.prints("print('Compare' in workbench.top.restore)", "True")  # kept a few seconds later
+    assert find("[data-restore]").count() == 0, "nothing to restore while the kernel runs"
+    page.page.evaluate(RESTART)
+    find("[data-restore]").click()
+    find(".lite-step-Compare .verdict .what", has_text="agree").locator("visible=true").nth(
+        1
+    ).wait_for()
+    assert page.run_code("print(session.profiles['x86'].total_ms['median'])") == total
+    assert page.run_code("print(workbench.current, session.path)") == "Compare digits.onnx"
+    page.shot("kernel-restored")

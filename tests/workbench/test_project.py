@@ -90,8 +90,25 @@ def test_restore_brings_the_last_session_back(tmp_path: Path) -> None:
         session.keep()
         for after in (lw.restore(), lw.restore(lw.shipped("digits.onnx"))):
             assert after.profiles["x86"].total_ms == session.profiles["x86"].total_ms
+            assert after.path.resolve() == lw.shipped("digits.onnx"), (
+                "the file itself, not the kept copy"
+            )
         with pytest.raises(UsageError, match="no saved session of other"):
             lw.restore("other.onnx")
+
+
+def test_what_replaced_the_model_is_not_taken_for_it(tmp_path: Path) -> None:
+    with settings.override(LITE_CACHE_DIR=str(tmp_path / "cache")):
+        model = tmp_path / "digits.onnx"
+        content = lw.shipped("digits.onnx").read_bytes()
+        model.write_bytes(content)
+        session = lw.open(model)
+        session.convert(targets=["x86"])
+        session.keep()
+        model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        assert lw.restore(model).path.resolve() != model
+        model.unlink()
+        assert len(lw.restore(model).graph.nodes) == len(session.graph.nodes)
 
 
 # ---- archives of strangers

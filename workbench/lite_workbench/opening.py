@@ -60,13 +60,26 @@ def restore(path: str | Path | None = None) -> Session:
             else tr("there is no saved session"),
             fix=tr("open the model with lw.open"),
         )
-    return _open_project(found)
+    return _open_project(found, kept_here=True)
 
 
-def _open_project(path: Path) -> Session:
+def _open_project(path: Path, *, kept_here: bool = False) -> Session:
     with about(path), reading(path):
         folder, made = project.unpack(path)
         shapes = {name: tuple(shape) for name, shape in made.shapes.items()}
-        session = Session(folder / made.model, shapes=shapes)
+        packed = folder / made.model
+        session = Session(_beside(packed, made.path) if kept_here else packed, shapes=shapes)
         project.fill(session, folder, made)
     return session
+
+
+def _beside(packed: Path, where: str) -> Path:
+    """The model's file where it was, if it is there unchanged: what lies beside it is found again
+    and the session is kept under the same name. Otherwise the copy that was kept."""
+    there = Path(where)
+    if not where or not there.is_file() or there.stat().st_size != packed.stat().st_size:
+        return packed
+    if there.read_bytes() != packed.read_bytes():
+        return packed
+    here = Path.cwd()
+    return there.relative_to(here) if there.is_relative_to(here) else there

@@ -61,7 +61,7 @@ class Workbench(WorkbenchView):
         self.code.on_action(lambda *_: self._export(), "export")
         self.load(session)
         self.current = step
-        self.observe(lambda _: self._picture_later(), names=["current"])
+        self.observe(lambda _: self._stepped(), names=["current"])
 
     def load(self, session: Session | PipelineSession | Pipeline | str | Path) -> None:
         """Starts over with another model or pipeline. Raises LiteError when it cannot be read."""
@@ -71,6 +71,8 @@ class Workbench(WorkbenchView):
         for old in self._ends:
             old()
         self.session = made
+        self._restorable = False  # once the session was kept
+        self.top.restore = ""
         self._names = _walk_of(made)
         self._steps.clear()
         self.current = "Model"
@@ -136,10 +138,31 @@ class Workbench(WorkbenchView):
         threading.Thread(target=self._write_kept, name="lite keep", daemon=True).start()
 
     def _write_kept(self) -> None:
+        session = self.session
         try:
-            self.session.keep()
+            kept = session.keep()
         except LiteError as error:  # a full disk: the session itself goes on
             _log.warning("the session could not be saved: %s", error)
+            return
+        if kept is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._was_kept, session)
+
+    def _was_kept(self, session: Session | PipelineSession) -> None:
+        if session is self.session:
+            self._restorable = True
+            self._write_restore()
+
+    def _write_restore(self) -> None:
+        """The cell that a click on Restore runs: back at the step that is open."""
+        if self._restorable:
+            self.top.restore = (
+                f"import lite_workbench as lw\nsession = lw.restore({str(self.session.path)!r})\n"
+                f"workbench = lw.Workbench(session, step={self.current!r})\nworkbench"
+            )
+
+    def _stepped(self) -> None:
+        self._picture_later()
+        self._write_restore()
 
     def _told(self, what: str, value: Any) -> None:
         if self._loop is not None and self._loop is not _running_loop():

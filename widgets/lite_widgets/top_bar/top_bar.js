@@ -18,6 +18,12 @@ const running = ([j, ...next]) =>
     }</span
   >`;
 
+/** Brings the session back: nobody hears of a click, so the page itself runs the cell. */
+const restore = (c) =>
+  c.get("restore") && window.liteWorkbench?.runBelow
+    ? html`<button type="button" class="btn sm pri" data-restore>${tr("Restore")}</button>`
+    : nothing;
+
 export default widget({
   name: "top",
   view(c) {
@@ -39,12 +45,12 @@ export default widget({
         c.get("undo") && !c.get("jobs").length
           ? html`<span data-tip=${c.get("undo")}>${button("undo", tr("Undo"), { kind: "sm" })}</span>`
           : nothing
-      }${c.lost ? lostLine : nothing}<span class="sp"></span>${
+      }${c.lost ? html`${lostLine}${restore(c)}` : nothing}<span class="sp"></span>${
         c.lost ? nothing : c.get("jobs").length ? running(c.get("jobs")) : html`<span class="mu">${c.get("note")}</span>`
       }
     </div>`;
   },
-  watch: ["title", "versions", "version", "jobs", "undo", "note", "picture"],
+  watch: ["title", "versions", "version", "jobs", "undo", "note", "picture", "restore"],
   after(c) {
     const picture = c.get("picture");
     if (picture) window.liteWorkbench?.keepPicture(c.root, picture);
@@ -52,5 +58,10 @@ export default widget({
       c.root.closest(".lite-workbench")?.setAttribute("data-theme", c.root.dataset.theme);
     theme();
     requestAnimationFrame(theme); // the first drawing happens before the view is in the page
+  },
+  click(c, event) {
+    if (!event.target.closest("[data-restore]")) return false;
+    void window.liteWorkbench.runBelow(c.root, c.get("restore"));
+    return true;
   },
 });

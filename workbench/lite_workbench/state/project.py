@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -58,7 +58,8 @@ class Measured:
 
 @dataclass
 class Project:
-    """`project.json`. `model` is the file that the session opens; versions are name → file."""
+    """`project.json`. `model` is the file that the session opens; versions are name → file.
+    `path` is where the model lies, in what a session keeps on its own machine."""
 
     model: str
     name: str
@@ -78,18 +79,19 @@ class Project:
     profiles: list[Measured] = field(default_factory=list)
     comparisons: list[Measured] = field(default_factory=list)
     notes: str = ""
+    path: str = ""
     format: int = 1
 
 
 # ---- writing
 
 
-def save(state: SessionState, path: str | Path, notes: str = "") -> Path:
-    """Writes the archive. Raises LiteError."""
+def save(state: SessionState, path: str | Path, notes: str = "", *, here: str = "") -> Path:
+    """Writes the archive; `here` is the model's path where it stays here. Raises LiteError."""
     target = Path(path).with_suffix(SUFFIX)
     with state.busy, tempfile.TemporaryDirectory() as folder, writing(target) as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            made = _describe(state, notes)
+            made = replace(_describe(state, notes), path=here)
             for name, inside in made.versions.items():
                 archive.write(state.versions[name].save(Path(folder) / "version.lite"), inside)
             if made.model not in made.versions.values():
@@ -290,7 +292,7 @@ def keep(state: SessionState) -> Path | None:
         return None
     target = kept_at(state.path)
     make_folder(target.parent)
-    made = save(state, target, state.notes)
+    made = save(state, target, state.notes, here=str(state.path.resolve()))
     with contextlib.suppress(OSError):  # what cannot be removed now, another time
         for old in _kept()[MOST_KEPT:]:
             old.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 // A JupyterLab extension without a bundler: the container that module federation expects, by hand.
 // Two plugins. `cells` gives the page window.liteWorkbench with what a widget alone cannot do,
-// because widgets do not see the notebook that shows them: insertCells(element, sources) and
-// keepPicture(element, html); where no kernel holds a widget any more, its output shows the saved
+// because widgets do not see the notebook that shows them: insertCells(element, sources),
+// runBelow(element, source) and keepPicture(element, html); where no kernel holds a widget any more, its output shows the saved
 // static image. `models` opens model files: by double click, menu, launcher and command palette.
 (() => {
   const OURS = "application/vnd.lite-workbench.view+json"; // lite_widgets/_base.py
@@ -32,6 +32,18 @@
     book.model.sharedModel.insertCells(at + 1, cells);
     book.activeCellIndex = at + 1;
     return cells.length;
+  }
+
+  /** Runs `source` in a cell after the one that shows `element`, in a console as its next line. */
+  async function runBelow(app, tracker, element, source) {
+    if (insertCells(tracker, element, [source])) {
+      await app.commands.execute("notebook:run-cell");
+      const { activeCell } = tracker.currentWidget.content;
+      activeCell.node.scrollIntoView({ block: "start" });
+      return;
+    }
+    const panel = app.shell.currentWidget;
+    if (panel?.console && panel.node.contains(element)) await panel.console.inject(source);
   }
 
   /** Makes `picture` the static HTML of the output that shows `element`. */
@@ -78,6 +90,7 @@
       activate: (app, tracker) => {
         window.liteWorkbench = {
           insertCells: (element, sources) => insertCells(tracker, element, sources),
+          runBelow: (element, source) => runBelow(app, tracker, element, source),
           keepPicture: (element, picture) => keepPicture(tracker, element, picture),
         };
         app.docRegistry.addWidgetExtension("Notebook", {
