@@ -24,6 +24,8 @@ from tests.opencl import tiny
 from tests.small_models import Builder
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
+#: The kernel that a device of NVIDIA is tried with before its matrix units count.
+TRIED_FIRST = "conv_mma"
 
 
 def network() -> Graph:
@@ -70,6 +72,12 @@ def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> Non
         layers = [n for n in gone if not n.startswith(("Cast ", "Relayout "))]
         variables = {"LITE_OPENCL_LIBRARY": failing_driver, "KERNEL_FAILS": kernel}
         found, said = given(model, tmp_path, random_feeds(network()), **variables)
+        tried += 1
+        if kernel == TRIED_FIRST:  # without it another of the file's programs is the best
+            assert not said and all(
+                "__opencl" in s["variant"] for s in steps(tmp_path) if s["name"] in gone
+            )
+            continue
         assert said.count("\n") == 1 and f"'{gone[0]}'" in said, said
         assert said.startswith("warning: opencl: ") and "on the CPU: OpenCL: " in said
         ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
@@ -83,12 +91,12 @@ def test_each_kernel(precision: str, failing_driver: str, tmp_path: Path) -> Non
             assert found.tobytes() == wanted.tobytes(), kernel
         else:  # Python does not round what one layer of the CPU hands to the next one
             np.testing.assert_allclose(found, wanted, rtol=4e-3)
-        tried += 1
     assert tried >= 5
 
 
 def test_a_layer_that_needs_more_local_memory(failing_driver: str, tmp_path: Path) -> None:
-    """It goes to the CPU alone, with Python's numbers; the layer without local memory stays."""
+    """It goes to the CPU alone, with Python's numbers; a layer without local memory stays: a
+    convolution on devices whose convolutions have no tiles in it."""
     b = Builder((1, 3, 16, 16), "rows")
     y = b.add("Reshape", b.conv(b.x, 3, 16, 3, name="stem"), b.ints(1, 4096), name="flat")
     graph = b.done(b.add("Softmax", y, name="soft"))
@@ -97,11 +105,12 @@ def test_a_layer_that_needs_more_local_memory(failing_driver: str, tmp_path: Pat
     assert row.kernel == "softmax_row"
     variables = {"LITE_OPENCL_LIBRARY": failing_driver, "LOCAL_MEMORY": "16"}
     found, said = given(model, tmp_path, random_feeds(graph), **variables)
-    assert "'soft' on the CPU" in said, said
-    assert "'softmax_row' needs 36 bytes of local memory, the device has 16" in said, said
+    gone = ["stem", "soft"] if tiny.device().profile.local_tiles else ["soft"]
+    assert f"'{gone[0]}' " in said and " on the CPU: " in said, said
+    assert " bytes of local memory, the device has 16" in said, said
     ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
-    assert "__opencl" in ran["stem"] and "__opencl" not in ran["soft"]
-    predictor = Predictor(model, "opencl", overrides={"soft": "cpu"}, threads=2)
+    assert [n for n in ("stem", "soft") if "__opencl" not in ran[n]] == gone
+    predictor = Predictor(model, "opencl", overrides=dict.fromkeys(gone, "cpu"), threads=2)
     (wanted,) = predictor.run(random_feeds(graph)).values()
     assert found.tobytes() == wanted.tobytes()
 
@@ -123,7 +132,10 @@ def test_the_check_moves_wrong_layers_to_the_cpu(
     assert f"'{gone[0]}'" in said and "on the CPU: " in said and "is wrong on this device" in said
     np.testing.assert_allclose(found, right, rtol=1e-5 if precision == "fp32" else 4e-3)
     ran = {s["name"]: s["variant"] for s in steps(tmp_path)}
-    assert [n for n in by_layer if "__opencl" not in ran[n]] == gone
+    moved = [n for n in by_layer if "__opencl" not in ran[n]]
+    # A second layer that is wrong takes all of its variant along, whatever their kernels.
+    same = [n for n in ran if ran[n] == ran[layer]] if len(gone) > 1 else gone
+    assert set(gone) <= set(moved) <= {*gone, *same}
     wrong, _ = given(model, tmp_path, feeds, **with_it)
     assert not np.allclose(wrong, right, atol=1e-3)
 

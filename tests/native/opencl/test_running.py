@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -161,7 +162,7 @@ def test_a_device_lost_in_the_middle_costs_nothing_but_time(
 
 @pytest.mark.parametrize(
     "fault, reason",
-    [({"BUILDS_BEFORE": "1"}, "cannot build"),
+    [({"BUILDS_BEFORE": "1"}, "cannot build|does not run: no build log"),
      ({"BUFFERS_BEFORE": "6"}, "CL_MEM_OBJECT_ALLOCATION_FAILURE")],
 )  # fmt: skip
 def test_a_device_that_cannot_load_it_leaves_it_to_the_cpu(
@@ -172,9 +173,9 @@ def test_a_device_that_cannot_load_it_leaves_it_to_the_cpu(
     found, choice = answer(model, tmp_path, **variables)
     (wanted,) = Predictor(model, native.target()).run(random_feeds(network())).values()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
-    assert choice.startswith("cpu: ") and reason in choice
+    assert choice.startswith("cpu: ") and re.search(reason, choice)
     refused = run(model, "--backend", "opencl", **variables)
-    assert refused.returncode == 1 and reason in refused.stderr
+    assert refused.returncode == 1 and re.search(reason, refused.stderr)
 
 
 def test_a_cache_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
