@@ -159,6 +159,8 @@ class GraphNode(TypedDict):
     block: NotRequired[str]
     region: NotRequired[str]  # part of the architecture that holds the block
     label: NotRequired[str]  # shown instead of the last part of the name
+    attributes: NotRequired[dict[str, str]]
+    weights: NotRequired[list[dict[str, Any]]]  # {"name", "type": "16×3×3×3 f32", "bytes"}
 
 
 class GraphData(TypedDict):

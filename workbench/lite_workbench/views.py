@@ -17,13 +17,16 @@ from .words import milliseconds, number
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
-    from lite_engine.ir import Graph, Shape, Value
+    from lite_engine.ir import Graph, Node, Shape, Value
     from lite_engine.plan import Plan
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
 
     from .model_diff import ModelDiff
     from .state._state import Pair, SessionState
+
+#: Of an attribute that is a list, and of one that is a text: how much of it is shown.
+_SHOWN, _LONGEST = 12, 80
 
 
 def graph_data(graph: Graph) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def graph_data(graph: Graph) -> dict[str, Any]:
         rows.append(
             {"name": node.name, "op": node.op, "inputs": reads, "output_shapes": shapes,
              "sources": list(node.sources), "block": known[node.name].block,
-             "region": known[node.name].region.name}
+             "region": known[node.name].region.name, **_details(node)}
         )  # fmt: skip
     drawn = {name: i for i, name in enumerate(known)}
     rows.sort(key=lambda row: drawn[row["name"]])
@@ -46,6 +49,32 @@ def graph_data(graph: Graph) -> dict[str, Any]:
     evidence = {region.name: region.evidence for region in distinct_regions(known)}
     return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows,
             "regions": evidence}  # fmt: skip
+
+
+def _details(node: Node) -> dict[str, Any]:
+    """A node's attributes in words and its weights, where it has any."""
+    attributes = {name: _attribute(value) for name, value in node.attrs.items()}
+    weights = [
+        {"name": v.name, "type": f"{'×'.join(map(str, v.const.shape)) or '1'} {v.type.dtype}",
+         "bytes": int(v.const.nbytes)}
+        for v in node.inputs
+        if v is not None and v.const is not None
+    ]  # fmt: skip
+    return {k: v for k, v in (("attributes", attributes), ("weights", weights)) if v}
+
+
+def _attribute(value: Any) -> str:
+    from lite_engine.ir import Graph
+
+    if isinstance(value, Graph):
+        return trn("graph of {n} node", "graph of {n} nodes", len(value.nodes))
+    if isinstance(value, (list, tuple)):
+        shown = " ".join(map(str, value[:_SHOWN]))
+        return shown + (f" … ({len(value)})" if len(value) > _SHOWN else "")
+    shape = getattr(value, "shape", ())
+    if shape:
+        return tr("array {shape}", shape="×".join(map(str, shape)))
+    return str(value)[:_LONGEST]
 
 
 def diff_data(made: ModelDiff) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 // The model as a chain of blocks that open in place, coloured by time, kind or error.
-import { html, nothing, render } from "#template";
+import { html, nothing, render, STILL } from "#template";
 import { widget } from "#view";
 import { isCopy } from "../_shared/encode.js";
 import { overview, span } from "../_shared/overview.js";
 import * as colour from "../_shared/colour.js";
 import { hatchKey, key, keyed, square } from "../_shared/parts.js";
 import { afterClick } from "../_shared/selection.js";
+import { drawMap, goOnMap, layerPane, markMap, setFull } from "./full.js";
 import { graphStyle } from "./graph_style.js";
 import { arrange, find, firstWrong, openBlocks, related, show, toggle } from "./navigate.js";
 import { Pane } from "./pane.js";
@@ -66,6 +67,7 @@ function foot(c) {
 function makePane(c, name, graph, style, share, before) {
   const pane = new Pane(c, c.root.querySelector(`[data-pane=${name}]`), graph, style, share);
   pane.zoom = before?.zoom || 1;
+  pane.wide = Boolean(c.local.full);
   return pane;
 }
 
@@ -76,7 +78,7 @@ function build(c) {
   const style = () => local.style,
     share = (n) => local.style.share(n);
   local.pane = makePane(c, "main", graph, style, share, local.pane);
-  local.pane.onView = (y0, y1) => bracket(c, y0, y1);
+  local.pane.onView = () => bracket(c);
   if (!file) {
     local.source = null;
     return;
@@ -102,6 +104,7 @@ function drawStrip(c) {
   const { style } = c.local,
     box = strip(c),
     height = box.clientHeight;
+  if (c.local.full) return drawMap(c, box);
   const all = overview(c.get("graph").nodes, {
     height,
     weight: style.marked ? (n) => style.at.get(n.name)?.acc ?? 0 : style.share,
@@ -115,12 +118,15 @@ function drawStrip(c) {
       <div class="viewport"></div>`,
     box,
   );
+  return undefined;
 }
 
-/** Mark in the overview what the pane shows, y0 to y1 of its layout. */
-function bracket(c, y0, y1) {
+/** Mark in the overview what the pane shows. */
+function bracket(c) {
+  if (c.local.full) return markMap(c, strip(c));
+  const [y0, y1] = c.local.pane.view;
   const mark = strip(c).querySelector(".viewport");
-  if (!mark) return;
+  if (!mark) return undefined;
   const { nodes } = c.get("graph"),
     { at } = c.local.pane.plan;
   const seen = nodes.flatMap(({ name }, i) => {
@@ -128,10 +134,10 @@ function bracket(c, y0, y1) {
     return b && b.y < y1 && b.y + b.h > y0 ? [i] : [];
   });
   mark.hidden = !seen.length;
-  if (!seen.length) return;
+  if (!seen.length) return undefined;
   const s = span(nodes.length, seen[0], seen[seen.length - 1], strip(c).clientHeight);
-  mark.style.top = `${s.top}px`;
-  mark.style.height = `${s.height}px`;
+  Object.assign(mark.style, { top: `${s.top}px`, height: `${s.height}px`, left: "", right: "", width: "" });
+  return undefined;
 }
 
 const paneOf = (c, target) =>
@@ -167,8 +173,21 @@ const controls = (c) =>
     ><span class="row" style="gap:4px"
       ><button type="button" class="btn sm hide-s" data-all>${tr("Open blocks")}</button>
       <button type="button" class="btn sm sqb" data-zoom="-1" aria-label=${tr("Zoom out")}>−</button
-      ><button type="button" class="btn sm sqb" data-zoom="1" aria-label=${tr("Zoom in")}>+</button></span
+      ><button type="button" class="btn sm sqb" data-zoom="1" aria-label=${tr("Zoom in")}>+</button
+      ><button type="button" class="btn sm only-full" data-fit>${tr("Fit")}</button
+      >${
+        STILL
+          ? nothing
+          : html`<button type="button" class="btn sm" data-full>
+              ${c.local.full ? tr("Close") : tr("Enlarge")}
+            </button>`
+      }</span
     >`;
+
+function enlarge(c, on) {
+  setFull(c, on);
+  c.draw();
+}
 
 export default widget({
   name: "graph",
@@ -183,7 +202,7 @@ export default widget({
     const made = diff?.candidate
       || (file ? trn("{n} layer after optimization", "{n} layers after optimization", layers) : "");
     return html`<div
-      class="card gcard${c.get("comparison") ? " errors" : ""}"
+      class="card gcard${c.get("comparison") ? " errors" : ""}${c.local.full ? " full" : ""}"
       style="height:${c.get("height")}px"
     >
       <div class="ch">
@@ -193,7 +212,8 @@ export default widget({
       <div class="gr${file ? " both" : ""}">
         ${file ? paneBox(c, "source", diff ? tr("Graph before") : tr("Graph of the original file"), read) : nothing}
         ${paneBox(c, "main", tr("Model graph"), made)}
-        <div class="ov"></div>
+        <div class="ov" data-drag=${c.local.full ? "map" : nothing}></div>
+        ${c.local.full ? html`<aside class="about" aria-live="polite">${layerPane(c)}</aside>` : nothing}
       </div>
       <div class="lg gf">${foot(c)}</div>
     </div>`;
@@ -210,15 +230,17 @@ export default widget({
     if (!c.root.clientWidth) return;
     const { pane, source, style } = local,
       height = c.get("height");
-    if (c.changed("room", [pane, c.root.clientWidth, height, c.get("open_blocks")])) arrange(c);
+    const arranged = c.changed("room", [pane, c.root.clientWidth, height, c.get("open_blocks"), local.full]);
+    if (arranged) arrange(c);
     else if (c.changed("style", [style])) pane.paint(true);
     if (source && c.changed("lit", [source, c.selected])) source.paint(true);
-    if (c.changed("strip", [pane, style, strip(c).clientHeight])) drawStrip(c);
+    if (c.changed("full", [local.full]) && local.full) pane.home();
+    if (c.changed("strip", [pane, style, strip(c).clientHeight, pane.plan])) drawStrip(c);
     c.root.querySelector("[data-all]").textContent = mostOpen(c) ? tr("Close blocks") : tr("Open blocks");
     const target = c.current || firstWrong(style);
     if (local.fresh && target) show(c, target);
     local.fresh = false;
-    bracket(c, ...pane.view);
+    bracket(c);
   },
   order: (c) => c.get("graph").nodes.map((n) => n.name),
   reveal: show,
@@ -237,7 +259,12 @@ export default widget({
       : names;
   },
   pan: (c, event, area) => paneOf(c, area).pan(event),
+  drag: (c, name, event) => goOnMap(c, strip(c), event),
   key(c, event) {
+    if (event.key === "Escape" && c.local.full) {
+      enlarge(c, false);
+      return true;
+    }
     const head = event.target.closest("[data-block]");
     if (head && (event.key === "Enter" || event.key === " ")) {
       toggle(c, paneOf(c, head), head.dataset.block);
@@ -259,9 +286,15 @@ export default widget({
     return false;
   },
   click(c, event) {
-    const t = event.target.closest("[data-block],[data-all],[data-zoom],[data-src]");
+    if (c.local.full && event.target.closest(".ov")) {
+      goOnMap(c, strip(c), event);
+      return true;
+    }
+    const t = event.target.closest("[data-block],[data-all],[data-zoom],[data-src],[data-full],[data-fit]");
     if (!t || event.target.closest("[data-k]")) return false;
     if (t.dataset.block !== undefined) toggle(c, paneOf(c, t), t.dataset.block);
+    else if (t.dataset.full !== undefined) enlarge(c, !c.local.full);
+    else if (t.dataset.fit !== undefined) c.local.pane.fit();
     else if (t.dataset.zoom)
       for (const p of [c.local.pane, c.local.source]) p?.setZoom(p.zoom * 1.2 ** +t.dataset.zoom);
     else if (t.dataset.src) {

@@ -13,6 +13,8 @@ const GUTTER = 28,
   LANE = 6,
   SMALL = 16,
   NEST_OVER = 14;
+/** Room for a line of text between two nodes. */
+const SHAPE = 16;
 
 const elements = (node) => {
   const shape = (node.output_shapes || [])[0];
@@ -164,14 +166,16 @@ const line = (d, y0, y1, extra = {}) => ({
 });
 
 /**
- * Lay a graph out. {blocks: tree(…), inputs, outputs, open: Set, width, share(node)} →
+ * Lay a graph out. {blocks: tree(…), inputs, outputs, open: Set, width, share(node), wide} →
  * {items, edges, height, at: Map name → box, tops: Map path → y, order: names in drawing order}.
+ * `wide` leaves room for whole names, and below each node for its shape.
  */
-export function layout({ blocks, inputs = [], outputs = [], open, width, share }) {
-  const state = { items: [], edges: [], at: new Map(), tops: new Map(), order: [], open, share };
+export function layout({ blocks, inputs = [], outputs = [], open, width, share, wide = false }) {
+  const state = { items: [], edges: [], at: new Map(), tops: new Map(), order: [], open, share,
+                  row: ROW + (wide ? SHAPE : 0), gap: GAP + (wide ? SHAPE : 0) };
   const far = farEdges(blocks);
   const margin = 6 + Math.min(3, far.lanes) * LANE;
-  const nodeW = Math.min(214, (width - 40) * 0.56);
+  const nodeW = Math.min(wide ? 380 : 214, (width - 40) * 0.56);
   const mid = margin + GUTTER + nodeW / 2;
   let y = 8;
   if (inputs.length) y = pill(state, inputs, margin + GUTTER, y, nodeW);
@@ -193,7 +197,7 @@ export function layout({ blocks, inputs = [], outputs = [], open, width, share }
     );
   }
   if (outputs.length) {
-    state.edges.push(line(`M${mid} ${y - GAP}V${y}`, y - GAP, y));
+    state.edges.push(line(`M${mid} ${y - state.gap}V${y}`, y - state.gap, y));
     y = pill(state, outputs, margin + GUTTER, y, nodeW) - 14 + 8;
   }
   return { ...state, height: y, width };
@@ -233,14 +237,14 @@ function stack(state, children, frame, y, above) {
       if (before !== null) state.edges.push(line(`M${frame.mid} ${before}V${y}`, before, y));
       const bottom = block(state, children[i], frame, y);
       before = bottom;
-      y = bottom + GAP;
+      y = bottom + state.gap;
       i++;
       continue;
     }
     let j = i;
     while (j < children.length && !children[j].children) j++;
     const bottom = stretch(state, children.slice(i, j), frame, y, before);
-    before = bottom - (ROW - NODE);
+    before = bottom - (state.row - NODE);
     y = j < children.length ? bottom + 4 : bottom;
     i = j;
   }
@@ -250,7 +254,7 @@ function stack(state, children, frame, y, above) {
 function block(state, b, frame, y) {
   const { x, w, mid } = frame;
   const isOpen = state.open.has(b.path);
-  const item = { kind: "block", block: b, x, y, w, open: isOpen };
+  const item = { kind: "block", block: b, x, y, w, mid, open: isOpen };
   state.items.push(item);
   if (!isOpen) {
     item.h = CLOSED;
@@ -296,7 +300,7 @@ function stretch(state, nodes, frame, y, above) {
       node,
       side,
       x: side ? sideX : left,
-      y: y + i * ROW,
+      y: y + i * state.row,
       w: side ? sideW : nodeW,
       h: NODE,
       row: i,
@@ -306,7 +310,7 @@ function stretch(state, nodes, frame, y, above) {
     state.order.push(node.name);
   });
   connect(state, nodes, { y, above, left, right, mid, sideX, sideW });
-  return y + nodes.length * ROW;
+  return y + nodes.length * state.row;
 }
 
 function connect(state, nodes, g) {

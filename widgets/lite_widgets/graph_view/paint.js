@@ -3,6 +3,7 @@ import { attributes, nothing, repeat, svg } from "#template";
 import { inkOn } from "../_shared/colour.js";
 import { fit, lastPart } from "../_shared/scale.js";
 import { shape } from "../_shared/format.js";
+import { fitEnd } from "./names.js";
 import { patterns } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
@@ -13,10 +14,20 @@ const visible = (range) => (thing) => {
 
 const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
 
+/** Below a node or a closed block, beside the edge that leaves it: the shape of what it gives. */
+function shapeBelow(b) {
+  const last = b.kind === "node" ? b.node : b.block.nodes[b.block.nodes.length - 1];
+  const dims = (last.output_shapes || [])[0];
+  if (!dims || !dims.length) return nothing;
+  const x = b.kind === "node" ? b.x + b.w / 2 : b.mid;
+  return svg`<text class="shape" x="${x + 6}" y="${b.y + b.h + 15}">${shape(dims)}</text>`;
+}
+
 /**
  * `range` is [y0, y1] in layout units. `style`: fill(node) hex, text(node), border(node) width,
  * first(node), hatch(node) pattern, note(block) right-hand text of a header, copies(node) names,
- * key "k" or "src" (which data attribute names a node), cls(name) extra classes.
+ * key "k" or "src" (which data attribute names a node), cls(name) extra classes; `wide`: whole
+ * names without their common {prefix}, and the shape below each node.
  */
 export function paintGraph(plan, range, style, paint) {
   const seen = visible(range);
@@ -36,7 +47,10 @@ export function paintGraph(plan, range, style, paint) {
   const copies = boxes
     .filter((b) => b.kind === "node")
     .flatMap((b) => style.copies(b.node).map((name) => diamond(b, name, paint)));
-  return svg`${patterns(paint)}${blocks}${edges}${leaves}${copies}`;
+  const told = style.wide
+    ? boxes.filter((b) => b.kind === "node" || (b.kind === "block" && !b.open)).map(shapeBelow)
+    : nothing;
+  return svg`${patterns(paint)}${blocks}${edges}${leaves}${copies}${told}`;
 }
 
 function blockBox(b, style) {
@@ -155,7 +169,10 @@ function node(b, style) {
           ></g
         >`
       : nothing;
-  let label = fit(nodeLabel(n), w - 24 - value.length * 6.4, 6.4);
+  const whole = style.wide && n.name.slice(style.wide.prefix.length);
+  let label = whole
+    ? fitEnd(whole, w - 24 - value.length * 6.4, 6.4)
+    : fit(nodeLabel(n), w - 24 - value.length * 6.4, 6.4);
   if (label.length < 5 && label !== nodeLabel(n)) {
     value = ""; // a small box: its name says more than its number
     label = fit(nodeLabel(n), w - 14, 6.4);

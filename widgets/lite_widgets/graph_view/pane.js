@@ -3,9 +3,12 @@
 import { render } from "#template";
 import { layout, paths, trail, tree } from "./layout.js";
 import { follow } from "../_shared/pointer.js";
+import { commonPrefix } from "./names.js";
 import { paintGraph } from "./paint.js";
 
-const ZOOM = [0.35, 2.5];
+const ZOOM = [0.2, 2.5];
+/** Of a drawing in a wide window: edges and side branches stay near their chain. */
+const WIDEST = 760;
 
 /** `element` holds `.sheet`, which is as large as the whole drawing, and in it `svg.slice`. */
 export class Pane {
@@ -17,8 +20,15 @@ export class Pane {
     this.style = style;
     this.share = share;
     this.zoom = 1;
+    this.wide = false; // fills the window: room on every side, shapes between the nodes
+    this.pad = [0, 0];
     this.sheet = element.querySelector(".sheet");
     this.svg = element.querySelector(".slice");
+  }
+
+  /** What all names begin with, up to a slash or dot: it tells nobody anything. */
+  get names() {
+    return (this.prefix ??= { prefix: commonPrefix(this.graph.nodes.map((n) => n.name)) });
   }
 
   allPaths() {
@@ -28,7 +38,9 @@ export class Pane {
   /** Lay out with these blocks open, and draw what is on screen. */
   arrange(open) {
     this.open = new Set(open);
-    const width = Math.max(280, this.element.clientWidth - 2);
+    const { clientWidth, clientHeight } = this.element;
+    const width = Math.min(Math.max(280, clientWidth - 2), this.wide ? WIDEST : Infinity);
+    this.pad = this.wide ? [clientWidth / 2, clientHeight / 2] : [0, 0];
     this.plan = layout({
       blocks: this.blocks,
       inputs: this.graph.inputs,
@@ -36,14 +48,16 @@ export class Pane {
       open: this.open,
       width,
       share: this.share,
+      wide: this.wide,
     });
     this.#size();
     this.paint(true);
   }
 
   #size() {
-    this.sheet.style.height = `${this.plan.height * this.zoom}px`;
-    this.sheet.style.width = `${this.plan.width * this.zoom}px`;
+    const [x, y] = this.pad;
+    this.sheet.style.height = `${this.plan.height * this.zoom + 2 * y}px`;
+    this.sheet.style.width = `${this.plan.width * this.zoom + 2 * x}px`;
   }
 
   /** The element was scrolled. */
@@ -54,16 +68,53 @@ export class Pane {
     });
   }
 
+  /** A point of the element, from its left top corner, in the layout. */
+  #at(x, y) {
+    const { scrollLeft, scrollTop } = this.element;
+    return [(scrollLeft + x - this.pad[0]) / this.zoom, (scrollTop + y - this.pad[1]) / this.zoom];
+  }
+
+  /** Scroll so that this point of the layout is at x, y of the element. */
+  #scroll([planX, planY], x, y) {
+    this.element.scrollLeft = planX * this.zoom + this.pad[0] - x;
+    this.element.scrollTop = planY * this.zoom + this.pad[1] - y;
+  }
+
   /** The layout's y range on screen. */
   get view() {
-    const top = this.element.scrollTop / this.zoom;
-    return [top, top + this.element.clientHeight / this.zoom];
+    const { clientHeight } = this.element;
+    return [this.#at(0, 0)[1], this.#at(0, clientHeight)[1]];
+  }
+
+  /** What is on screen, as a rectangle of the layout. */
+  get window() {
+    const { clientWidth, clientHeight } = this.element;
+    const [x, y] = this.#at(0, 0);
+    return { x, y, w: clientWidth / this.zoom, h: clientHeight / this.zoom };
+  }
+
+  /** The top in the middle: where a person starts to look. */
+  home() {
+    this.#scroll([this.plan.width / 2, 0], this.element.clientWidth / 2, 16);
+    this.paint();
+  }
+
+  /** This point of the layout in the middle of the element. */
+  center(x, y) {
+    this.#scroll([x, y], this.element.clientWidth / 2, this.element.clientHeight / 2);
+    this.paint();
+  }
+
+  /** As large as the width allows, at most as large as usual. */
+  fit() {
+    this.setZoom(Math.min(1, (this.element.clientWidth - 24) / this.plan.width));
+    this.home();
   }
 
   paint(force = false) {
     if (!this.plan) return;
     const [y0, y1] = this.view;
-    this.onView?.(y0, y1);
+    this.onView?.();
     if (
       !force &&
       this.drawn &&
@@ -79,8 +130,9 @@ export class Pane {
     svg.setAttribute("viewBox", `0 ${range[0]} ${plan.width} ${h}`);
     svg.setAttribute("width", plan.width * zoom);
     svg.setAttribute("height", h * zoom);
-    svg.style.top = `${range[0] * zoom}px`;
-    render(paintGraph(plan, range, this.style(), this.c.paint), svg);
+    svg.style.top = `${range[0] * zoom + this.pad[1]}px`;
+    svg.style.left = `${this.pad[0]}px`;
+    render(paintGraph(plan, range, { ...this.style(), wide: this.wide && this.names }, this.c.paint), svg);
     this.c.mark();
   }
 
@@ -90,12 +142,10 @@ export class Pane {
     const [px, py] = at
       ? [at.clientX - box.left, at.clientY - box.top]
       : [box.width / 2, box.height / 2];
-    const x = (this.element.scrollLeft + px) / this.zoom,
-      y = (this.element.scrollTop + py) / this.zoom;
+    const point = this.#at(px, py);
     this.zoom = next;
     this.#size();
-    this.element.scrollLeft = x * next - px;
-    this.element.scrollTop = y * next - py;
+    this.#scroll(point, px, py);
     this.paint(true);
   }
 
@@ -123,6 +173,13 @@ export class Pane {
   reveal(name) {
     const box = this.plan.at.get(name);
     if (!box) return;
+    if (this.wide) {
+      const seen = this.window;
+      const inside = box.x >= seen.x && box.x + box.w <= seen.x + seen.w
+        && box.y >= seen.y + 40 && box.y + box.h + 40 <= seen.y + seen.h;
+      if (!inside) this.center(this.plan.width / 2, box.y + seen.h / 8);
+      return;
+    }
     const el = this.element,
       y = box.y * this.zoom;
     if (y > el.scrollTop + 40 && y + 40 < el.scrollTop + el.clientHeight) return;
@@ -135,9 +192,8 @@ export class Pane {
   /** Nodes inside a rectangle of the page. */
   within(rect) {
     const box = this.element.getBoundingClientRect();
-    const sx = (v) => (v - box.left + this.element.scrollLeft) / this.zoom;
-    const sy = (v) => (v - box.top + this.element.scrollTop) / this.zoom;
-    const [x0, x1, y0, y1] = [sx(rect.left), sx(rect.right), sy(rect.top), sy(rect.bottom)];
+    const [x0, y0] = this.#at(rect.left - box.left, rect.top - box.top);
+    const [x1, y1] = this.#at(rect.right - box.left, rect.bottom - box.top);
     return this.plan.order.filter((name) => {
       const b = this.plan.at.get(name);
       return b.x <= x1 && b.x + b.w >= x0 && b.y <= y1 && b.y + b.h >= y0;
