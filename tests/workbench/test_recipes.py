@@ -53,6 +53,58 @@ def test_it_is_said_before_the_answer(photo, tmp_path, capsys):
     assert len(session.recipes(str(photo))) == 5 and "session.recipes" in session.code[-1]
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["evaluate {} --data {data}", "sweep {} --data {data} --backends x86 --rounds 1",
+     "quantize {} -o {out} --calibration {data} --method minmax --force",
+     "quantize {} -o {out} --data {data} --method minmax --target-db 99",
+     "compare {} --backends reference,x86 --data {data}",
+     "compare {} --backends reference,x86 --input {image}",
+     "prune {} -o {out} --calibration {data} --no-measure --sparsity 0.5"],
+)  # fmt: skip
+def test_every_verb_that_reads_images_shows_the_recipes_first(words, tmp_path, capsys):
+    """Also where it fails afterwards, and of the first image that can be read."""
+    for label in "37":
+        folder = tmp_path / "data" / label
+        folder.mkdir(parents=True)
+        for number in range(4):
+            pixels = np.random.default_rng(number).integers(0, 256, (20, 20, 3)).astype(np.uint8)
+            Image.fromarray(pixels).save(folder / f"{number}.png")
+    (tmp_path / "data" / "3" / "0.png").write_bytes(b"damaged")
+    path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
+    image = tmp_path / "data" / "3" / "1.png"
+    given = words.format(path, data=tmp_path / "data", out=tmp_path / "o.lite", image=image).split()
+    main(given)
+    said = capsys.readouterr()
+    first, *rows = said.err.splitlines()
+    assert first.startswith("the model does not say how its images were prepared; ")
+    assert "1.png with each usual preprocessing" in first
+    told = {r.preprocess: r.text for r in lw.open(path).recipes(str(image))}
+    assert {row.split()[0]: row.split()[-2] for row in rows[2 : 2 + len(RECIPES)]} == told
+    main([*given, "--preprocess", "pm1"])
+    assert "with each usual preprocessing" not in capsys.readouterr().err
+
+
+def test_inputs_that_are_no_images_need_no_recipes(tmp_path, capsys):
+    path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
+    np.savez(tmp_path / "x.npz", x=np.zeros((4, 3, 20, 20), np.float32))
+    words = ["compare", path, "--backends", "reference,x86", "--data", str(tmp_path / "x.npz")]
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_notebooks_say_it_above_the_answer(photo, tmp_path):
+    session = lw.open(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
+    page = session.run(str(photo), backend="x86")._repr_html_()
+    assert page.index("does not say how its images were prepared") < page.index("x86 fp32")
+    pixels = np.zeros((2, 20, 20, 3), np.uint8)
+    made = session.evaluate((pixels, np.array([0, 1])), ["x86"])
+    page = made._repr_html_()
+    assert page.index("does not say how its images were prepared") < page.index("top-1")
+    session.prepare("unit")
+    assert "does not say" not in session.run(str(photo), backend="x86")._repr_html_()
+
+
 def test_a_model_that_scales_pixels_itself_takes_raw_ones():
     b = Builder((1, 3, 16, 16), "scaling")
     centered = b.add("Sub", b.x, b.scalar(127.5), name="mean")

@@ -310,8 +310,19 @@ def test_recipes_stand_before_quantization_and_evaluation(tmp_path: Path, monkey
         assert step.recipes.table.layout.display is None
         told = made.recipes(str(tmp_path / "val" / first / "0.png"))
         assert [row["text"] for row in step.recipes.table.rows] == [r.text for r in told]
-    click(quantize.recipes.table, "use", how="pm1")
+    assert [action[0] for action in evaluate.recipes.notice.actions] == ["recipes"]
+    compare = bench.step("Compare")
     settle(made)
-    hidden = {step.recipes.table.layout.display for step in (evaluate, quantize)}
+    assert compare.recipes.notice.layout.display == "none", "random inputs are no image"
+    made.set_input(str(tmp_path / "val" / "7" / "1.png"))
+    assert compare.recipes.notice.layout.display is None
+    compare.measure()
+    settle(made)
+    told = made.recipes(str(tmp_path / "val" / "7" / "1.png"))
+    assert [row["text"] for row in compare.recipes.table.rows] == [r.text for r in told]
+    click(compare.recipes.table, "use", how="pm1")
+    settle(made)
+    assert made.feeds["x"].min() < 0, "compared again on the same image"
+    hidden = {step.recipes.table.layout.display for step in (evaluate, quantize, compare)}
     assert hidden == {"none"} and set(made.metadata["preprocess"]["std"]) == {127.5}
     bench.close()

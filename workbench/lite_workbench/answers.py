@@ -270,7 +270,8 @@ def _value(name: str, array: np.ndarray) -> dict[str, Any]:
 @dataclass
 class Run:
     """One inference: where, what came out, what it says. `ms` is this one run, not a profile;
-    `shares` are each backend's of the layers and of their time in it."""
+    `shares` are each backend's of the layers and of their time in it, `note` is what to know before
+    the answer."""
 
     backend: str
     precision: str
@@ -279,6 +280,7 @@ class Run:
     answer: Answer
     ms: float
     shares: dict[str, Share] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def text(self) -> str:
@@ -296,7 +298,9 @@ class Run:
             for item in self.answer.items
         )
         head = f"{self.backend} {self.precision} · {html.escape(self.text)}"
-        return f"<b>{head}</b><table>{rows}</table>"
+        note = f"<p>{html.escape(tr('note: {note}', note=self.note))}</p>" if self.note else ""
+        return f"{note}<b>{head}</b><table>{rows}</table>"
 
     def __repr__(self) -> str:
-        return f"<Run on {self.backend} {self.precision}: {self.text or list(self.outputs)}>"
+        note = f"{self.note}; " if self.note else ""
+        return f"<Run on {self.backend} {self.precision}: {note}{self.text or list(self.outputs)}>"

@@ -108,10 +108,14 @@ def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
     from lite_engine.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
+    from ._first_look import say_first
+
     model = load_model(args)
     set_preprocess(model, args)
     _check(args)
     a, b = _sides(args, model)
+    if args.data or len(args.input) == 1:
+        say_first(model, lambda: args.data or args.input[0].rpartition("=")[2], args)
     if args.data:
         return _over_inputs(args, model, a, b)
     seeds = 1 if args.input else args.random_inputs

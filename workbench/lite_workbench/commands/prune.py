@@ -102,6 +102,7 @@ def _call(args: argparse.Namespace) -> PruneResult:
     from lite_engine.prune import Pattern, PruneOptions
 
     from ..pruning import prune, require
+    from ._first_look import say_first
 
     if args.max_drop is not None and not args.data:
         raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
@@ -119,6 +120,7 @@ def _call(args: argparse.Namespace) -> PruneResult:
     model.targets = (
         parse_targets(args.targets) if args.targets else model.targets or ["x86", "arm", "opencl"]
     )
+    say_first(model, lambda: args.calibration or dataset_of(args), args)
     within = _within(model, args) if args.data else None
     source = within.calibrating if within and within.calibrating else args.calibration
     keep = [k for k in args.keep.split(",") if k]

@@ -207,6 +207,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from ..budget import require
     from ..quantize_shards import calibrator
     from ..quantizing import FastRun, LatencyOn, calibration, float_graph, model_from
+    from ._first_look import say_first
 
     cluster = cluster_of(args)
     if cluster.used and args.resume:
@@ -215,6 +216,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
         )
     options = repeated(args.repeat) if args.repeat else options_of(args)
     state = Path(args.resume) if args.resume else None
+    say_first(model, lambda: args.calibration or dataset_of(args), args)
     run, graph = FastRun(), float_graph(model)
     searches = options.searches or args.trade_off or args.data
     latency = LatencyOn(model, options.measure) if options.measure and searches else None

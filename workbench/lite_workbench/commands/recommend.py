@@ -59,11 +59,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _call(args: argparse.Namespace) -> Recommendation:
     from ..answers import read_labels
     from ..recommend import recommend
+    from ._first_look import say_first
 
     model = load_model(args)
     set_preprocess(model, args)
+    data = dataset_of(args).first(args.limit)
+    say_first(model, lambda: data, args)
     made = recommend(
-        model, dataset_of(args).first(args.limit), max_drop=args.max_drop, max_ms=args.max_ms,
+        model, data, max_drop=args.max_drop, max_ms=args.max_ms,
         max_mb=args.max_mb, backends=args.backends, threads=args.threads, output=args.output,
         device=args.device, resume=args.resume,
         labels=read_labels(args.labels) if args.labels else None,

@@ -293,11 +293,9 @@ def recipe_lines(recipes: list[RecipeAnswer]) -> list[str]:
          tr("the model's format or first layers suggest it") if r.likely else ""]
         for r in recipes
     ]  # fmt: skip
-    return [
-        table(
-            ["--preprocess", tr("pixels become"), tr("answer"), tr("score"), ""], rows, right=(3,)
-        )
-    ]
+    heads = ["--preprocess", tr("pixels become"), tr("answer"), tr("score"), ""]
+    shown = 5 if any(r.likely for r in recipes) else 4
+    return [table(heads[:shown], [row[:shown] for row in rows], right=(3,))]
 
 
 def _integers(array: np.ndarray, quantized: bool) -> str:

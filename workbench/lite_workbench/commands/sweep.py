@@ -104,14 +104,17 @@ def _call(args: argparse.Namespace) -> Sweep:
     from ..answers import read_labels
     from ..saved_runs import export_mlflow, keep_sweep
     from ..sweep import sweep
+    from ._first_look import say_first
 
     model = load_model(args)
     set_preprocess(model, args)
+    data = dataset_of(args).first(args.limit) if args.data else None
+    if data is not None:
+        say_first(model, lambda: data, args)
     made = sweep(
         model, backends=args.backends, precisions=args.precisions, threads=args.threads,
         batches=args.batch, streams=args.streams, rounds=args.rounds, max_ms=args.max_ms,
-        data=dataset_of(args).first(args.limit) if args.data else None,
-        labels=read_labels(args.labels) if args.labels else None, resume=args.resume,
+        data=data, labels=read_labels(args.labels) if args.labels else None, resume=args.resume,
         devices=args.devices, cluster=cluster_of(args),
     )  # fmt: skip
     keep_sweep(made, args.model)

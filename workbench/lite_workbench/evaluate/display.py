@@ -20,10 +20,9 @@ def page(
     notes: Sequence[str],
     errors: Sequence[str],
 ) -> str:
-    """The metrics, the changes, and the first samples of `rows`."""
+    """The notes, the metrics, the changes, and the first samples of `rows`."""
     metrics = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in sides]
     said = [
-        *notes,
         *(c.sentence for c in changes),
         *(tr("left out: {e}", e=e) for e in errors[:ROWS]),
     ]
@@ -31,6 +30,7 @@ def page(
     sample_heads = [tr("sample"), tr("label"), *(s.name for s in sides)]
     return "".join(
         [
+            *(f"<p>{html.escape(tr('note: {note}', note=note))}</p>" for note in notes),
             f"<b>{html.escape(title)}</b>",
             html_table(heads, metrics),
             *(f"<p>{html.escape(line)}</p>" for line in said),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..answers import Run, answer_of
-from ..inputs import as_code, size_of
+from ..inputs import GUESSED, as_code, is_guessed, size_of
 from ._state import SessionState
 from .feeds import input_of
 from .predictors import predictor
@@ -33,7 +33,8 @@ def run(state: SessionState, image: Any, backend: str, version: str | None) -> R
         said = answer_of(used.model, feeds, outputs, picture=size_of(state.image))
         name = version or state.version
         shares = used.shares({n: x.shape for n, x in feeds.items()})
-        made = Run(used.backend, used.display_precision, name, outputs, said, ms, shares)
+        note = GUESSED if state.image and is_guessed(used.model) else ""
+        made = Run(used.backend, used.display_precision, name, outputs, said, ms, shares, note)
         state.runs[used.backend] = made
         state.measured("run", used.backend)
     given = f"{as_code(image)}, " if image is not None else ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from lite_engine.preprocess import open_image
 from lite_messages import tr
 from lite_widgets import DataTable, DifferencePane, ErrorStrip, GraphView, columns
 
@@ -14,6 +16,7 @@ from ..changes import Change
 from ..state import comparisons
 from ._base import Step, button
 from ._inside import InsidePanel
+from ._recipes import COMPARE, RecipesPanel
 from .quantize import sources
 
 if TYPE_CHECKING:
@@ -56,11 +59,20 @@ class CompareStep(Step):
         self.pane.observe(lambda _: self.guard(self._evidence), names=["kind", "channel"])
         self.inside = InsidePanel(self, self._compared, open=True)
         self.link(self.strip, self.graph, self.pane)
+        self._pixels: Any = None  # of the image that was compared last
+        self.recipes = RecipesPanel(
+            self, self._measure_image, self._input_image, detail=COMPARE, only_images=True
+        )
+        self.follow("input", lambda _: self.recipes.refresh())
         self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
         self.follow("inputs", self._fill_many)
         self.show(
-            self.strip, columns(self.graph, self.pane, kind="graph"), self.inside.view, self.many
+            self.recipes.view,
+            self.strip,
+            columns(self.graph, self.pane, kind="graph"),
+            self.inside.view,
+            self.many,
         )
         self._switch()
         if (a, b) not in self.session.comparisons and not self.pending:
@@ -139,7 +151,27 @@ class CompareStep(Step):
     def measure(self) -> None:
         """Compares the chosen pair in the background."""
         a, b = self.pair
-        self.start(tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b))
+        image = self._input_image()
+
+        def work() -> None:
+            self.recipes.look(image)
+            self.session.compare(a, b)
+
+        self.start(tr("Comparing {a} and {b}", a=a, b=b), work)
+
+    def _input_image(self) -> list[np.ndarray] | None:
+        """The pixels of the session's image as inputs of their own, if it is one."""
+        if self.session.image:
+            self._pixels = np.asarray(open_image(self.session.image).convert("RGB"))
+            return [self._pixels]
+        return None
+
+    def _measure_image(self) -> None:
+        """Compares on the same image, prepared in another way."""
+        (a, b), pixels = self.pair, self._pixels
+        self.start(
+            tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b, pixels)
+        )
 
     def _samples(self) -> str:
         """The folder of images or `.npz` beside the model that calibration would take, if any."""

@@ -14,12 +14,11 @@ from ..answer_difference import masked
 from ..answer_tables import class_tables, metrics_table, samples_table
 from ..data_sets import data_sets
 from ..evaluate import Evaluation
-from ..evaluate.formats import read_dataset
 from ..inputs import feeds_of, png
 from ..state.evaluations import sample_answers
 from ._base import Step, button, sides, stack
 from ._panels import RecommendPanel, SweepPanel
-from ._recipes import RecipesPanel
+from ._recipes import COMPARE, RecipesPanel
 
 LIMITS = ("100", "500", "2000")
 _ALL, _NONE = "all", ""
@@ -71,7 +70,10 @@ class EvaluateStep(Step):
         self.follow("sweep", self.sweep.fill)
         self.follow("recommendation", self.recommend.fill)
         self.answers = columns(*self.cards)
-        self.recipes = RecipesPanel(self, self._run)
+        self.recipes = RecipesPanel(
+            self, self._run, lambda: self.header.values.get("data") or None, detail=COMPARE
+        )
+        self.header.observe(lambda _: self.recipes.refresh(), names=["values"])
         self.show(self.form, self.recipes.view, self.metrics, self.tabs, self.looked, self.answers)
         self._hide_sample()
         self._fill()
@@ -161,8 +163,7 @@ class EvaluateStep(Step):
         self._hide_sample()
 
         def work() -> None:
-            first = read_dataset(data, images=limits["images"]).samples[0]
-            self.recipes.look(first.source)
+            self.recipes.look(data, images=limits["images"])
             session.evaluate(data, asked, **limits)
 
         self.start(tr("Evaluating {sides}", sides=", ".join(asked)), work)
@@ -175,14 +176,22 @@ class EvaluateStep(Step):
         given = self.sweep.asked(values)
         data = self.header.values["data"] or None
         session, limits = self.session, self._limits() if data else {}
-        self.start(tr("Measuring the choices"), lambda: session.sweep(**given, data=data, **limits))
+
+        def work() -> None:
+            self.recipes.look(data, images=limits.get("images"))
+            session.sweep(**given, data=data, **limits)
+
+        self.start(tr("Measuring the choices"), work)
 
     def _recommend(self, values: dict[str, str]) -> None:
         given, data, session = self.recommend.asked(values), self._data(), self.session
         drop, limits = given.pop("max_drop"), self._limits()
-        self.start(
-            tr("Looking for a version"), lambda: session.recommend(data, drop, **limits, **given)
-        )
+
+        def work() -> None:
+            self.recipes.look(data, images=limits["images"])
+            session.recommend(data, drop, **limits, **given)
+
+        self.start(tr("Looking for a version"), work)
 
     # ---- what was found
 

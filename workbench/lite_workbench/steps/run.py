@@ -141,8 +141,7 @@ class RunStep(Step):
         self._source = source or self._source
 
         def work() -> None:
-            if names[0] not in session.versions:
-                self.recipes.look(source, names[0])
+            self.recipes.look(source, backend_and_version(session, names[0])[0])
             for number, name in enumerate(names):
                 backend, version = backend_and_version(session, name)
                 made = session.run(source if number == 0 else None, backend, version)

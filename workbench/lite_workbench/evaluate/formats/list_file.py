@@ -1,22 +1,31 @@
-"""A list of files and labels as for ImageNet: `val/ILSVRC2012_val_00000001.JPEG 65` in each line.
+"""A list of files and labels: `val/ILSVRC2012_val_00000001.JPEG 65` in each line, as for ImageNet,
+or a `.csv` file of two or more columns.
 
-The label is the last word of a line, a class number or a name; spaces, tabs or a comma separate.
-A first line of a .csv file that names columns is skipped.
+In a list the label is the last word of a line, or what follows a tab or comma. In a `.csv` file the
+columns are found by their names, else the first one with file names and the last other one count;
+commas, semicolons or tabs separate, and a first line of names is skipped. Labels are class numbers
+or names.
 """
 
 from __future__ import annotations
 
+import csv
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from lite_engine.errors import UsageError
 from lite_messages import tr
 
 from ..dataset import Dataset, Sample
-from ..reading import inside, is_input, lines
+from ..reading import inside, is_input, lines, read_text
 
 TASKS = ("classification",)
-_LINE = re.compile(r"^(.*\S)(?:\s+|\s*,\s*)(\S+)$")
+#: A label behind a tab or comma may be several words, one behind a space is the last word.
+_LINES = (re.compile(r"^(.*\S)\s*[\t,]\s*(\S.*)$"), re.compile(r"^(.*\S)\s+(\S+)$"))
+#: What the columns of .csv files are called.
+_FILES = ("file", "filename", "file_name", "path", "filepath", "image", "img", "image_path")
+_LABELS = ("label", "class", "category", "target", "y", "class_name", "label_name", "class_id")
 
 
 def match(path: Path) -> bool:
@@ -26,18 +35,8 @@ def match(path: Path) -> bool:
 def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError for a line without a label, or a file outside of `images`."""
     folder = images or path.parent
-    found: list[tuple[str, Path, str]] = []
-    for place, line in lines(path):
-        words = _LINE.match(line.strip())
-        file = inside(folder, words[1].strip("\"' ,"), place) if words else None
-        if words is None or file is None or not is_input(file):
-            if not found and path.suffix.lower() == ".csv" and "," in line:
-                continue  # names of columns
-            raise UsageError(
-                tr("expected a file and its label, found {line!r}", line=line.strip()[:80]),
-                where=place,
-            )
-        found.append((words[1], file, words[2].strip("\"'")))
+    rows = _columns(path) if path.suffix.lower() == ".csv" else _listed(path)
+    found = [(name, inside(folder, name, place), label) for place, name, label in rows]
     if all(label.isdecimal() for _, _, label in found):
         return Dataset(
             path.stem, "classification", [Sample(n, f, int(label)) for n, f, label in found]
@@ -46,3 +45,61 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     numbers = {name: i for i, name in enumerate(classes)}
     samples = [Sample(n, f, numbers[label]) for n, f, label in found]
     return Dataset(path.stem, "classification", samples, classes)
+
+
+def _listed(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(place, file, label) of each line of a list. Raises UsageError."""
+    for place, line in lines(path):
+        found = [m for m in (form.match(line.strip()) for form in _LINES) if m]
+        pairs = [(m[1].strip("\"' ,"), m[2].strip("\"'")) for m in found]
+        pair = next(((name, label) for name, label in pairs if is_input(Path(name))), None)
+        if pair is None:
+            raise _unlike(line.strip(), place)
+        yield place, *pair
+
+
+def _columns(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(place, file, label) of each row of a .csv file. Raises UsageError."""
+    text = read_text(path)
+    first = text.lstrip().partition("\n")[0]
+    between = max(",;\t", key=first.count)
+    reader = csv.reader(text.splitlines(), delimiter=between, skipinitialspace=True,
+                        strict=True)  # fmt: skip
+    chosen: tuple[int, int] | None = None
+    try:
+        for row in reader:
+            place = f"{path}:{reader.line_num}"
+            cells = [cell.strip() for cell in row]
+            if not any(cells) or cells[0].startswith("#"):
+                continue
+            if chosen is None:
+                chosen, heads = _chosen(cells, place)
+                if heads:
+                    continue
+            if len(cells) <= max(chosen) or not cells[chosen[1]]:
+                raise _unlike(between.join(row), place)
+            if not is_input(Path(cells[chosen[0]])):
+                raise _unlike(between.join(row), place)
+            yield place, cells[chosen[0]], cells[chosen[1]]
+    except csv.Error as error:
+        raise UsageError(tr("not a CSV file ({reason})", reason=error), where=path) from None
+
+
+def _chosen(cells: list[str], place: str) -> tuple[tuple[int, int], bool]:
+    """The columns of files and labels by the first row, and whether it names them. Raises
+    UsageError."""
+    files = [i for i, cell in enumerate(cells) if is_input(Path(cell))]
+    if len(cells) > 1 and files:
+        return (files[0], [i for i in range(len(cells)) if i != files[0]][-1]), False
+    heads = [re.sub(r"[\s-]+", "_", cell).casefold() for cell in cells]
+    file = next((i for i, head in enumerate(heads) if head in _FILES), 0)
+    others = [i for i in range(len(heads)) if i != file]
+    if not others:
+        raise _unlike(", ".join(cells), place)
+    return (file, next((i for i in others if heads[i] in _LABELS), others[-1])), True
+
+
+def _unlike(line: str, place: str) -> UsageError:
+    return UsageError(
+        tr("expected a file and its label, found {line!r}", line=line[:80]), where=place
+    )
