@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import lite_workbench as lw
@@ -10,6 +14,7 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
+from lite_workbench import cluster
 from lite_workbench.cli import main
 from lite_workbench.cluster import Cluster, cut
 from lite_workbench.evaluate import Side, evaluate, read_dataset
@@ -70,6 +75,35 @@ def test_the_command_starts_a_cluster_of_its_own(digit_folders, capsys):
     alone = capsys.readouterr().out
     assert main([*words, "--workers", "2"]) == 0
     assert capsys.readouterr().out == alone and "left out: " in alone
+
+
+def test_nothing_is_served_over_http_unless_a_dashboard_is_asked_for(client):
+    """Dask listens all the same; without routes it tells nobody about tasks and workers."""
+    base = client.dashboard_link.removesuffix("/status")
+    for path in ("/status", "/info/main/workers.html", "/json/counts.json", "/metrics", "/health"):
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(base + path, timeout=10)
+    with pytest.raises(UsageError, match="of a cluster started with --workers"):
+        Cluster(client=client, dashboard=True)
+
+
+def test_a_dashboard_needs_its_package(digit_folders, capsys, monkeypatch):
+    words = ["evaluate", str(lw.shipped("digits.onnx")), "--data", str(digit_folders / "list.txt")]
+    found = cluster.find_spec
+    monkeypatch.setattr(cluster, "find_spec", lambda n: None if n == "bokeh" else found(n))
+    assert main([*words, "--workers", "1", "--dashboard"]) == 1
+    assert "`pip install bokeh`" in capsys.readouterr().err
+    assert main([*words, "--dashboard"]) == 2
+
+
+def test_a_script_without_a_main_guard_is_told(tmp_path):
+    """Its workers import it, and would start workers."""
+    (tmp_path / "s.py").write_text(
+        "from lite_workbench.cluster import Cluster\nwith Cluster(workers=1).open():\n    pass\n"
+    )
+    ran = subprocess.run([sys.executable, "s.py"], cwd=tmp_path, capture_output=True, text=True,
+                         timeout=120, check=False)  # fmt: skip
+    assert ran.returncode == 1 and '`if __name__ == "__main__":`' in ran.stderr.splitlines()[-1]
 
 
 def test_shards_are_cut_in_order():

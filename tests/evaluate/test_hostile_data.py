@@ -66,6 +66,38 @@ def arrays(path: Path, **named: object) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["file,label\na.png,Egyptian cat\nb.png,dog\n",
+     "label,split,path\nEgyptian cat,x,a.png\ndog,x,b.png",
+     '"a.png","Egyptian cat"\n"b.png","dog"\n', "Image;Class\na.png;Egyptian cat\nb.png;dog\n",
+     "# made by hand\n\na.png, Egyptian cat\nb.png, dog", "a.png\tEgyptian cat\nb.png\tdog\n"],
+)  # fmt: skip
+def test_csv_files_as_programs_write_them(text, tmp_path):
+    data = read_dataset(written(tmp_path / "list.csv", text))
+    assert [(s.name, data.classes[s.label]) for s in data.samples] == [
+        ("a.png", "Egyptian cat"), ("b.png", "dog")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("a.png\n", "expected a file and its label, found 'a.png'"),
+     ("a.png,\n", "expected a file and its label, found 'a.png,'"),
+     ("x,y\nq,1\n", "l.csv:2: expected a file and its label, found 'q,1'"),
+     ('a.png,"b\n', "not a CSV file"), ("file,label\n", "the data set has no samples"),
+     ("file,label\n../a.png,b\n", "is outside of")],
+)  # fmt: skip
+def test_damaged_csv_files_are_one_line(text, what, tmp_path, capsys):
+    assert what in said(capsys, written(tmp_path / "l.csv", text))
+
+
+def test_labels_of_several_words_stand_behind_a_tab_or_comma(tmp_path):
+    path = written(tmp_path / "l.lst", "a.png\tEgyptian cat\nmy dog.png, brown dog\na,b.png cat\n")
+    data = read_dataset(path)
+    assert [(s.name, data.classes[s.label]) for s in data.samples] == [
+        ("a.png", "Egyptian cat"), ("my dog.png", "brown dog"), ("a,b.png", "cat")]  # fmt: skip
+
+
 def test_a_damaged_image_is_left_out_and_listed(digit_folders, tmp_path, capsys):
     good = (digit_folders / "list.txt").read_text().splitlines()[:5]
     for line in good:

@@ -14,6 +14,7 @@ from lite_workbench.evaluate import read_dataset
 from lite_workbench.sweep import Cell, Choice, Sweep, sweep
 from lite_workbench.sweep.batch import check_rows, with_batch
 from lite_workbench.sweep.cells import choices, mark_front
+from lite_workbench.sweep.group import _stop_if_hopeless
 
 from tests.small_models import Builder, attention, classifier
 
@@ -34,6 +35,38 @@ def test_the_front_is_what_no_other_cell_beats():
     assert made.fastest is cells[0] and made.best is cells[0]
     assert Sweep("m", cells).best.throughput == 30
     assert Sweep("m", cells, max_ms=0.5).best is None
+
+
+def test_the_sweet_spot_of_each_goal():
+    """By hand: latencies 1, 2, 3 ms; 10, 30, 20 samples/s."""
+    cells = [cell(1, 10), cell(2, 30), cell(3, 20)]
+    for given, wanted, said in (
+        ({"min_rate": 15}, 1, "least latency with at least 15 samples/s: "),
+        ({"min_rate": 5}, 0, "least latency with at least 5 samples/s: "),
+        ({"min_rate": 15, "max_ms": 2.5}, 1, "at least 15 samples/s within 2.5 ms: "),
+        ({"min_rate": 15, "max_ms": 1.5}, None, "no combination has 15 samples/s within 1.5 ms"),
+        ({"min_rate": 99}, None, "no combination has 99 samples/s"),
+        ({"min_rate": 99, "max_ms": 0.5}, None, "no combination runs within 0.5 ms"),
+        ({"max_ms": 2.5}, 1, "highest throughput within 2.5 ms: "),
+    ):
+        made = Sweep("m", cells, **given)
+        assert made.best is (None if wanted is None else cells[wanted]), given
+        assert any(said in line for line in made.sentences), (given, made.sentences)
+    assert "highest throughput: " in Sweep("m", cells, min_rate=99).sentences[-1]
+
+
+@pytest.mark.parametrize(("better", "stops"), [(True, False), (False, True)])
+def test_what_is_slow_but_more_accurate_is_not_hopeless(better, stops):
+    """An error rate of 0.02 beside 0.1 is better, an accuracy is worse."""
+    slow, fast = cell(9, 1, value=0.02), cell(1, 10, value=0.1)
+    for one in (slow, fast):
+        one.status, one.higher_is_better = "waiting", not better
+    _stop_if_hopeless(slow, [fast])
+    assert (slow.status == "stopped") is stops
+    small = cell(9, 1, memory=1)
+    small.status = "waiting"
+    _stop_if_hopeless(small, [cell(1, 10, memory=2)])
+    assert small.status == "waiting", "it needs less memory"
 
 
 def test_every_combination_once():
@@ -122,6 +155,9 @@ def test_a_goal_that_nothing_reaches_and_what_cannot_run(tmp_path, capsys):
     words = ["sweep", path, "--backends", "x86", "--rounds", "1"]
     assert main([*words, "--max-ms", "0"]) == 1
     assert "no combination runs within 0 ms" in capsys.readouterr().out
+    assert main([*words, "--min-rate", "1e12"]) == 1
+    assert "no combination has 1e+12 samples/s" in capsys.readouterr().out
+    assert main([*words, "--min-rate", "1e-3"]) == 0
     assert main([*words, "--precisions", "fp32,int8"]) == 0
     assert "failed: " in capsys.readouterr().out  # nothing in the file is int8
     for wrong in ("--batch 0", "--backends cuda", "--precisions int4", "--threads x"):

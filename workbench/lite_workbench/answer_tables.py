@@ -95,7 +95,7 @@ def sweep_chart(made: Sweep) -> dict[str, Any]:
     """Traits of `SweepChart`."""
     best = made.best
     return {
-        "title": made.model, "max_ms": made.max_ms or 0.0,
+        "title": made.model, "max_ms": made.max_ms or 0.0, "min_rate": made.min_rate or 0.0,
         "cells": [
             {"label": str(c.choice), "latency_ms": c.latency_ms, "throughput": c.throughput,
              "note": c.accuracy, "front": c.front, "best": c is best}

@@ -24,7 +24,7 @@ from lite_messages import tr
 from .cluster_resources import give
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -45,8 +45,9 @@ POLL_S = 0.5
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where shards run: `workers` processes here, with one thread each; the scheduler at an
-    address; or a Client that is there already. None of them: in this process."""
+    """Where shards run: `workers` processes here, with one thread each, and with Dask's dashboard
+    if it is asked for; the scheduler at an address; or a Client that is there already. None of
+    them: in this process."""
 
     workers: int | None = None
     scheduler: str | None = None
@@ -58,10 +59,20 @@ class Cluster:
             raise UsageError(
                 tr("--workers starts a cluster of its own"), fix=tr("leave out --scheduler")
             )
+        if self.dashboard and self.workers is None:
+            raise UsageError(
+                tr("--dashboard is that of a cluster started with --workers"),
+                fix=tr("a scheduler that is there has one of its own, or none"),
+            )
 
     @property
     def used(self) -> bool:
         return not (self.workers is None and self.scheduler is None and self.client is None)
+
+    @property
+    def linked(self) -> bool:
+        """May it have a dashboard?"""
+        return self.dashboard or self.workers is None
 
     @contextmanager
     def open(self) -> Iterator[Client]:
@@ -74,21 +85,39 @@ class Cluster:
         if self.client is not None:
             yield self.client
             return
-        from distributed import Client, LocalCluster, Security
-
         if self.scheduler is not None:
             with _connected(self.scheduler) as client:
                 yield client
             return
-        with _untrimmed():
-            cluster = LocalCluster(
-                n_workers=self.workers, threads_per_worker=1, processes=True, host="127.0.0.1",
-                protocol="tls://", security=Security.temporary(), silence_logs=50,
-                dashboard_address="127.0.0.1:0" if self.dashboard else None,
-                scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # not its usual port
-            )  # fmt: skip
-        with cluster, Client(cluster) as client:
+        from distributed import Client
+
+        with self._started() as cluster, Client(cluster) as client:
             yield client
+
+    def _started(self) -> LocalCluster:
+        """Raises LiteError."""
+        from distributed import LocalCluster, Security
+
+        if self.dashboard and find_spec("bokeh") is None:
+            raise LiteError(
+                tr("the dashboard needs the package bokeh, which is not installed"),
+                command="pip install bokeh",
+            )
+        try:
+            with _settings(self.dashboard):
+                return LocalCluster(
+                    n_workers=self.workers, threads_per_worker=1, processes=True,
+                    host="127.0.0.1", protocol="tls://", security=Security.temporary(),
+                    silence_logs=50, dashboard_address="127.0.0.1:0" if self.dashboard else None,
+                    scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # not its usual port
+                )  # fmt: skip
+        except RuntimeError as error:
+            raise LiteError(
+                tr("the worker processes do not start ({reason})", reason=error),
+                fix=tr(
+                    'a script starts them below `if __name__ == "__main__":`, as they import it'
+                ),
+            ) from None
 
 
 def _connected(address: str) -> Client:
@@ -107,12 +136,17 @@ def _connected(address: str) -> Client:
         ) from None
 
 
-def _untrimmed() -> AbstractContextManager[Any]:
-    """Workers that are started in the block keep the memory of arrays as this process does."""
+def _settings(dashboard: bool) -> AbstractContextManager[Any]:
+    """Workers that are started in the block keep the memory of arrays as this process does. Without
+    a dashboard nothing is told over HTTP either: Dask serves pages about tasks and workers to
+    whoever asks."""
     import dask
 
     key = "distributed.nanny.pre-spawn-environ"
-    kept: AbstractContextManager[Any] = dask.config.set({key: {**dask.config.get(key), TRIM: None}})
+    chosen: dict[str, Any] = {key: {**dask.config.get(key), TRIM: None}}
+    if not dashboard:
+        chosen |= {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+    kept: AbstractContextManager[Any] = dask.config.set(chosen)
     return kept
 
 
@@ -164,12 +198,11 @@ def run_shards(
         try:
             with cluster.open() as client:
                 _await_workers(client)
-                if "dashboard" in client.scheduler_info()["services"]:
-                    tell(tr("dashboard at {url}", url=client.dashboard_link), 0, len(items))
+                told = _with_link(progress, client) if cluster.linked else progress
                 if not shards:
                     count = len(client.nthreads())
                     shards = _parts(items, work.size) if work.size else cut(items, count)
-                _finish(client, work, shards, done, progress, arrived)
+                _finish(client, work, shards, done, told, arrived)
             return [done[i] for i in range(len(shards))]
         except _lost() as error:
             if attempt == ATTEMPTS - 1 or cluster.client is not None:
@@ -188,6 +221,19 @@ def run_shards(
                 raise
             time.sleep(PAUSE_S)
     raise AssertionError("the last attempt returns or raises")
+
+
+def _with_link(progress: Progress, client: Client) -> Progress:
+    """Progress that also tells where Dask's dashboard is, if the scheduler has one."""
+    if "dashboard" not in client.scheduler_info()["services"]:
+        return progress
+    what = tr("dashboard at {url}", url=client.dashboard_link)
+
+    def told(done: int, total: int) -> None:
+        progress(done, total)
+        tell(what, done, total)
+
+    return told
 
 
 def _await_workers(client: Client) -> None:

@@ -240,17 +240,14 @@ class Session(OldNames):
         task: str | None = None,
         images: str | Path | None = None,
         labels: Sequence[str] | None = None,
-        workers: int | None = None,
-        scheduler: str | None = None,
-        client: Any = None,
+        **cluster: Any,
     ) -> Evaluation:
         """Task metrics with intervals on labelled data: a path (docs/evaluate.md has the layouts),
         a `Dataset`, or (images, labels). `sides` are named as in `compare`, the baseline first.
-        With `workers` processes here, the Dask `scheduler` at an address or a `client` the samples
-        run in shards, with the same result. Raises UsageError."""
-        cluster = Cluster(workers, scheduler, client)
+        With workers=N processes here (and dashboard=True), scheduler="tls://…" or client=a Dask
+        Client the samples run in shards, with the same result. Raises UsageError."""
         return evaluations.evaluate(
-            self, data, sides, limit, cluster, task=task, images=images, labels=labels
+            self, data, sides, limit, Cluster(**cluster), task=task, images=images, labels=labels
         )
 
     def sweep(
@@ -265,18 +262,20 @@ class Session(OldNames):
         limit: int | None = None,
         images: str | Path | None = None,
         max_ms: float | None = None,
+        min_rate: float | None = None,
         rounds: int = 7,
         resume: str | Path | None = None,
         **cluster: Any,
     ) -> Sweep:
         """Latency, throughput, memory and (with labelled `data`) accuracy of the chosen version for
-        every combination; `front` of the result are those that no other one beats. `limit`,
-        `images` and `cluster` are as in `evaluate`. Raises UsageError."""
+        every combination; `front` of the result are those that no other one beats, `best` the
+        sweet spot for `max_ms` or `min_rate` (samples per second). `limit`, `images` and `cluster`
+        are as in `evaluate`. Raises UsageError."""
         given = {"backends": backends, "precisions": precisions, "threads": threads,
                  "batches": batches, "streams": streams}  # fmt: skip
         return evaluations.sweep(
-            self, given, data, limit, images, max_ms=max_ms, rounds=rounds, resume=resume,
-            cluster=Cluster(**cluster),
+            self, given, data, limit, images, max_ms=max_ms, min_rate=min_rate, rounds=rounds,
+            resume=resume, cluster=Cluster(**cluster),
         )  # fmt: skip
 
     def recommend(self, data: Any, max_drop: float, **options: Any) -> Recommendation:

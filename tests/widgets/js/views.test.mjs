@@ -238,7 +238,7 @@ test("sweep chart: the front in order of latency, axes that hold every cell and 
   const { front, frame } = await at("sweep_chart/sweep_chart");
   const cells = [{ latency_ms: 8, throughput: 900, front: true }, { latency_ms: 2, throughput: 410, front: true }, { latency_ms: 9, throughput: 100 }];
   assert.deepEqual(front(cells).map((c) => c.latency_ms), [2, 8]);
-  assert.deepEqual([frame(cells, 0), frame(cells, 30)], [{ x: 10, y: 1000 }, { x: 30, y: 1000 }]);
+  assert.deepEqual([frame(cells, 0), frame(cells, 30), frame(cells, 0, 1500)], [{ x: 10, y: 1000 }, { x: 30, y: 1000 }, { x: 10, y: 1500 }]);
 });
 
 test("graph: a diff colours what was added and changed, and in the baseline what was deleted", async () => {

@@ -15,10 +15,10 @@ const LEFT = 64,
 export const front = (cells) =>
   cells.filter((c) => c.front).sort((a, b) => a.latency_ms - b.latency_ms);
 
-/** Axis ends: they hold every cell and the goal. */
-export const frame = (cells, goal) => ({
+/** Axis ends: they hold every cell and the goals. */
+export const frame = (cells, goal, rate = 0) => ({
   x: nice(Math.max(goal, ...cells.map((c) => c.latency_ms))),
-  y: nice(Math.max(...cells.map((c) => c.throughput))),
+  y: nice(Math.max(rate, ...cells.map((c) => c.throughput))),
 });
 
 const said = (c) =>
@@ -29,8 +29,9 @@ function chart(c, width) {
   if (width < 200) return nothing;
   const cells = c.get("cells"),
     goal = c.get("max_ms"),
+    rate = c.get("min_rate"),
     height = c.get("height"),
-    { x, y } = frame(cells, goal),
+    { x, y } = frame(cells, goal, rate),
     right = width - RIGHT,
     bottom = height - BOTTOM;
   const X = linear([0, x], [LEFT, right]),
@@ -71,6 +72,21 @@ function chart(c, width) {
             />
             <text class="acc" x="${X(goal) - 5}" y="${TOP + 10}" text-anchor="end">
               ${tr("goal {ms} ms", { ms: goal })}
+            </text>`
+        : nothing
+    }
+    ${
+      rate
+        ? svg`<line
+              data-part="rate"
+              x1="${LEFT}"
+              x2="${right}"
+              y1="${Y(rate)}"
+              y2="${Y(rate)}"
+              stroke="var(--accent)"
+            />
+            <text class="acc" x="${LEFT + 5}" y="${Y(rate) - 5}">
+              ${tr("goal {rate} samples/s", { rate })}
             </text>`
         : nothing
     }
@@ -120,5 +136,5 @@ export default widget({
       </div>
       <div class="cb"><div data-part="chart">${c.fitted((width) => chart(c, width))}</div></div>
     </div>`,
-  watch: ["title", "cells", "max_ms", "height"],
+  watch: ["title", "cells", "max_ms", "min_rate", "height"],
 });

@@ -18,11 +18,13 @@ class SweepChart(LiteWidget):
     cells   [{"label", "latency_ms", "throughput", "note", "front": bool, "best": bool}]; throughput
             in samples per second, note is a second line of the tooltip (metric, memory).
     max_ms  the latency goal, a vertical line; 0 for none.
+    min_rate  the throughput goal in samples per second, a horizontal line; 0 for none.
     """
 
     title = t.Unicode("")
     cells = PlainList(need=("label", "latency_ms", "throughput"))
     max_ms = t.Float(0.0)
+    min_rate = t.Float(0.0)
     height = t.Int(320)
 
     def static_svg(self) -> str | None:
@@ -31,7 +33,7 @@ class SweepChart(LiteWidget):
             return None
         width, height = _SIZE
         most_x = nice(max([self.max_ms, *(c["latency_ms"] for c in self.cells)]))
-        most_y = nice(max(c["throughput"] for c in self.cells))
+        most_y = nice(max([self.min_rate, *(c["throughput"] for c in self.cells)]))
         right, bottom = width - _RIGHT, height - _BOTTOM
 
         def x(ms: float) -> float:
@@ -48,6 +50,9 @@ class SweepChart(LiteWidget):
             picture.text(x(mark), bottom + 15, f"{mark:.3g}", anchor="middle")
         if self.max_ms:
             picture.line(x(self.max_ms), _TOP, x(self.max_ms), bottom, ACCENT, stroke_width=1.5)
+        if self.min_rate:
+            goal = y(self.min_rate)
+            picture.line(_LEFT, goal, right, goal, ACCENT, stroke_width=1.5)
         front = sorted((c for c in self.cells if c.get("front")), key=lambda c: c["latency_ms"])
         path = "L".join(f"{x(c['latency_ms']):.1f} {y(c['throughput']):.1f}" for c in front)
         if path:

@@ -25,7 +25,7 @@ from ._table import clip, table
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
-    from ..cluster import Cluster
+    from ..cluster import Cluster, Progress
     from ..evaluate import Dataset, Evaluation, PipelineSide, Side
 
 #: What --versions takes besides files: how one file may run.
@@ -82,6 +82,10 @@ def add_cluster(parser: argparse.ArgumentParser) -> None:
         metavar="ADDRESS",
         help=tr("run on this Dask cluster, like tls://host:8786"),
     )
+    parser.add_argument(
+        "--dashboard", action="store_true",
+        help=tr("with --workers: also start Dask's dashboard, on 127.0.0.1"),
+    )  # fmt: skip
 
 
 def add_mlflow(parser: argparse.ArgumentParser) -> None:
@@ -91,10 +95,17 @@ def add_mlflow(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def counting(what: str) -> Progress:
+    """Progress of long work as a line of the terminal."""
+    from lite_engine.progress import tell
+
+    return lambda done, total: tell(what, done, total)
+
+
 def cluster_of(args: argparse.Namespace) -> Cluster:
     from ..cluster import Cluster
 
-    return Cluster(args.workers, args.scheduler)
+    return Cluster(args.workers, args.scheduler, dashboard=args.dashboard)
 
 
 def dataset_of(args: argparse.Namespace) -> Dataset:
@@ -165,7 +176,7 @@ def _call(args: argparse.Namespace) -> Evaluation:
         say_first(sides[0].model, lambda: data, args)
     made = evaluate(
         sides, data, labels=labels, limit=args.limit, adapter=adapter,
-        cluster=cluster_of(args),
+        cluster=cluster_of(args), progress=counting(tr("samples")),
     )  # fmt: skip
     if args.predictions:
         write_file(args.predictions, strict_json.dumps(made.predictions, ensure_ascii=False) + "\n")
@@ -196,12 +207,15 @@ def _pipelines(args: argparse.Namespace) -> list[PipelineSide]:
         )
     versions = _words(args.versions, "--versions")
     backends = _words(args.backend, "--backend")
+    shown = _short(versions)
     there = "" if args.device == "local" else f"@{args.device}"
     sides = []
     for version in versions:
         pipeline = Pipeline.open(args.model if version == "float" else version)
         for backend in backends:
-            name = "@".join([version] * (len(versions) > 1) + [backend] * (len(backends) > 1))
+            name = "@".join(
+                [shown[version]] * (len(versions) > 1) + [backend] * (len(backends) > 1)
+            )
             sides.append(PipelineSide(
                 name or backend, pipeline, backend + there, version, threads=args.threads
             ))  # fmt: skip
@@ -231,6 +245,7 @@ def _models(args: argparse.Namespace) -> list[Side]:
             tr("the backend of {device} is not known here", device=args.device),
             fix=tr("pass --backend, like --backend arm"),
         )
+    shown = _short(versions)
     device, sides = None if board else find_device(args.device), []
     for version in versions:
         model = _version(args, version)
@@ -239,9 +254,19 @@ def _models(args: argparse.Namespace) -> list[Side]:
                 model, backend, threads=args.threads, device=device,
                 precision=PRECISIONS.get(version),
             )  # fmt: skip
-            name = "@".join([version] * (len(versions) > 1) + [made.backend] * (len(backends) > 1))
+            name = "@".join(
+                [shown[version]] * (len(versions) > 1) + [made.backend] * (len(backends) > 1)
+            )
             sides.append(Side(name or made.backend, made, version, args.device))
     return sides
+
+
+def _short(versions: Sequence[str]) -> dict[str, str]:
+    """What each version is called: a file by its name alone, unless two have the same."""
+    from pathlib import Path
+
+    names = [v if v in PRECISIONS else Path(v).name for v in versions]
+    return {v: n if names.count(n) == 1 else v for v, n in zip(versions, names, strict=True)}
 
 
 def _words(text: str, option: str) -> list[str]:

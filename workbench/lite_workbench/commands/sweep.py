@@ -19,7 +19,7 @@ from ._base import (
     set_preprocess,
 )
 from ._table import table
-from .evaluate import add_cluster, add_dataset, add_mlflow, cluster_of, dataset_of
+from .evaluate import add_cluster, add_dataset, add_mlflow, cluster_of, counting, dataset_of
 
 if TYPE_CHECKING:
     from ..sweep import Sweep
@@ -87,6 +87,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("latency goal; exit with 1 if no combination reaches it"),
     )  # fmt: skip
     parser.add_argument(
+        "--min-rate", type=positive, metavar="N",
+        help=tr("throughput goal in samples per second; exit with 1 if no combination reaches it"),
+    )  # fmt: skip
+    parser.add_argument(
         "--resume", metavar="FILE.json",
         help=tr("save finished combinations to this file, and continue from it"),
     )  # fmt: skip
@@ -114,8 +118,9 @@ def _call(args: argparse.Namespace) -> Sweep:
     made = sweep(
         model, backends=args.backends, precisions=args.precisions, threads=args.threads,
         batches=args.batch, streams=args.streams, rounds=args.rounds, max_ms=args.max_ms,
+        min_rate=args.min_rate,
         data=data, labels=read_labels(args.labels) if args.labels else None, resume=args.resume,
-        devices=args.devices, cluster=cluster_of(args),
+        devices=args.devices, cluster=cluster_of(args), progress=counting(tr("measured")),
     )  # fmt: skip
     keep_sweep(made, args.model)
     if args.mlflow:

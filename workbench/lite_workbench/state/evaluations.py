@@ -72,7 +72,8 @@ def sweep(
     words = [f"{name}={value!r}" for name, value in chosen.items()]
     words += [f"data={_code(data)}"] if data is not None else []
     words += _limits(limit, images)
-    words += [f"max_ms={options['max_ms']!r}"] if options.get("max_ms") is not None else []
+    goals = {name: options.get(name) for name in ("max_ms", "min_rate")}
+    words += [f"{name}={goal!r}" for name, goal in goals.items() if goal is not None]
     state.remember(f"sweep = session.sweep({', '.join(words)})")
     state.notify("sweep", made)
     return made

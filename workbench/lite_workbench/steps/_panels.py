@@ -38,6 +38,7 @@ class SweepPanel:
                 {"name": "batches", "label": tr("Batch sizes"), "hint": "1, 4"},
                 {"name": "streams", "label": tr("Streams"), "hint": "1, 2"},
                 {"name": "max_ms", "label": tr("Latency goal, ms"), "optional": True},
+                {"name": "min_rate", "label": tr("Throughput goal, samples/s"), "optional": True},
             ],
             values={"backends": "auto", "precisions": "auto", "threads": "1", "batches": "1",
                     "streams": "1"},
@@ -55,7 +56,8 @@ class SweepPanel:
             made[name] = self._read(name, values, counts_of)
         for name in ("backends", "precisions"):
             made[name] = [w.strip() for w in values[name].split(",") if w.strip()]
-        made["max_ms"] = self._read("max_ms", values, _positive)
+        for name in ("max_ms", "min_rate"):
+            made[name] = self._read(name, values, _positive)
         self.form.errors = {}
         return made
 

@@ -94,12 +94,12 @@ def mark_front(cells: Iterable[Cell]) -> None:
 
 
 def _beats(a: Cell, b: Cell) -> bool:
-    better = [x >= y for x, y in zip(_goals(a), _goals(b), strict=True)]
-    return all(better) and _goals(a) != _goals(b)
+    better = [x >= y for x, y in zip(goals(a), goals(b), strict=True)]
+    return all(better) and goals(a) != goals(b)
 
 
-def _goals(cell: Cell) -> tuple[float, ...]:
-    """Larger is better."""
+def goals(cell: Cell) -> tuple[float, ...]:
+    """Latency, throughput, memory, energy and metric; of each, larger is better."""
     metric = 0.0 if cell.value is None else cell.value * (1 if cell.higher_is_better else -1)
     energy = -(cell.energy_mj or 0)
     return -(cell.latency_ms or 0), cell.throughput or 0, -(cell.memory_bytes or 0), energy, metric

@@ -12,13 +12,14 @@ from lite_messages import tr
 from ..cluster import Cluster, Progress, Work, run_shards
 from ..cluster_resources import TIMING
 from ..evaluate.shards import file_of, opened, resource_of
-from .cells import Cell
+from .cells import Cell, goals
 from .measure import Bench
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
-#: A cell whose latency and throughput are both worse than another's by this factor is hopeless...
+#: A cell whose latency and throughput are both worse than another's by this factor, and that is no
+#: better in memory, energy or metric, is hopeless...
 HOPELESS = 2.0
 #: ...once it had as many bursts.
 FEWEST_ROUNDS = 2
@@ -92,10 +93,11 @@ def _stop_if_hopeless(cell: Cell, others: Sequence[Cell]) -> None:
     for other in others:
         if (
             other.status != "stopped"
-            and (other.value or 0) >= (cell.value or 0)
             and (cell.latency_ms or 0) > HOPELESS * (other.latency_ms or 0)
             and (other.throughput or 0) > HOPELESS * (cell.throughput or 0)
+            and all(a >= b for a, b in zip(goals(other)[2:], goals(cell)[2:], strict=True))
         ):
             cell.status = "stopped"
-            cell.why = tr("{choice} is better in every respect", choice=other.choice)
+            cell.why = tr("less than half as fast as {choice}, and no better otherwise",
+                          choice=other.choice)  # fmt: skip
             return

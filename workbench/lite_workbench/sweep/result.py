@@ -22,7 +22,8 @@ HEADS = ("", tr("backend"), tr("precision"), tr("threads"), tr("batch"), tr("str
 
 @dataclass
 class Sweep:
-    """What `lite sweep` measured. `max_ms` is the latency goal, if there is one."""
+    """What `lite sweep` measured. `max_ms` is the latency goal, `min_rate` the throughput goal in
+    samples per second, if there are any."""
 
     model: str
     cells: list[Cell]
@@ -30,6 +31,7 @@ class Sweep:
     max_ms: float | None = None
     rounds: int = 0
     notes: list[str] = field(default_factory=list)
+    min_rate: float | None = None
 
     @property
     def front(self) -> list[Cell]:
@@ -43,9 +45,15 @@ class Sweep:
 
     @property
     def best(self) -> Cell | None:
-        """The most samples per second among those within `max_ms`; None when there is none."""
-        within = [c for c in self._measured()
-                  if self.max_ms is None or (c.latency_ms or 0) <= self.max_ms]  # fmt: skip
+        """The sweet spot among the cells that reach every goal, None when there is none: the least
+        latency for a throughput goal, else the most samples per second."""
+        within = [
+            c for c in self._measured()
+            if (self.max_ms is None or (c.latency_ms or 0) <= self.max_ms)
+            and (c.throughput or 0) >= (self.min_rate or 0)
+        ]  # fmt: skip
+        if self.min_rate is not None:
+            return min(within, key=lambda c: c.latency_ms or 0, default=None)
         return max(within, key=lambda c: c.throughput or 0, default=None)
 
     def _measured(self) -> list[Cell]:
@@ -60,11 +68,31 @@ class Sweep:
             lines.append(
                 tr("least latency: {choice}, {ms}", choice=fastest.choice, ms=_ms(fastest))
             )
-        if best is not None:
+        if best is not None and self.min_rate is not None:
+            lines.append(_quickest(best, self.min_rate, self.max_ms))
+        elif best is not None:
             lines.append(_highest(best, self.max_ms))
-        elif self.max_ms is not None:
-            lines.append(tr("no combination runs within {ms:g} ms", ms=self.max_ms))
+        else:
+            lines += self._missed()
         return [*lines, *self.notes]
+
+    def _missed(self) -> list[str]:
+        """What no combination reaches, and how near the best one comes."""
+        made = []
+        if self.max_ms is not None and (self.fastest is None or self._over(self.fastest)):
+            made.append(tr("no combination runs within {ms:g} ms", ms=self.max_ms))
+        most = max(self._measured(), key=lambda c: c.throughput or 0, default=None)
+        if self.min_rate is not None and most is not None and not made:
+            if (most.throughput or 0) < self.min_rate:
+                made.append(tr("no combination has {rate:g} samples/s", rate=self.min_rate))
+                made.append(_highest(most, None))
+            else:
+                made.append(tr("no combination has {rate:g} samples/s within {ms:g} ms",
+                               rate=self.min_rate, ms=self.max_ms))  # fmt: skip
+        return made
+
+    def _over(self, cell: Cell) -> bool:
+        return self.max_ms is not None and (cell.latency_ms or 0) > self.max_ms
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -116,6 +144,18 @@ class Sweep:
 
     def __repr__(self) -> str:
         return f"<Sweep of {self.model}: {len(self.cells)} cells, {len(self.front)} on the front>"
+
+
+def _quickest(best: Cell, rate: float, limit: float | None) -> str:
+    if limit is None:
+        return tr("least latency with at least {goal:g} samples/s: {choice}, {ms}, {rate:.4g} "
+                  "samples/s", goal=rate, choice=best.choice, ms=_ms(best),
+                  rate=best.throughput or 0.0)  # fmt: skip
+    return tr(
+        "least latency with at least {goal:g} samples/s within {limit:g} ms: {choice}, {ms}, "
+        "{rate:.4g} samples/s", goal=rate, limit=limit, choice=best.choice, ms=_ms(best),
+        rate=best.throughput or 0.0,
+    )  # fmt: skip
 
 
 def _highest(best: Cell, limit: float | None) -> str:

@@ -44,6 +44,7 @@ def sweep(
     labels: Sequence[str] | None = None,
     rounds: int = ROUNDS,
     max_ms: float | None = None,
+    min_rate: float | None = None,
     resume: str | Path | None = None,
     progress: Progress = lambda done, total: None,
     cluster: Cluster | None = None,
@@ -85,7 +86,7 @@ def sweep(
     notes = []
     if not any(c.energy_mj is not None for c in cells) and (why := Meter().why):
         notes.append(tr("energy was not measured: {why}", why=why))
-    return Sweep(model.name, cells, environment(), max_ms, rounds, notes)
+    return Sweep(model.name, cells, environment(), max_ms, rounds, notes, min_rate)
 
 
 def _accuracy(

@@ -52,7 +52,7 @@ def _listed(path: Path) -> Iterator[tuple[str, str, str]]:
     for place, line in lines(path):
         found = [m for m in (form.match(line.strip()) for form in _LINES) if m]
         pairs = [(m[1].strip("\"' ,"), m[2].strip("\"'")) for m in found]
-        pair = next(((name, label) for name, label in pairs if is_input(Path(name))), None)
+        pair = next(((name, label) for name, label in pairs if _suits(name)), None)
         if pair is None:
             raise _unlike(line.strip(), place)
         yield place, *pair
@@ -78,7 +78,7 @@ def _columns(path: Path) -> Iterator[tuple[str, str, str]]:
                     continue
             if len(cells) <= max(chosen) or not cells[chosen[1]]:
                 raise _unlike(between.join(row), place)
-            if not is_input(Path(cells[chosen[0]])):
+            if not _suits(cells[chosen[0]]):
                 raise _unlike(between.join(row), place)
             yield place, cells[chosen[0]], cells[chosen[1]]
     except csv.Error as error:
@@ -88,7 +88,7 @@ def _columns(path: Path) -> Iterator[tuple[str, str, str]]:
 def _chosen(cells: list[str], place: str) -> tuple[tuple[int, int], bool]:
     """The columns of files and labels by the first row, and whether it names them. Raises
     UsageError."""
-    files = [i for i, cell in enumerate(cells) if is_input(Path(cell))]
+    files = [i for i, cell in enumerate(cells) if _suits(cell)]
     if len(cells) > 1 and files:
         return (files[0], [i for i in range(len(cells)) if i != files[0]][-1]), False
     heads = [re.sub(r"[\s-]+", "_", cell).casefold() for cell in cells]
@@ -97,6 +97,11 @@ def _chosen(cells: list[str], place: str) -> tuple[tuple[int, int], bool]:
     if not others:
         raise _unlike(", ".join(cells), place)
     return (file, next((i for i in others if heads[i] in _LABELS), others[-1])), True
+
+
+def _suits(name: str) -> bool:
+    """Can it be the name of an input? Where it lies is looked at afterwards."""
+    return is_input(Path("a" + Path(name).suffix))
 
 
 def _unlike(line: str, place: str) -> UsageError:
