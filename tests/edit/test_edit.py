@@ -147,6 +147,25 @@ def test_sizes_that_do_not_fit_are_listed(network) -> None:
         edit.resize(graph, {"x": (1, 3)})
 
 
+def test_a_size_that_moves_over_axes_of_one_follows(rng) -> None:
+    """[1, 6, 4] → [6, 4] → [1, 6, 4], with fixed sizes; [1, 24] → [24, 1] mixes the batch."""
+    graph = Graph("rows")
+    graph.inputs = [Value("x", DType.F32, (1, 6, 4))]
+    flat = graph.add("Reshape", [graph.inputs[0], graph.constant([6, 4])], name="flat").output
+    back = graph.add("Reshape", [flat, graph.constant([1, 6, 4])], name="back").output
+    graph.outputs = [back]
+    infer_types(graph)
+    made = edit.resize(graph, {"x": (1, 9, 4)})
+    assert made.refused == [] and made.adapted == ["flat", "back"]
+    x = rng.random((1, 9, 4)).astype(np.float32)
+    np.testing.assert_array_equal(run(made.graph, {"x": x})[back.name], x)
+    graph.inputs[0].shape = (1, 24)
+    flat.producer.set_input(1, graph.constant([24, 1]))
+    graph.outputs = [flat]
+    infer_types(graph)
+    assert [r.layer for r in edit.rebatch(graph, 2).refused] == ["flat"]
+
+
 def test_a_constant_that_fixes_the_batch_is_refused() -> None:
     graph = Graph("up")
     graph.inputs = [Value("x", DType.F32, (1, 2, 4, 4))]

@@ -28,7 +28,7 @@ SOURCES = ROOT / "engine" / "native" / "src"
 #: Target → the source whose lines count.
 TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc"),
            "npy": ("lite_run_npy.cc",), "sound": ("wav.cc", "features.cc"),
-           "outputs": ("outputs.cc",),
+           "outputs": ("outputs.cc",), "stream": ("jpeg_frames.cc",),
            "image": ("jpeg.cc", "jpeg_scan.cc", "jpeg_pixels.cc", "png.cc", "inflate.cc", "bmp.cc"),
            "pipeline": ("config.cc", "json.cc", "run.cc", "reading.cc", "read_boxes.cc",
                         "read_classes.cc", "read_regions.cc", "read_yolo.cc", "read_keypoints.cc",
@@ -51,9 +51,10 @@ def words(target: str) -> set[str]:
     return set(re.findall(r'(?<![#\w] )"([A-Za-z_][\w.]{1,20})"', texts))
 
 
-def dictionary(target: str, path: Path) -> Path:
+def dictionary(target: str, path: Path) -> list[str]:
+    """libFuzzer's option; a reader of bytes alone has no words."""
     path.write_text("".join(f'"{word}"\n' for word in sorted(words(target))))
-    return path
+    return [f"-dict={path}"] if path.stat().st_size else []
 
 
 def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str,
     }  # fmt: skip
     done = subprocess.run(
         [*_OWN_PEAK, binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}", "-seed=1",
-         f"-dict={dictionary(target, found / 'words')}", "-print_final_stats=1",
+         *dictionary(target, found / "words"), "-print_final_stats=1",
          f"-artifact_prefix={found}/", *limits],
         capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
     )  # fmt: skip

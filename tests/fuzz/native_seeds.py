@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 from collections.abc import Iterator
@@ -51,6 +52,8 @@ def seeds(target: str, folder: Path) -> int:
         image_seeds(folder)
     elif target == "sound":
         sound_seeds(folder)
+    elif target == "stream":
+        stream_seeds(folder)
     elif target == "outputs":
         output_seeds(folder)
     elif target == "pipeline":
@@ -88,6 +91,22 @@ def image_seeds(folder: Path) -> None:
         image.convert(mode).save(folder / f"{mode}.png")
         if mode != "LA":
             image.convert(mode).save(folder / f"{mode}.bmp")
+
+
+def stream_seeds(folder: Path) -> None:
+    """Frames with bytes between them, a thumbnail, restarts, and pieces of four sizes."""
+    frames = []
+    for i in range(3):
+        file = io.BytesIO()
+        shades = np.full((9, 10, 3), 60 * i, np.uint8)
+        Image.fromarray(shades).save(file, "JPEG", restart_marker_rows=i, progressive=i == 1)
+        frames.append(file.getvalue())
+    inner = b"Exif\0\0" + frames[0]
+    thumbnail = b"\xff\xe1" + (len(inner) + 2).to_bytes(2, "big") + inner
+    frames.append(frames[1][:2] + thumbnail + frames[1][2:])
+    for i, between in enumerate((b"", b"--boundary\r\n\r\n", b"\xff", b"\xff\xd9")):
+        stream = between.join([*frames[i:], *frames[:i], frames[0][:-9]])
+        (folder / f"{i}.mjpeg").write_bytes(stream + bytes([0, 7, 63, 255]))
 
 
 #: Before dims: the output holds whole numbers.
@@ -133,6 +152,7 @@ def pipeline_seeds(folder: Path) -> None:
         model = {"section": "MODEL.0", "input": given, "outputs": [{}],
                  "preprocess": {"fit": "letterbox", **PREPARED[i % len(PREPARED)], **size},
                  "labels": ["a", "b", "-", "\u00e9\u4e2d\U0001f40c"],
+                 "widths": [2, 4] if PREPARED[i % len(PREPARED)].get("fit") == "height" else [],
                  "read": read}  # fmt: skip
         stages = [{"model": "m"}, {"crop": {"grow": 0.1}}, {"model": "n"},
                   {"turn": {"model": "n", "label": "a", "above": 0}}]  # fmt: skip

@@ -34,8 +34,7 @@ def container(data: bytes) -> dict[str, bytes]:
         assert zlib.crc32(body) == crc
         if flags:
             assert name in ("META", "GRAPH") or name.startswith("GRAPH.")
-            stream = zlib.decompressobj()
-            body = stream.decompress(body, 1 << 30)
+            body = (stream := zlib.decompressobj()).decompress(body, 1 << 30)
             assert stream.eof
         sections[name] = body
     return sections
@@ -195,6 +194,7 @@ def read(path: Path, page: str) -> dict[str, Any]:
         arrays = [np.frombuffer(weights[a["weight"]], NUMPY[a["dtype"]]).reshape(a["shape"])
                   for a in held["arrays"]]  # fmt: skip
         graphs[tag] = graph(held["text"], arrays, set())
-    programs = {tag: program(data, len(weights)) for tag, data in sections.items()
-                if tag.startswith(("PROG.", "HALF."))}  # fmt: skip
+    parts = {"": sections} | {t: container(d) for t, d in sections.items() if t[:5] == "SIZE."}
+    programs = {part + tag: program(data, len(weights)) for part, held in parts.items()
+                for tag, data in held.items() if tag.startswith(("PROG.", "HALF."))}  # fmt: skip
     return {"meta": meta, "graphs": graphs, "programs": programs, "weights": weights}

@@ -19,7 +19,7 @@ from lite_engine import optimize
 from lite_engine.documents import Part
 from lite_engine.errors import LiteError, ModelFormatError, VersionError
 from lite_engine.ir import DType, Graph, Value
-from lite_engine.model_file import read_model, schema
+from lite_engine.model_file import read_model, schema, with_shapes
 from lite_engine.model_file._container import read_container, write_container
 
 from tests.small_models import attention, classifier
@@ -81,6 +81,19 @@ def test_every_file_is_read_from_the_page(name: str, page: str, tmp_path: Path) 
     ours, theirs = read_model(path), spec_reader.read(path, page)
     assert theirs["meta"]["targets"] == ours.targets
     _same(ours.graph, theirs["graphs"]["GRAPH"])
+
+
+def test_programs_for_other_sizes_are_read_from_the_page(page: str, tmp_path: Path) -> None:
+    model = optimize(classifier("n"), targets="x86,arm,opencl")
+    (x,) = model.graph.inputs
+    sizes = [with_shapes(model, {x.name: (n, *x.shape[1:])}) for n in (1, 2, 5)]
+    path = model.save(tmp_path / "m.lite", sizes=sizes)
+    ours, theirs = read_model(path), spec_reader.read(path, page)
+    _same(ours.graph, theirs["graphs"]["GRAPH"])
+    assert ours.graph.inputs[0].shape[0] == "n"
+    sections = [f"{size}PROG.{t}" for size in ("", "SIZE.0", "SIZE.1") for t in ("x86", "arm")]
+    assert sorted(theirs["programs"]) == sorted(sections)
+    assert all(theirs["programs"][s] == theirs["programs"]["PROG.x86"] for s in sections[::2])
 
 
 def _same(ours: Graph, theirs: dict[str, Any]) -> None:

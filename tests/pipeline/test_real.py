@@ -46,7 +46,7 @@ def stages(name: str, m: Path) -> tuple[list[dict], Path]:
              {"turn": {"model": "direction", "label": "180", "above": 0.9}},
              {"model": m / "nb/ch_ppocr_mobile_v2.0_rec_slim_opt.nb", "name": "read",
               "preprocess": "pm1,bgr,height", "labels": labels / "ppocr_keys_v1.txt",
-              "read": {"kind": "text"}}], images / "ch_en_num.jpg"),
+              "widths": [100, 320], "read": {"kind": "text"}}], images / "ch_en_num.jpg"),
     }  # fmt: skip
     return made[name]
 
@@ -86,7 +86,7 @@ def test_one_answer_everywhere(name: str, models_dir: Path, qemu, tmp_path) -> N
         assert first["text"] == "京PL3N67"
     elif name == "ocr":
         texts = [i["answers"]["read"]["text"] for i in first["items"] if "answers" in i]
-        assert "大桶装更划算" in texts
+        assert {"大桶装更划算", "强力去污符合国标"} <= set(texts)  # the second one needs its width
     else:
         assert first["items"][0]["label"] == WANTED[name]
     if name == "faces":

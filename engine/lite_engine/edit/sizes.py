@@ -117,7 +117,8 @@ def _follow(node: Node, old: Mapping[int, Shape | None], made: Resized) -> str:
 
 
 def _adapt(node: Node, old: Mapping[int, Shape | None], made: Resized) -> None:
-    """Sizes of a Reshape that were those of its input become 0, "as the input has it"."""
+    """Sizes of a Reshape that were those of its input become 0, "as the input has it", or -1, "what
+    is left", where only axes of 1 were put in or left out before them."""
     x, target = node.input(0), node.input(1)
     before = None if x is None else old.get(id(x))
     if x is None or not before or x.shape is None or target is None or target.const is None:
@@ -126,6 +127,18 @@ def _adapt(node: Node, old: Mapping[int, Shape | None], made: Resized) -> None:
     for i, (was, now) in enumerate(zip(before, x.shape)):
         if i < len(sizes) and was != now and sizes[i] == was and not node.attrs.get("allowzero"):
             sizes[i] = 0
+    if len(moved := _moved(before, x.shape, target.const.ravel())) == 1 and -1 not in sizes:
+        sizes[moved] = np.where(sizes[moved] == 0, 0, -1)
     if not np.array_equal(sizes, target.const.ravel()):
         node.set_input(1, Value(made.graph.unique(target.name), const=sizes))
         made.adapted.append(node.name)
+
+
+def _moved(before: Shape, now: Shape, sizes: np.ndarray) -> list[int]:
+    """The axes of the output that are axes of another size now, where a Reshape puts in and leaves
+    out axes of 1 only; empty where it does more."""
+    axes = [i for i, was in enumerate(before) if was != 1]
+    places = [i for i, size in enumerate(sizes) if size != 1]
+    if [before[i] for i in axes] != [sizes[i] for i in places]:
+        return []
+    return [place for i, place in zip(axes, places) if now[i] != before[i]]

@@ -39,7 +39,7 @@ def export_application(
     """
     for part in pipeline.parts:
         check_target(part.model, target)
-    models = [part.model for part in pipeline.parts]
+    models = [model for part in pipeline.parts for model in part.sized()]
     cut = trim(models, target, pipelines=True) if trimmed else None
     with filling(folder) as into:
         fill = _fill_web if target == web.TARGET else _fill

@@ -20,6 +20,8 @@ LIB0.x86, LIB0.arm and so on are libraries of kernels (lite_plugin.h), CLTEXT.0 
 OpenCL kernels; nothing loads them unless it is told to trust the file.
 PLUG.0 and so on are programs for this machine's kind of CPU with sub-graphs of another package's
 backend, whose name stands in their first 64 bytes (model_file/plugin_programs.py).
+SIZE.0 and so on are files of this kind with NEEDS and programs only, for inputs of another size;
+their weights are those of this file.
 A bundle (pipeline/bundle.py) has others: PIPE (JSON, as docs/pipelines.md says) and MODEL.0 and so
 on, each a whole file of this kind.
 """
@@ -66,11 +68,24 @@ def write_container(
     """
     if path.exists() and not path.is_file():
         raise LiteError(tr("not a regular file"), where=path, fix=tr("give another name"))
+    buffers = container(sections, compressed=compressed)
+    with writing(path) as file:
+        for buffer in buffers:
+            file.write(buffer)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
+
+
+def container(
+    sections: Mapping[str, Iterable[bytes | memoryview]], *, compressed: Collection[str] = ()
+) -> list[bytes | memoryview]:
+    """The bytes that `write_container` writes, as buffers one after the other."""
     rows, at = [], aligned(_HEAD.size + _ROW.size * len(sections))
-    parts: list[tuple[int, list[bytes | memoryview]]] = []  # offset, buffers
+    content: list[bytes | memoryview] = []
     places: dict[bytes, int] = {}  # small sections that are there already → offset
-    for tag, content in sections.items():
-        buffers = list(content)
+    for tag, given in sections.items():
+        buffers = list(given)
         if tag in compressed:
             buffers = [zlib.compress(b"".join(buffers), 9)]
         size, crc = 0, 0
@@ -80,19 +95,13 @@ def write_container(
         place = places.setdefault(bytes(buffers[0]), at) if len(buffers) == 1 else at
         rows.append((tag.encode(), place, size, crc, COMPRESSED if tag in compressed else 0))
         if place == at:
-            parts.append((at, buffers))
-            at = aligned(at + size)
-    with writing(path) as file:
-        file.write(_HEAD.pack(MAGIC, VERSION, len(rows)))
-        for row in rows:
-            file.write(_ROW.pack(*row))
-        for offset, buffers in parts:
-            file.write(b"\0" * (offset - file.tell()))
-            for buffer in buffers:
-                file.write(buffer)
-        file.flush()
-        os.fsync(file.fileno())
-    return path
+            end = aligned(at + size)
+            content += [*buffers, b"\0" * (end - at - size)]
+            at = end
+    if content:
+        content.pop()  # nothing follows the last section
+    table = _HEAD.pack(MAGIC, VERSION, len(rows)) + b"".join(_ROW.pack(*row) for row in rows)
+    return [table, b"\0" * (aligned(len(table)) - len(table)), *content]
 
 
 class Sections(Mapping[str, memoryview]):

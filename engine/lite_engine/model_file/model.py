@@ -25,6 +25,7 @@ class Model(Contents):
         ship_kernels: bool = False,
         tunable: bool = False,
         backends: Sequence[str] = (),
+        sizes: Sequence[Contents] = (),
     ) -> Path:
         """Writes a `.lite` file (to a temporary name, then renamed). Same model, same bytes.
 
@@ -32,12 +33,18 @@ class Model(Contents):
         `lite_run --trust`; nothing loads them without being asked. `tunable` stores further OpenCL
         variants of each layer, of which `lite_run --tune` finds the fastest. `backends` names
         plug-ins whose sub-graphs `lite_run --library` runs, with the program for the CPU beside
-        them.
+        them. `sizes` is this model with each of the fixed input sizes that programs are for, where
+        it leaves a size open.
         """
         from .writer import write_model
 
         return write_model(
-            self, Path(path), ship_kernels=ship_kernels, tunable=tunable, backends=backends
+            self,
+            Path(path),
+            ship_kernels=ship_kernels,
+            tunable=tunable,
+            backends=backends,
+            sizes=sizes,
         )
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..ir import DType, Graph, to_text
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
-from ._container import aligned, write_container
+from ._container import aligned, container, write_container
 from .contents import Contents
 from .derived import derive
 from .ending import native_ends
@@ -53,9 +54,12 @@ def write_model(
     ship_kernels: bool = False,
     tunable: bool = False,
     backends: Sequence[str] = (),
+    sizes: Sequence[Contents] = (),
 ) -> Path:
-    """Writes the file and returns its path. Raises LiteError when it cannot be written, or where
-    `ship_kernels` or `backends` ask for what cannot be made here."""
+    """Writes the file and returns its path. `sizes` are the same model with inputs of fixed sizes,
+    where it leaves them open: the file's own programs are those of the last one, SIZE.0 and so on
+    have those of the others. Raises LiteError when it cannot be written, or where `ship_kernels` or
+    `backends` ask for what cannot be made here."""
     for graph in model.all_graphs():
         graph.check_files()
     pool = WeightTable()
@@ -63,41 +67,17 @@ def write_model(
     tags = {p: f"GRAPH.{i}" for i, p in enumerate(sorted(model.graphs), start=1)}
     graphs |= {tag: _graph(model.graphs[p], pool) for p, tag in tags.items()}
     held = len(pool.blobs)  # what graphs refer to; programs may add more
-    programs: dict[str, bytes] = {}
-    libraries: dict[str, bytes] = {}
-    notes: dict[str, str] = {}
-    padded = False
-    for target in model.targets:
-        if target == "opencl":
-            try:
-                programs |= opencl_programs(model, pool, ship_kernels=ship_kernels, tunable=tunable)
-            except LiteError as error:
-                notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
-        elif target in CPU_TARGETS:
-            try:
-                plans = cpu_plans(model, target)
-            except LiteError as error:
-                notes[target] = tr("no program for the runner: {error}", error=error)
-                continue
-            missing = _python_only(plans[f"PROG.{SECTION_WORDS[target]}"])
-            if missing:
-                notes[target] = tr(
-                    "the runner without Python cannot run {missing}", missing=", ".join(missing)
-                )
-                graph = model.graph_in(computed(target, model.precision(target)))
-                if ends := native_ends(graph, plans[f"PROG.{SECTION_WORDS[target]}"]):
-                    notes[target] += tr(
-                        "; `lite convert --outputs {ends}` ends before that", ends=",".join(ends)
-                    )
-                continue
-            programs |= {tag: encode(plan, pool) for tag, plan in plans.items()}
-            if target == "wasm":
-                programs[WEB_VIEW] = web_view(model, plans[f"PROG.{SECTION_WORDS[target]}"])
-            if ship_kernels and target in _ARCHES:
-                libraries |= _libraries(plans, target)
-            padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)
+    *others, own = sizes or (model,)
+    made = _programs(own, pool, ship_kernels=ship_kernels, tunable=tunable)
+    programs = made.sections
     for number, name in enumerate(backends):
-        programs[f"PLUG.{number}"] = plugin_program(model, name, pool)
+        programs[f"PLUG.{number}"] = plugin_program(own, name, pool)
+    needs = to_bytes(needs_of(model.targets))
+    for number, other in enumerate(others):
+        sized = _programs(other, pool, ship_kernels=False, tunable=tunable)
+        made.notes = {**sized.notes, **made.notes}
+        parts = {"NEEDS": [needs], **{tag: [data] for tag, data in sized.sections.items()}}
+        programs[f"SIZE.{number}"] = b"".join(container(parts))
     meta = {
         "name": model.name,
         "engine": __version__,
@@ -106,8 +86,8 @@ def write_model(
         "graphs": tags,
         "tuning": model.tuning,
         "overrides": model.overrides,
-        "notes": notes,
-        **({"padded": True} if padded else {}),
+        "notes": made.notes,
+        **({"padded": True} if made.padded else {}),
         "metadata": _plain(model.metadata),
         "journal": model.journal.to_dict(),
     }
@@ -116,18 +96,67 @@ def write_model(
     return write_container(
         path,
         {
-            "NEEDS": [to_bytes(needs_of(model.targets))],
+            "NEEDS": [needs],
             "META": [_json(meta)],
             **({"TUNED": [_json(measured)]} if (measured := measured_devices(model)) else {}),
             **{tag: [data] for tag, data in graphs.items()},
             **{tag: [data] for tag, data in programs.items()},
             **({"WDERIVE": [derived]} if derived else {}),
-            **{tag: [data] for tag, data in libraries.items()},
+            **{tag: [data] for tag, data in made.libraries.items()},
             "WINDEX": [index],
             "WEIGHTS": weights,
         },
         compressed=("META", *graphs),
     )
+
+
+@dataclass
+class _Programs:
+    """By section; `notes` says of a target why it has none."""
+
+    sections: dict[str, bytes] = field(default_factory=dict)
+    libraries: dict[str, bytes] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+    padded: bool = False
+
+
+def _programs(
+    model: Contents, pool: WeightTable, *, ship_kernels: bool, tunable: bool
+) -> _Programs:
+    """Those of all targets. Raises LiteError where `ship_kernels` asks for what is not here."""
+    made = _Programs()
+    for target in model.targets:
+        if target == "opencl":
+            try:
+                made.sections |= opencl_programs(
+                    model, pool, ship_kernels=ship_kernels, tunable=tunable
+                )
+            except LiteError as error:
+                made.notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
+        elif target in CPU_TARGETS:
+            try:
+                plans = cpu_plans(model, target)
+            except LiteError as error:
+                made.notes[target] = tr("no program for the runner: {error}", error=error)
+                continue
+            missing = _python_only(plans[f"PROG.{SECTION_WORDS[target]}"])
+            if missing:
+                made.notes[target] = tr(
+                    "the runner without Python cannot run {missing}", missing=", ".join(missing)
+                )
+                graph = model.graph_in(computed(target, model.precision(target)))
+                if ends := native_ends(graph, plans[f"PROG.{SECTION_WORDS[target]}"]):
+                    made.notes[target] += tr(
+                        "; `lite convert --outputs {ends}` ends before that", ends=",".join(ends)
+                    )
+                continue
+            made.sections |= {tag: encode(plan, pool) for tag, plan in plans.items()}
+            if target == "wasm":
+                made.sections[WEB_VIEW] = web_view(model, plans[f"PROG.{SECTION_WORDS[target]}"])
+            if ship_kernels and target in _ARCHES:
+                made.libraries |= _libraries(plans, target)
+            made.padded |= any(s.attrs.get("padded") for p in plans.values() for s in p.steps)
+    return made
 
 
 def _libraries(plans: Mapping[str, Plan], target: str) -> dict[str, bytes]:

@@ -20,6 +20,7 @@ from ..model_file.reader import open_file
 from ..preprocess import Preprocess
 from ..terminal import one_line
 from .stages import Part
+from .widths import read_widths
 
 #: The version of the document in section PIPE.
 FORMAT = 1
@@ -68,7 +69,8 @@ def write_bundle(path: Path, document: dict[str, Any], parts: Sequence[Part]) ->
     with tempfile.TemporaryDirectory() as folder:
         for tag, part in zip(sections_of(parts), parts, strict=True):
             if tag not in sections:
-                file = part.model.save(Path(folder) / f"{tag}.lite")
+                sizes = part.sized() if part.widths else ()
+                file = part.model.save(Path(folder) / f"{tag}.lite", sizes=sizes)
                 sections[tag] = [file.read_bytes()]
     return write_container(path, sections)
 
@@ -98,5 +100,9 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
         preprocess = Preprocess.from_dict(seen.value if seen else {})
         features = heard.into(dict[str, Any]) if heard else None
         read = each["read"].into(dict[str, Any])
-        parts.append(Part(name, models[tag], preprocess, labels, read, features))
+        widths = each.get("widths")
+        parts.append(
+            Part(name, models[tag], preprocess, labels, read, features,
+                 read_widths(widths.value if widths else None))
+        )  # fmt: skip
     return {**document.value, "stages": stages}, parts

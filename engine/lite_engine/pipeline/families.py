@@ -31,7 +31,7 @@ def _yolo(preprocess: str = "unit,letterbox", **read: Any) -> list[dict[str, Any
 
 
 #: Family → its stages; an empty `model` is the next one that is given, and the last model gets the
-#: labels that are given. `open_size` is for inputs whose size the file leaves open.
+#: labels that are given. `open_size` and `open_widths` are for inputs that the file leaves open.
 FAMILIES: dict[str, list[dict[str, Any]]] = {
     # PP-OCR v3 to v5: text detector (DB), direction of a line, recognizer (CTC); v2's lines are 32
     # pixels high
@@ -43,7 +43,7 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
          "labels": _TURNED, "read": {"kind": "top"}},
         {"turn": {"model": "direction", "label": "180", "above": 0.9}},
         {"model": "", "name": "read", "preprocess": "pm1,bgr,height", "open_size": [48, 320],
-         "read": {"kind": "text"}},
+         "open_widths": [160, 320, 640], "read": {"kind": "text"}},
     ],
     "ppocrv2": [],  # below
     # text detector and recognizer, without the direction
@@ -52,7 +52,7 @@ FAMILIES: dict[str, list[dict[str, Any]]] = {
          "open_size": [960, 960], "read": {"kind": "regions"}},
         {"crop": {}},
         {"model": "", "name": "read", "preprocess": "pm1,bgr,height", "open_size": [48, 320],
-         "read": {"kind": "text"}},
+         "open_widths": [160, 320, 640], "read": {"kind": "text"}},
     ],
     # a detector of plates and LPRNet
     "plates": [

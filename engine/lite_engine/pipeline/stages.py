@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from ..ir import DType, Graph, QuantParams, Value
 from ..model_file import Model, open_model, with_shapes
 from ..preprocess import Preprocess
 from .front_end import split_front_end
+from .widths import for_widths, of_width, read_widths, width_axis
 
 #: What a model's stage may say beside `model`.
-MODEL_KEYS = ("name", "preprocess", "open_size", "batch", "features", "labels", "read")
+MODEL_KEYS = ("name", "preprocess", "open_size", "widths", "open_widths", "batch", "features",
+              "labels", "read")  # fmt: skip
 #: Stages between models, with what they may say.
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
 #: Of a document; an alias of YAML costs nothing in its text, and may stand for a million values.
@@ -41,6 +43,8 @@ class Part:
     read: Mapping[str, Any] = field(default_factory=dict)
     #: Of a model that hears (front_end.py); `preprocess` is then idle.
     features: Mapping[str, Any] | None = None
+    #: Of lines, the narrowest first: `model` leaves its width open; empty where it has one.
+    widths: tuple[int, ...] = ()
 
     def to_dict(self, section: str) -> dict[str, Any]:
         """As the native runtime reads it. Raises UsageError, ShapeError."""
@@ -48,6 +52,8 @@ class Part:
         prepared: dict[str, Any] = {"features": self.features}
         if self.features is None:
             prepared = {"preprocess": self._fitted(image).to_dict()}
+        if self.widths:
+            prepared["widths"] = list(self.widths)
         return {
             "name": self.name,
             "section": section,
@@ -65,12 +71,26 @@ class Part:
 
     @property
     def input_dims(self) -> tuple[int, ...]:
-        """Of the only input, which has a fixed size."""
-        return tuple(d for d in self._input().shape or () if isinstance(d, int))
+        """Of the only input, which has a fixed size, or its widest one."""
+        return tuple(d for d in self._dims_of(self._input()) if isinstance(d, int))
+
+    def _dims_of(self, image: Value) -> tuple[Any, ...]:
+        dims = tuple(image.shape or ())
+        if not self.widths or len(dims) != 4:
+            return dims
+        axis = width_axis(self.preprocess.layout, dims)
+        return (*dims[:axis], self.widths[-1], *dims[axis + 1 :])
+
+    def sized(self) -> list[Model]:
+        """The model for each of the `widths`, or as it is. Raises ShapeError."""
+        if not self.widths:
+            return [self.model]
+        axis = width_axis(self.preprocess.layout, tuple(self.model.graph.inputs[0].shape or ()))
+        return [of_width(self.model, axis, width) for width in self.widths]
 
     def _fitted(self, image: Value) -> Preprocess:
         """Raises ShapeError for a size that is not the input's."""
-        made = self.preprocess.fitted(image.shape or ())
+        made = self.preprocess.fitted(self._dims_of(image))
         assert made.size is not None
         height, width = made.size
         channels = 1 if made.colour == "grey" else 3
@@ -88,7 +108,7 @@ class Part:
             raise UsageError(
                 tr("a pipeline's model has one input of float32, int8 or uint8"), where=self.name
             )
-        shape = inputs[0].shape or ()
+        shape = self._dims_of(inputs[0])
         if not shape or not all(isinstance(d, int) for d in shape):
             raise UsageError(
                 tr("its input {value} has no fixed size", value=inputs[0].type),
@@ -167,14 +187,37 @@ def _part(stage: Mapping[str, Any], folder: Path) -> Part:
         preprocess = Preprocess.parse(how, model.metadata.get("preprocess"))
     else:
         preprocess = Preprocess.from_dict(how)
+    model, preprocess, widths = _sized(model, preprocess, stage)
     return Part(
         name or model.name,
-        _of_one_size(model, preprocess, stage.get("open_size"), _batch_of(stage)),
+        model,
         preprocess,
         tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
         _read(model, stage.get("read") or {}, folder),
         features,
+        widths,
     )
+
+
+def _sized(
+    model: Model, preprocess: Preprocess, stage: Mapping[str, Any]
+) -> tuple[Model, Preprocess, tuple[int, ...]]:
+    """The model with the stage's size and batch where it leaves them open, or with an open width
+    and the `widths` that it gets. Raises UsageError."""
+    inputs = model.graph.inputs
+    dims = tuple(inputs[0].shape or ()) if len(inputs) == 1 else ()
+    widths = read_widths(stage.get("widths"))
+    axis = width_axis(preprocess.layout, dims) if len(dims) == 4 else None
+    if not widths and axis is not None and not isinstance(dims[axis], int) and not preprocess.size:
+        widths = read_widths(stage.get("open_widths"))
+    if widths and axis is None:
+        raise UsageError(tr("`widths` are for a model with one image"), where=model.name)
+    if widths and preprocess.fit != "height":
+        raise UsageError(tr("`widths` need the resize mode height"), where=model.name)
+    model = _of_one_size(model, preprocess, stage.get("open_size"), _batch_of(stage), widths)
+    if not widths or axis is None:
+        return model, preprocess, ()
+    return for_widths(model, axis, widths), replace(preprocess, size=None), widths
 
 
 def _read(model: Model, said: Any, folder: Path) -> dict[str, Any]:
@@ -199,9 +242,15 @@ def _batch_of(stage: Mapping[str, Any]) -> int:
     return count
 
 
-def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None, batch: int = 1) -> Model:
+def _of_one_size(
+    model: Model,
+    preprocess: Preprocess,
+    size: Any = None,
+    batch: int = 1,
+    widths: tuple[int, ...] = (),
+) -> Model:
     """With this batch where that is open; where height and width are, with the preprocessing's
-    or else with this `size`. Raises UsageError."""
+    or else with this `size`. With `widths` the width stays open. Raises UsageError."""
     size = preprocess.size or (Preprocess.from_dict({"size": size}).size if size else None)
     inputs = model.graph.inputs
     shape = inputs[0].shape if len(inputs) == 1 else None
@@ -218,8 +267,9 @@ def _of_one_size(model: Model, preprocess: Preprocess, size: Any = None, batch: 
         layout = preprocess.layout or ("nhwc" if dims[3] in (1, 3) else "nchw")
         axes = (2, 3) if layout == "nchw" else (1, 2)
         for axis, length in zip(axes, size, strict=True):
-            dims[axis] = dims[axis] if isinstance(dims[axis], int) else length
-    if not all(isinstance(d, int) for d in dims):
+            stays = isinstance(dims[axis], int) or (widths and axis == axes[1])
+            dims[axis] = dims[axis] if stays else length
+    if sum(not isinstance(d, int) for d in dims) > bool(widths):
         return model
     return with_shapes(model, {inputs[0].name: tuple(dims)})
 

@@ -11,20 +11,30 @@ struct lite_app : App {};
 
 namespace {
 
-// A bundle's models: each file of it is opened once, each model has a program of its own.
+// A bundle's models: each file of it is opened once, each model has a program of its own, and one for each further
+// width that it takes.
 struct Programs {
   struct One {
     lite_file* file;
     lite_program* program;
     bool owner;  // of the file
   };
+  struct Sized {
+    size_t model;
+    lite_file* file;  // a part of the model's
+    lite_program* program;
+  };
   Array<One> list;
-  Array<void*> outputs;
+  Array<Sized> sized;
 };
 
 void release(void* owned) {
   Programs* p = static_cast<Programs*>(owned);
   for (auto& one : p->list) lite_program_free(one.program);
+  for (auto& one : p->sized) {
+    lite_program_free(one.program);
+    lite_file_close(one.file);
+  }
   for (auto& one : p->list)
     if (one.owner) lite_file_close(one.file);
   destroy(p);
@@ -41,26 +51,56 @@ bool same_dims(const lite_tensor_info& a, const lite_array& b) {
   }
 }
 
-int run(void* user, int model, const lite_array* in, lite_array* out, char* error, size_t bytes) {
-  lite_program* p = static_cast<Programs*>(user)->list[model].program;
-  const int input = lite_program_input(p, 0);
+// Where a program's only input lies; null for another input than `in`.
+void* place_of(lite_program* p, const lite_array& in) {
   lite_tensor_info info;
-  if (lite_program_num_inputs(p) != 1 || lite_program_tensor(p, input, &info))
-    return say(error, bytes, "a pipeline's model has one input"), -1;
-  const bool same = info.dtype == in->dtype && info.bytes == in->bytes && same_dims(info, *in);
-  void* data = same ? lite_program_data(p, input) : nullptr;
-  if (!data) return say(error, bytes, "its input is not what the pipeline prepares"), -1;
+  if (lite_program_num_inputs(p) != 1) return nullptr;
+  const int input = lite_program_input(p, 0);
+  const bool same = !lite_program_tensor(p, input, &info) && info.dtype == in.dtype && info.bytes == in.bytes &&
+                    same_dims(info, in);
+  return same ? lite_program_data(p, input) : nullptr;
+}
+
+int run(void* user, int model, const lite_array* in, lite_array* out, char* error, size_t bytes) {
+  Programs* programs = static_cast<Programs*>(user);
+  lite_program* p = programs->list[model].program;
+  void* data = place_of(p, *in);
+  for (const auto& one : programs->sized) {
+    if (data) break;
+    if (one.model == static_cast<size_t>(model)) data = place_of(p = one.program, *in);
+  }
+  if (!data) return say(error, bytes, "no program of the model has the input that the pipeline prepares"), -1;
   memcpy(data, in->data, in->bytes);
   if (lite_program_run(p, error, bytes)) return -1;
   const int count = lite_program_num_outputs(p);
   if (count > LITE_APP_MAX_OUTPUTS) return say(error, bytes, "it has too many outputs"), -1;
   for (int i = 0; i < count; ++i) {
+    lite_tensor_info info;
     const int tensor = lite_program_output(p, i);
     lite_program_tensor(p, tensor, &info);
     out[i] = {info.dtype, info.rank, {}, lite_program_data(p, tensor), info.bytes};
     memcpy(out[i].dims, info.dims, sizeof out[i].dims);
   }
   return count;
+}
+
+// The programs of a model for its further widths: sections SIZE.0, SIZE.1, ... of its file, the narrowest first.
+bool open_widths(Programs* programs, size_t model, size_t count, const lite_options* options, char* error,
+                 size_t bytes) {
+  for (size_t i = 0; i < count; ++i) {
+    char tag[24];
+    snprintf(tag, sizeof tag, "SIZE.%zu", i);
+    lite_file* part = lite::open_part(programs->list[model].file, tag, error, bytes);
+    if (!part) return false;
+    if (!programs->sized.push({model, part, nullptr})) {
+      lite_file_close(part);
+      return say(error, bytes, "out of memory");
+    }
+    lite_program* p = lite_file_program(part, nullptr, options, error, bytes);
+    if (!p) return false;
+    programs->sized[programs->sized.size() - 1].program = p;
+  }
+  return true;
 }
 
 bool open_models(App* app, lite_file* file, const lite_options* options, char* error, size_t bytes) {
@@ -80,7 +120,9 @@ bool open_models(App* app, lite_file* file, const lite_options* options, char* e
     if (!one.file || !programs->list.push(one)) return false;
     lite_program* p = lite_file_program(one.file, nullptr, options, error, bytes);
     if (!p) return false;
-    programs->list[programs->list.size() - 1].program = p;
+    const size_t model = programs->list.size() - 1, widths = app->models[model]->preprocess.widths.size();
+    programs->list[model].program = p;
+    if (widths > 1 && !open_widths(programs, model, widths - 1, options, error, bytes)) return false;
   }
   return true;
 }

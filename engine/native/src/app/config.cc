@@ -25,6 +25,7 @@ const char* read_model(Json::Value from, bool hears, Model* m) {
   if (m->outputs.empty() || m->outputs.size() > LITE_APP_MAX_OUTPUTS) return "a model has no `outputs`, or too many";
   const char* why = hears ? m->features.read(from["features"]) : m->preprocess.read(from["preprocess"]);
   if (why) return why;
+  if (!hears && (why = m->preprocess.read_widths(from["widths"]))) return why;
   if (hears && m->batch != 1) return "a model that hears takes one sound at a time";
   if (hears && m->dtype != 1) return "a model that hears has an input of f32";
   m->reading.pixels = m->preprocess.pixels();

@@ -70,36 +70,57 @@ const char* Preprocess::read(Json::Value from) {
   return nullptr;
 }
 
-const char* Preprocess::place(int w, int h, Placement* out) const {
-  *out = {width, height, width, height, 0, 0};
+const char* Preprocess::read_widths(Json::Value from) {
+  for (Json::Value v = from.first(); v; v = v.next()) {
+    int64_t w = 0;
+    if (!v.whole(1, 65535, &w) || w * height > kMaxPixels || w <= (widths.empty() ? 0 : widths[widths.size() - 1]))
+      return "`widths` are not widths of inputs, the narrowest first";
+    if (!widths.push(static_cast<int>(w))) return "does not fit in memory";
+  }
+  if (widths.empty()) return nullptr;
+  if (fit != kHeight) return "`widths` need `fit` height";
+  width = widths[widths.size() - 1];
+  return nullptr;
+}
+
+double Preprocess::line_width(int w, int h) const { return ceil(static_cast<double>(height) * w / h); }
+
+int Preprocess::width_for(const Image& picture) const {
+  for (const int w : widths)
+    if (line_width(picture.width, picture.height) <= w) return w;
+  return width;
+}
+
+const char* Preprocess::place(int w, int h, int input_width, Placement* out) const {
+  *out = {input_width, height, input_width, height, 0, 0};
   if (fit == kHeight) {  // text lines: the height is met, the width follows up to the input's
-    const double wide = ceil(static_cast<double>(height) * w / h);
-    out->scaled_w = wide > width ? width : wide < 1 ? 1 : static_cast<int>(wide);
+    const double wide = line_width(w, h);
+    out->scaled_w = wide > input_width ? input_width : wide < 1 ? 1 : static_cast<int>(wide);
   } else if (fit == kLetterbox) {
-    const double by_h = static_cast<double>(height) / h, by_w = static_cast<double>(width) / w;
+    const double by_h = static_cast<double>(height) / h, by_w = static_cast<double>(input_width) / w;
     const double ratio = by_h < by_w ? by_h : by_w;
     const double sw = nearbyint(w * ratio), sh = nearbyint(h * ratio);
     out->scaled_w = sw < 1 ? 1 : static_cast<int>(sw);
     out->scaled_h = sh < 1 ? 1 : static_cast<int>(sh);
-    out->left = static_cast<int>(nearbyint((width - out->scaled_w) / 2.0 - 0.1));
+    out->left = static_cast<int>(nearbyint((input_width - out->scaled_w) / 2.0 - 0.1));
     out->top = static_cast<int>(nearbyint((height - out->scaled_h) / 2.0 - 0.1));
   } else if (fit == kCrop) {
     const int64_t rows = static_cast<int64_t>(floor(height / crop + 1e-6));
-    const int64_t columns = static_cast<int64_t>(floor(width / crop + 1e-6));
+    const int64_t columns = static_cast<int64_t>(floor(input_width / crop + 1e-6));
     const bool tall = rows * w >= columns * h;
     const int64_t sw = tall ? rows * w / h : columns, sh = tall ? rows : columns * h / w;
     if (sw < 1 || sh < 1 || sw > kMaxPixels / sh) return "the picture is too narrow for a center crop";
     out->scaled_w = static_cast<int>(sw);
     out->scaled_h = static_cast<int>(sh);
-    out->left = -static_cast<int>(nearbyint((out->scaled_w - width) / 2.0));
+    out->left = -static_cast<int>(nearbyint((out->scaled_w - input_width) / 2.0));
     out->top = -static_cast<int>(nearbyint((out->scaled_h - height) / 2.0));
   }
   return nullptr;
 }
 
-const char* Preprocess::apply(const Image& picture, int dtype, Quant quant, Array<uint8_t>* out,
+const char* Preprocess::apply(const Image& picture, int input_width, int dtype, Quant quant, Array<uint8_t>* out,
                               Placement* placed) const {
-  if (const char* why = place(picture.width, picture.height, placed)) return why;
+  if (const char* why = place(picture.width, picture.height, input_width, placed)) return why;
   Image grey_picture, scaled;
   const Image* from = &picture;
   if (grey) {  // before the resize, like Pillow: it rounds at each step
@@ -115,19 +136,19 @@ const char* Preprocess::apply(const Image& picture, int dtype, Quant quant, Arra
     from = &scaled;
   }
   const int count = channels(), bytes = dtype == 1 ? 4 : 1;
-  const size_t plane = static_cast<size_t>(width) * height;
+  const size_t plane = static_cast<size_t>(input_width) * height;
   if (!out->resize(plane * count * bytes)) return "does not fit in memory";
   const float low = dtype == 5 ? -128.f : 0.f, high = dtype == 5 ? 127.f : 255.f;
   for (int y = 0; y < height; ++y) {
-    for (int x = 0; x < width; ++x) {
+    for (int x = 0; x < input_width; ++x) {
       const int u = x - placed->left, v = y - placed->top;
       const bool in = u >= 0 && v >= 0 && u < from->width && v < from->height;
       for (int c = 0; c < count; ++c) {
         const int pixel = in ? from->at(u, v)[bgr ? 2 - c : c] : pad;
         float value = (static_cast<float>(pixel) - mean[c]) / std[c];
         if (fit == kHeight && !in) value = 0;  // lines were padded after the normalisation
-        const size_t at = nhwc ? (static_cast<size_t>(y) * width + x) * count + c
-                               : plane * c + static_cast<size_t>(y) * width + x;
+        const size_t at = nhwc ? (static_cast<size_t>(y) * input_width + x) * count + c
+                               : plane * c + static_cast<size_t>(y) * input_width + x;
         if (dtype == 1) {
           memcpy(out->data() + 4 * at, &value, 4);
           continue;

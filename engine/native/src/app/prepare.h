@@ -27,14 +27,21 @@ struct Preprocess {
   bool bgr = false, grey = false, nhwc = false, numbers = false;
   int width = 0, height = 0, pad = 114;
   double crop = 0.875;
+  Array<int> widths;  // of lines, ascending: the model takes each of them; empty where only `width`
 
   // Null, or what is wrong with it.
   const char* read(Json::Value from);
-  const char* place(int width, int height, Placement* out) const;
+  const char* read_widths(Json::Value from);
+  // The narrowest of `widths` that holds a picture, or the widest one.
+  int width_for(const Image& picture) const;
+  // Of a picture `w` by `h` in an input of this width.
+  const char* place(int w, int h, int input_width, Placement* out) const;
   Pixels pixels() const { return {{mean[0], mean[1], mean[2]}, {std[0], std[1], std[2]}, bgr}; }
+  // How wide a line of this shape is at the input's height.
+  double line_width(int w, int h) const;
   int channels() const { return grey ? 1 : 3; }
-  // Into `out`, one element after the other in the type `dtype` (1 f32, 5 i8, 6 u8).
-  const char* apply(const Image& picture, int dtype, Quant quant, Array<uint8_t>* out,
+  // Into `out`, an input of this width, one element after the other in the type `dtype` (1 f32, 5 i8, 6 u8).
+  const char* apply(const Image& picture, int input_width, int dtype, Quant quant, Array<uint8_t>* out,
                     Placement* placed) const;
 };
 

@@ -96,8 +96,10 @@ bool read_one(const Model& m, int model, const lite_array* out, int count, int64
   return why ? say(error, bytes, "%s: %s", m.name, why) : true;
 }
 
-// One model on as many pictures as it takes at once, or fewer: what is left of the input is zero.
-bool look(App* app, Stage* stage, View* const* views, size_t pictures, Buffers* room, char* error, size_t bytes) {
+// One model on as many pictures as it takes at once, or fewer: what is left of the input, which is `width` wide, is
+// zero.
+bool look(App* app, Stage* stage, View* const* views, size_t pictures, int width, Buffers* room, char* error,
+          size_t bytes) {
   const Model& m = *app->models[stage->model];
   const int64_t start = now();
   if (!room->placed.resize(pictures)) return say(error, bytes, "%s: does not fit in memory", m.name);
@@ -106,7 +108,7 @@ bool look(App* app, Stage* stage, View* const* views, size_t pictures, Buffers* 
   }
   for (size_t i = 0; !app->hears && i < pictures; ++i) {
     Array<uint8_t>* to = m.batch == 1 ? &room->input : &room->one;
-    const char* why = m.preprocess.apply(views[i]->image, m.dtype, m.input, to, &room->placed[i]);
+    const char* why = m.preprocess.apply(views[i]->image, width, m.dtype, m.input, to, &room->placed[i]);
     if (why) return say(error, bytes, "%s: %s", m.name, why);
     if (m.batch == 1) break;
     const size_t each = room->one.size();
@@ -116,8 +118,8 @@ bool look(App* app, Stage* stage, View* const* views, size_t pictures, Buffers* 
     memcpy(room->input.data() + i * each, room->one.data(), each);
   }
   const Preprocess& p = m.preprocess;
-  lite_array in{m.dtype, 4, {m.batch, p.channels(), p.height, p.width}, room->input.data(), room->input.size()};
-  if (p.nhwc) in.dims[1] = p.height, in.dims[2] = p.width, in.dims[3] = p.channels();
+  lite_array in{m.dtype, 4, {m.batch, p.channels(), p.height, width}, room->input.data(), room->input.size()};
+  if (p.nhwc) in.dims[1] = p.height, in.dims[2] = width, in.dims[3] = p.channels();
   if (app->hears) in = {1, 3, {1, m.features.frames(), m.features.coefficients}, room->input.data(), room->input.size()};
   lite_array out[LITE_APP_MAX_OUTPUTS] = {};
   const int64_t prepared = now();
@@ -137,9 +139,10 @@ bool look(App* app, Stage* stage, View* const* views, size_t pictures, Buffers* 
   return true;
 }
 
-// A model on all pictures. Those that share a batch are alike in shape: widest last.
+// A model on all pictures. Those that share a batch have inputs of one width and are alike in shape: widest last.
 bool look_at_all(App* app, Stage* stage, const Array<View*>& views, Buffers* room, char* error, size_t bytes) {
-  const size_t batch = static_cast<size_t>(app->models[stage->model]->batch);
+  const Model& m = *app->models[stage->model];
+  const size_t batch = static_cast<size_t>(m.batch);
   Array<View*>& order = room->order;
   order.clear();
   for (View* view : views)
@@ -147,8 +150,12 @@ bool look_at_all(App* app, Stage* stage, const Array<View*>& views, Buffers* roo
   const auto wide = [](const View* v) { return static_cast<double>(v->image.width) / v->image.height; };
   if (batch > 1)
     std::sort(order.begin(), order.end(), [&](const View* a, const View* b) { return wide(a) < wide(b); });
-  for (size_t at = 0; at < order.size(); at += batch)
-    if (!look(app, stage, order.data() + at, std::min(batch, order.size() - at), room, error, bytes)) return false;
+  for (size_t at = 0, count; at < order.size(); at += count) {
+    const int width = m.preprocess.width_for(order[at]->image);
+    for (count = 1; count < batch && at + count < order.size(); ++count)
+      if (m.preprocess.width_for(order[at + count]->image) != width) break;
+    if (!look(app, stage, order.data() + at, count, width, room, error, bytes)) return false;
+  }
   return true;
 }
 

@@ -1,5 +1,6 @@
 #include "files.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,5 +22,12 @@ const char* own_path() {
 void use_utf8(int*, char***) {}
 
 FILE* open_file(const char* path, const char* mode) { return fopen(path, mode); }
+
+size_t read_input(void* to, size_t bytes) {
+  ssize_t got;
+  do got = read(STDIN_FILENO, to, bytes);
+  while (got < 0 && errno == EINTR);
+  return got > 0 ? static_cast<size_t>(got) : 0;
+}
 
 }  // namespace lite

@@ -1,6 +1,8 @@
 #include "files.h"
 
 #include <corecrt_startup.h>
+#include <fcntl.h>
+#include <io.h>
 #include <stdlib.h>
 #include <windows.h>
 
@@ -38,6 +40,12 @@ void use_utf8(int* argc, char*** argv) {
     if (!(words[i] = utf8((*__p___wargv())[i]))) return;
   *argc = count;
   *argv = words;
+}
+
+size_t read_input(void* to, size_t bytes) {
+  _setmode(_fileno(stdin), _O_BINARY);  // or line ends would change
+  const int read = _read(_fileno(stdin), to, static_cast<unsigned>(bytes));
+  return read > 0 ? static_cast<size_t>(read) : 0;
 }
 
 FILE* open_file(const char* path, const char* mode) {

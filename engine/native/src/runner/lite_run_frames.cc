@@ -9,7 +9,6 @@
 
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 28;
 constexpr size_t kChunk = 1 << 16;
 
 int by_name(const void* a, const void* b) {
@@ -17,29 +16,6 @@ int by_name(const void* a, const void* b) {
 }
 
 }  // namespace
-
-size_t jpeg_end(const uint8_t* d, size_t size) {
-  bool scan = false;  // entropy-coded data lies between markers
-  for (size_t at = 2; at + 1 < size;) {
-    if (d[at] != 0xFF) {
-      if (!scan) return at;  // damaged: the decoder says so
-      ++at;
-      continue;
-    }
-    const int marker = d[at + 1];
-    if (marker == 0xD9) return at + 2;
-    if (marker == 0xFF) {
-      ++at;
-    } else if (marker == 0 || marker == 1 || (marker >= 0xD0 && marker <= 0xD8)) {
-      at += 2;
-    } else {
-      if (at + 3 >= size) return 0;
-      at += 2 + (size_t{d[at + 2]} << 8 | d[at + 3]);
-      scan = marker == 0xDA;
-    }
-  }
-  return 0;
-}
 
 Frames::~Frames() {
   for (int i = 0; i < count_; ++i) free(names_[i]);
@@ -74,20 +50,6 @@ bool Frames::open(const char* from, char* error, size_t bytes) {
   return true;
 }
 
-bool Frames::more() {
-  if (size_ + kChunk > room_) {
-    if (size_ > kMostBytes) return false;
-    const size_t room = 2 * room_ + kChunk;
-    uint8_t* grown = static_cast<uint8_t*>(realloc(data_, room));
-    if (!grown) return false;
-    data_ = grown;
-    room_ = room;
-  }
-  const size_t read = fread(data_ + size_, 1, kChunk, stdin);
-  size_ += read;
-  return read > 0;
-}
-
 int Frames::read_file(const char* name, char* error, size_t bytes) {
   char path[4096];
   const int length = snprintf(path, sizeof path, "%s/%s", folder_, name);
@@ -97,7 +59,7 @@ int Frames::read_file(const char* name, char* error, size_t bytes) {
   for (;;) {
     if (size_ == room_) {
       const size_t room = 2 * room_ + kChunk;
-      uint8_t* grown = room < kMostBytes ? static_cast<uint8_t*>(realloc(data_, room)) : nullptr;
+      uint8_t* grown = room < JpegFrames::kMostBytes ? static_cast<uint8_t*>(realloc(data_, room)) : nullptr;
       if (!grown) break;
       data_ = grown;
       room_ = room;
@@ -119,18 +81,14 @@ int Frames::next(const uint8_t** data, size_t* size, char* error, size_t bytes) 
     *size = size_;
     return read;
   }
-  if (taken_) memmove(data_, data_ + taken_, size_ - taken_);
-  size_ -= taken_;
-  taken_ = 0;
-  for (size_t begin = 0;;) {
-    while (begin + 1 < size_ && !(data_[begin] == 0xFF && data_[begin + 1] == 0xD8)) ++begin;
-    const size_t length = begin + 1 < size_ ? jpeg_end(data_ + begin, size_ - begin) : 0;
-    if (length) {
-      *data = data_ + begin;
-      *size = length;
-      taken_ = begin + length;
-      return 1;
-    }
-    if (!more()) return 0;
+  for (;;) {
+    const int found = stream_.next(data, size);
+    if (found < 0) snprintf(error, bytes, "a frame has more than %zu MiB", JpegFrames::kMostBytes >> 20);
+    if (found) return found;
+    uint8_t* room = stream_.room(kChunk);
+    if (!room) return snprintf(error, bytes, "out of memory"), -1;
+    const size_t read = lite::read_input(room, kChunk);  // a camera's frame does not wait for the next one
+    if (!read) return 0;
+    stream_.added(read);
   }
 }

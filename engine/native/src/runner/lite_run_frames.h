@@ -1,8 +1,7 @@
 // The frames of a stream: files of a folder, or JPEG files one after the other on standard input.
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
+#include "jpeg_frames.h"
 
 class Frames {
  public:
@@ -14,16 +13,12 @@ class Frames {
   int next(const uint8_t** data, size_t* size, char* error, size_t bytes);
 
  private:
-  bool more();                // of standard input
   int read_file(const char* name, char* error, size_t bytes);
 
   const char* folder_ = nullptr;
   char** names_ = nullptr;
   int count_ = 0, at_ = 0;
-  uint8_t* data_ = nullptr;
-  size_t size_ = 0, room_ = 0, taken_ = 0;
+  uint8_t* data_ = nullptr;  // of a file
+  size_t size_ = 0, room_ = 0;
+  JpegFrames stream_;
 };
-
-// Where the JPEG file ends that begins at `data`: its length, or 0 where more bytes are needed. Markers inside
-// segments (a thumbnail) do not count (ITU T.81, annex B).
-size_t jpeg_end(const uint8_t* data, size_t size);

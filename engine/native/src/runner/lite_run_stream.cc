@@ -1,5 +1,6 @@
 #include "lite_run_stream.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,16 +54,37 @@ void print_rates(lite_stream* stream, double began) {
           all > 0 ? static_cast<double>(r.answered) / all : 0);
 }
 
-// Prints what is ready, or, with `wait`, everything that still comes.
-void print_ready(lite_stream* stream, bool wait, double began, double* told) {
+struct Printer {
+  lite_stream* stream;
+  double began;
+};
+
+// Prints each answer as soon as it is there, until the last one.
+void* print_answers(void* argument) {
+  const Printer& p = *static_cast<const Printer*>(argument);
+  double told = p.began;
   lite_frame f;
-  while (lite_stream_next(stream, wait, &f)) {
+  while (lite_stream_next(p.stream, 1, &f)) {
     printf("{\"frame\": %lld, \"latency_ms\": %.3f, \"%s\": ", static_cast<long long>(f.number), f.latency_ms,
            f.failed ? "error" : "answer");
     print_text(f.answer, f.failed != 0);
     puts("}");
     fflush(stdout);
-    if (seconds() - *told >= 1) *told = seconds(), print_rates(stream, began);
+    if (seconds() - told >= 1) told = seconds(), print_rates(p.stream, p.began);
+  }
+  return nullptr;
+}
+
+// Hands the frames over. False with one line in `error`.
+bool put_frames(lite_stream* stream, Frames* frames, int fps, double began, char* error, size_t bytes) {
+  const bool live = fps > 0 || frames->live();
+  for (int64_t count = 0;; ++count) {
+    const uint8_t* data;
+    size_t size;
+    const int read = frames->next(&data, &size, error, bytes);
+    if (read <= 0) return read == 0;
+    if (fps > 0) sleep_until(began + static_cast<double>(count) / fps);
+    if (lite_stream_put(stream, data, size, live) < 0) return snprintf(error, bytes, "out of memory"), false;
   }
 }
 
@@ -74,28 +96,17 @@ bool answer_stream(lite_file* file, const lite_options& options, const char* fro
   if (!frames.open(from, error, bytes)) return false;
   lite_stream* stream = lite_stream_open(file, &options, kWaiting, kWorkers, error, bytes);
   if (!stream) return false;
-  const double began = seconds();
-  double told = began;
-  const bool live = fps > 0 || frames.live();
-  bool good = true;
-  for (int64_t count = 0; good; ++count) {
-    const uint8_t* data;
-    size_t size;
-    const int read = frames.next(&data, &size, error, bytes);
-    if (read <= 0) {
-      good = read == 0;
-      break;
-    }
-    if (fps > 0) sleep_until(began + static_cast<double>(count) / fps);
-    if (lite_stream_put(stream, data, size, live) < 0) {
-      snprintf(error, bytes, "out of memory");
-      good = false;
-    }
-    print_ready(stream, false, began, &told);
+  Printer printer{stream, seconds()};
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, print_answers, &printer) != 0) {
+    snprintf(error, bytes, "a thread cannot be started");
+    lite_stream_close(stream);
+    return false;
   }
+  const bool good = put_frames(stream, &frames, fps, printer.began, error, bytes);
   lite_stream_end(stream);
-  if (good) print_ready(stream, true, began, &told);
-  if (good) print_rates(stream, began);
+  pthread_join(thread, nullptr);
+  if (good) print_rates(stream, printer.began);
   lite_stream_close(stream);
   return good;
 }

@@ -12,7 +12,8 @@
 // of 64 bytes); WINDEX (per weight: u64 offset into WEIGHTS, u64 size); WDERIVE (weights kept as
 // integers, lite_derived.h); PROG.x86, PROG.arm, PROG.web (programs, see program.cc, whose weight
 // numbers are rows of WINDEX); HALF.x86, HALF.arm (the program for CPUs with bf16 or fp16 arithmetic); OCL.0,
-// OCL.1, ... (programs for kinds of OpenCL devices, lite_engine/backends/opencl/native_plan.py). PROG and OCL stand
+// OCL.1, ... (programs for kinds of OpenCL devices, lite_engine/backends/opencl/native_plan.py); SIZE.0, SIZE.1, ...
+// (files with programs for other input sizes, which use the weights of this one). PROG and OCL stand
 // in the file's order of preference. Unknown sections are skipped: newer writers may add some.
 // What a reader refuses is said once, in model_file/_container.py; test_lite_limits.py holds both
 // readers to it.
@@ -177,11 +178,11 @@ char* folder_of(const char* path) {
 
 }  // namespace
 
-lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error, size_t bytes) {
+lite_file* lite::open_part(const lite_file* around, const char* tag, char* error, size_t bytes) {
   size_t size;
-  const void* data = lite_file_section(bundle, tag, &size);
+  const void* data = lite_file_section(around, tag, &size);
   if (!data || size < 16) {
-    fail(error, bytes, "section %.8s of the pipeline is missing", tag);
+    fail(error, bytes, "section %.8s is missing", tag);
     return nullptr;
   }
   lite_file* file = static_cast<lite_file*>(calloc(1, sizeof(lite_file)));
@@ -191,10 +192,19 @@ lite_file* lite::open_part(const lite_file* bundle, const char* tag, char* error
   }
   file->data = static_cast<const uint8_t*>(data);
   file->size = size;
-  file->mapped = bundle->mapped;
+  file->mapped = around->mapped;
   file->part = true;
-  file->folder = bundle->folder ? strdup(bundle->folder) : nullptr;
-  if (read(file, tag, error, bytes)) return file;
+  file->folder = around->folder ? strdup(around->folder) : nullptr;
+  if (read_table(file, tag, error, bytes)) {
+    if (!find(file, "WINDEX") && around->weights) {
+      file->borrowed = true;
+      file->weights = around->weights;
+      file->weight_bytes = around->weight_bytes;
+      file->num_weights = around->num_weights;
+      return file;
+    }
+    if (read_weights(file, tag, error, bytes)) return file;
+  }
   lite_file_close(file);
   return nullptr;
 }
@@ -233,9 +243,11 @@ void lite_file_close(lite_file* file) {
   if (file->mapped && !file->part) lite::unmap_file(file->data, file->size);
   for (size_t i = 0; file->derived && i < file->num_weights; ++i) lite::free_aligned(file->derived[i]);
   free(file->derived);
-  free(file->weights);
+  if (!file->borrowed) {
+    free(file->weights);
+    free(file->weight_bytes);
+  }
   free(file->folder);
-  free(file->weight_bytes);
   free(file);
 }
 

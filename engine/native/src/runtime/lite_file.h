@@ -13,8 +13,9 @@ struct Section {
   uint32_t crc, flags;
 };
 
-// The model file in a section of a bundle, which must stay open longer. Null with one line in `error`.
-lite_file* open_part(const lite_file* bundle, const char* tag, char* error, size_t error_bytes);
+// The file in a section of another one, which must stay open longer. One without weights, which has programs for
+// another size, uses those of the file around it. Null with one line in `error`.
+lite_file* open_part(const lite_file* around, const char* tag, char* error, size_t error_bytes);
 
 }  // namespace lite
 
@@ -22,7 +23,7 @@ struct lite_file {
   const uint8_t* data;
   size_t size;
   bool mapped;  // from a file, whose pages may leave memory; otherwise the bytes are the caller's
-  bool part;    // of a bundle, which has mapped it
+  bool part;    // of another file, which has mapped it
   uint32_t count;
   lite::Section sections[lite::kMaxSections];
   char* folder;  // where it lies, nullptr: in memory
@@ -30,6 +31,7 @@ struct lite_file {
   const void** weights;
   size_t* weight_bytes;
   size_t num_weights;
+  bool borrowed;                 // weights are those of the file around a part
   void** derived;                // buffers of weights made from integers, see lite_derived.h
 };
 
