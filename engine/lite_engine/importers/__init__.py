@@ -144,6 +144,7 @@ def load(
     params: str | Path | None = None,
     shapes: Mapping[str, Shape] | None = None,
     mmap: bool | None = None,
+    activations: str = "float",
     **options: Any,
 ) -> Graph:
     """Reads a model of any known format, or takes a PyTorch module: `load(module, example)`.
@@ -151,8 +152,10 @@ def load(
     `path` is a file or folder; a known suffix may be left out. `example_inputs` (a tensor or a
     tuple of arguments) and other options of `pytorch.from_module` are for modules. `params` is the
     file of weights where a format keeps two files (Paddle, Caffe) and its place cannot be guessed.
-    `shapes` fixes symbolic input shapes. Constants are views of the mapped file; with `mmap=False`
-    (default: LITE_MMAP) it is read into memory, so that nothing can change it.
+    `shapes` fixes symbolic input shapes. `activations="dynamic"` has the layers of a dynamic-range
+    TFLite model make bytes of their float inputs as they run, as LiteRT does. Constants are views
+    of the mapped file; with `mmap=False` (default: LITE_MMAP) it is read into memory, so that
+    nothing can change it.
     Raises ModelFormatError, UnsupportedOperatorError.
     """
     from . import pytorch
@@ -168,12 +171,30 @@ def load(
         options["params"] = Path(params)
     format_name = format_of(path)
     module = _module(format_name)
+    if activations != "float":
+        options["activations"] = _checked_activations(activations, format_name)
     if shapes and module.SHAPES_ARE_HINTS:
         options["shapes"] = shapes
     with about(path), mapping(mmap):
         graph = _opened(module, path, options)
         graph.metadata.setdefault("format", format_name)
         return _checked(graph, shapes)
+
+
+def _checked_activations(activations: str, format_name: str) -> str:
+    if activations != "dynamic":
+        raise UsageError(
+            tr('activations must be "float" or "dynamic", got {what!r}', what=activations)
+        )
+    if format_name != "tflite":
+        raise UsageError(
+            tr(
+                "dynamic activations are for TFLite models, this one is {format}",
+                format=format_name,
+            ),
+            fix=tr("quantize it with `lite quantize`"),
+        )
+    return activations
 
 
 def _opened(module: Importer, path: Path, options: dict[str, Any]) -> Graph:

@@ -65,8 +65,8 @@ class OpDef:
     commutative: bool = False
     #: gives other numbers every time: never folded, never shared
     random: bool = False
-    #: part of training: a loss, an optimizer's step
-    training: bool = False
+    dynamic: bool = False  # makes bytes of its float input as it runs
+    training: bool = False  # part of training: a loss, an optimizer's step
     #: inputs that are weights → the axis of their output channels (of their inputs', where a
     #: product has its weight first)
     weights: Mapping[int, int] = field(default_factory=dict)

@@ -13,6 +13,10 @@ from ..ops import op_names
 _TRAINING = (*op_names(lambda op: op.training), "Gradient", "sgd", "momentum", "adam")
 
 
+#: Layers whose float inputs become bytes as they run.
+_DYNAMIC = op_names(lambda op: op.dynamic)
+
+
 def sounds(graph: Graph) -> list[str]:
     """Inputs that take the bytes of a sound file, of any length."""
     return [v.name for v in graph.inputs if {r.op for r in v.readers} == {"DecodeWav"}]
@@ -60,8 +64,19 @@ def hints_of(
         )
         if graph.metadata.get("format") == "tflite":
             hints.append(
-                tr("LiteRT quantizes the inputs of such layers as it runs: its results differ")
+                tr(
+                    "LiteRT quantizes the inputs of such layers as it runs: its results differ; "
+                    "`lite convert --activations dynamic` computes as LiteRT does"
+                )
             )
+    if dynamic := sum(n.op in _DYNAMIC for n in graph.nodes):
+        hints.append(
+            trn(
+                "{n} layer quantizes its input as it runs, with the range of that input",
+                "{n} layers quantize their inputs as they run, with the range of each input",
+                dynamic,
+            )
+        )
     if misfit and not unknown:
         hints.append(misfit)
     if unknown:

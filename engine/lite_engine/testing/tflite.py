@@ -2,8 +2,10 @@
 
 LiteRT runs the model with its default kernels, every computed tensor made an output. Each operator
 is then run alone on the inputs that LiteRT had, on every chosen backend, and so is the model as a
-whole. Prints the operators whose integers differ, in the file's order. Ends with 1 when any does,
-or any output of the whole model. Needs `pip install ai-edge-litert`.
+whole. Prints the operators whose integers differ, in the file's order; with --table one row for
+each model, which names the first of them. With --activations dynamic the floats of layers with int8
+weights must be equal, too. Ends with 1 when any differs, or any integer output of the whole model.
+Needs `pip install ai-edge-litert`.
 """
 
 from __future__ import annotations
@@ -21,16 +23,18 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError
-from ..importers.tflite import graph_of
+from ..importers.tflite import CALLS, graph_of
 from ..importers.tflite.model import File, Operator, read_file
 from ..ir import Graph
 from ..mapped import map_file
+from ..ops import op_names
 from ..passes import optimize_graph
 from ..plan import make_plan
 from ..runtime.execute import Execution
 from .run import Place, places
 
 Arrays = Mapping[int, np.ndarray]
+_DYNAMIC = op_names(lambda op: op.dynamic)
 
 
 class Difference(NamedTuple):
@@ -55,10 +59,12 @@ class Layer:
     operator: Operator
     differences: tuple[Difference, ...] = ()
     error: str = ""
+    exact: bool = False
 
     @property
     def equal(self) -> bool:
-        return not self.error and not any(d.integers and d.differing for d in self.differences)
+        off = (d.differing for d in self.differences if d.integers or self.exact)
+        return not self.error and not any(off)
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,17 @@ class Report:
     def equal(self) -> bool:
         whole = not self.error and not any(d.integers and d.differing for d in self.outputs)
         return whole and all(layer.equal for layer in self.layers)
+
+    @property
+    def verdict(self) -> str:
+        """What a row of the table says."""
+        off = next((x.operator for x in self.layers if not x.equal), None)
+        if off is not None:
+            return f"operator {off.index}, {off.code}, differs"
+        if self.error or not self.equal:
+            return self.error or "outputs differ"
+        most = max((d.most for d in self.outputs if not d.integers), default=0.0)
+        return f"equal; floats within {most:.0e}" if most else "equal"
 
 
 class LiteRT:
@@ -136,7 +153,7 @@ def _limits(kind: np.dtype) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def layer_of(file: File, operator: Operator) -> tuple[Graph, list[int]]:
+def layer_of(file: File, operator: Operator, *, dynamic: bool = False) -> tuple[Graph, list[int]]:
     """The operator alone as a graph, and the tensors that are its inputs."""
     main = file.subgraphs[0]
     given = [
@@ -146,7 +163,8 @@ def layer_of(file: File, operator: Operator) -> tuple[Graph, list[int]]:
     ]  # fmt: skip
     # A tensor of an unknown size has LiteRT's size of this run.
     alone = replace(main, inputs=given, outputs=operator.outputs, operators=[operator])
-    graph, _ = graph_of(replace(file, subgraphs=[alone, *file.subgraphs[1:]]), operator.code)
+    cut = replace(file, subgraphs=[alone, *file.subgraphs[1:]])
+    graph, _ = graph_of(cut, operator.code, dynamic=dynamic)
     return graph, given
 
 
@@ -173,7 +191,9 @@ def difference(found: np.ndarray, wanted: np.ndarray) -> Difference:
     return Difference(int((off > 0).sum()), wanted.size, most, integers)
 
 
-def check(path: Path, chosen: Sequence[Place], seed: int = 0) -> Iterator[tuple[Place, Report]]:
+def check(
+    path: Path, chosen: Sequence[Place], seed: int = 0, *, dynamic: bool = False
+) -> Iterator[tuple[Place, Report]]:
     """A report for each backend. Raises ImportError without LiteRT, LiteError for a bad file."""
     file = read_file(map_file(path), path)
     main, feeds = file.subgraphs[0], feeds_of(file, seed)
@@ -182,20 +202,26 @@ def check(path: Path, chosen: Sequence[Place], seed: int = 0) -> Iterator[tuple[
     computed = [i for op in main.operators for i in op.outputs]
     values = feeds | LiteRT(exposed).run(feeds, computed)
     for place in chosen:
-        layers = tuple(_layer(file, op, place, values) for op in main.operators)
-        whole_graph, _ = graph_of(file, path.stem)
+        layers = tuple(_layer(file, op, place, values, dynamic) for op in main.operators)
+        whole_graph, _ = graph_of(file, path.stem, dynamic=dynamic)
         case = (whole_graph, place, feeds, wanted, main.outputs)
         found, error = _attempt(partial(_compared, *case))
         yield place, Report(layers, found, error)
 
 
-def _layer(file: File, operator: Operator, place: Place, values: Arrays) -> Layer:
+def _layer(file: File, operator: Operator, place: Place, values: Arrays, dynamic: bool) -> Layer:
+    made: list[Graph] = []
+
     def run() -> tuple[Difference, ...]:
-        graph, given = layer_of(file, operator)
+        graph, given = layer_of(file, operator, dynamic=dynamic)
+        made.append(graph)
         feeds = {i: values[i] for i in given}
         return _compared(graph, place, feeds, values, operator.outputs)
 
-    return Layer(operator, *_attempt(run))
+    differences, error = _attempt(run)
+    called = any(name in operator.options for name in CALLS)  # a loop has other operators, too
+    exact = not called and any(n.op in _DYNAMIC for graph in made for n in graph.nodes)
+    return Layer(operator, differences, error, exact)
 
 
 def _compared(
@@ -224,30 +250,56 @@ def _print(report: Report, file: File) -> None:
             print(f"    whole model: {text}")
 
 
+def _say(path: Path, file: File, place: Place, report: Report) -> None:
+    equal = sum(layer.equal for layer in report.layers)
+    off, of = (sum(d[i] for d in report.outputs) for i in (0, 1))
+    whole = report.error or f"{of - off} of {of} output values"
+    print(f"{path.stem:36} {place.name:14} equal: integers of {equal} of "
+          f"{len(report.layers)} operators, {whole}", flush=True)  # fmt: skip
+    _print(report, file)
+    codes = Counter(x.operator.code for x in report.layers if not x.equal)
+    if codes:
+        print("    " + ", ".join(f"{code} {n}x" for code, n in codes.items()))
+
+
+def _row(path: Path, file: File, reports: Sequence[Report]) -> str:
+    """A model in the table of the documentation."""
+    words = [r.verdict for r in reports]
+    cells = [f"`{path.stem}`", str(len(file.subgraphs[0].operators)), *words]
+    return "| " + " | ".join(cells) + " |"
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m lite_engine.testing.tflite", description=__doc__
     )
     parser.add_argument("models", nargs="+", metavar="MODEL", type=Path)
-    parser.add_argument("--place", default="", help=tr("only backends whose name contains this"))
+    parser.add_argument("--place", action="append", default=[],
+                        help=tr("only backends whose name contains this; repeatable"))  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help=tr("of the random inputs"))
+    parser.add_argument("--activations", choices=("float", "dynamic"), default="float",
+                        help=tr("of layers with float inputs and int8 weights"))  # fmt: skip
+    parser.add_argument("--table", action="store_true", help=tr("print a Markdown table"))
     options = parser.parse_args(argv)
     reference = Place("reference", "reference", lambda op, name: True)
-    chosen = [p for p in (reference, *places()) if options.place in p.name]
+    wanted = options.place or [""]
+    chosen = [p for p in (reference, *places()) if any(w in p.name for w in wanted)]
+    if not chosen:
+        parser.error(f"no backend is named {' or '.join(wanted)}")
+    if options.table:
+        head = ["model", "operators", *(p.name for p in chosen)]
+        print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     wrong = 0
     for path in options.models:
-        file = read_file(map_file(path), path)
-        for place, report in check(path, chosen, options.seed):
-            equal = sum(layer.equal for layer in report.layers)
-            off, of = (sum(d[i] for d in report.outputs) for i in (0, 1))
-            whole = report.error or f"{of - off} of {of} output values"
-            print(f"{path.stem:36} {place.name:14} equal: integers of {equal} of "
-                  f"{len(report.layers)} operators, {whole}")  # fmt: skip
-            _print(report, file)
-            codes = Counter(x.operator.code for x in report.layers if not x.equal)
-            if codes:
-                print("    " + ", ".join(f"{code} {n}x" for code, n in codes.items()))
+        file, reports = read_file(map_file(path), path), []
+        dynamic = options.activations == "dynamic"
+        for place, report in check(path, chosen, options.seed, dynamic=dynamic):
+            reports.append(report)
             wrong += not report.equal
+            if not options.table:
+                _say(path, file, place, report)
+        if options.table:
+            print(_row(path, file, reports), flush=True)
     return 1 if wrong else 0
 
 

@@ -141,6 +141,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("end the model at these values or layers, separated by commas"),
     )  # fmt: skip
     parser.add_argument(
+        "--activations",
+        choices=("float", "dynamic"),
+        default="float",
+        help=tr(
+            "dynamic: layers of a dynamic-range TFLite model make bytes of their inputs as they "
+            "run, as LiteRT does"
+        ),
+    )
+    parser.add_argument(
         "--labels", metavar="FILE", help=tr("class labels to store in the file, one per line")
     )
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
@@ -198,10 +207,17 @@ def _call(args: argparse.Namespace) -> Converted:
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
+        if args.activations != "float":
+            raise UsageError(
+                tr("{source} is converted already", source=source),
+                fix=tr("use --activations with the .tflite file"),
+            )
         known = with_outputs(with_shapes(read_model(source), dict(args.shape)), ends)
         graph, targets = known.graph, targets or known.targets
     else:
-        graph = load(source, params=args.params, shapes=dict(args.shape))
+        graph = load(
+            source, params=args.params, shapes=dict(args.shape), activations=args.activations
+        )
         if ends:
             end_at(graph, ends)
         targets = targets or ["x86", "arm", "opencl"]

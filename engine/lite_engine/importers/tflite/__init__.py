@@ -26,7 +26,16 @@ from .metadata import read_metadata
 from .model import File, Tensor, read_file
 from .ops_control import CALLS
 
-__all__ = ["match", "open", "ops_basic", "ops_control", "ops_custom", "ops_nn", "ops_recurrent"]
+__all__ = [
+    "CALLS",
+    "match",
+    "open",
+    "ops_basic",
+    "ops_control",
+    "ops_custom",
+    "ops_nn",
+    "ops_recurrent",
+]
 
 #: A file says which sizes are open; only those are filled in.
 SHAPES_ARE_HINTS = False
@@ -37,22 +46,23 @@ def match(path: Path) -> bool:
     return path.is_file() and head(path, 8)[4:8] == b"TFL3"
 
 
-def open(path: Path) -> Graph:
-    """The main subgraph. Raises ModelFormatError, UnsupportedOperatorError (all at once)."""
+def open(path: Path, *, activations: str = "float") -> Graph:
+    """The main subgraph. `activations="dynamic"` computes layers with float inputs and int8 weights
+    as LiteRT does. Raises ModelFormatError, UnsupportedOperatorError (all at once)."""
     view = map_file(path)
     file = read_file(view, path)
     _check_operators(file)
-    graph, tensors = graph_of(file, path.stem)
+    graph, tensors = graph_of(file, path.stem, dynamic=activations == "dynamic")
     graph.metadata = _metadata(file, view, tensors)
     return graph
 
 
-def graph_of(file: File, name: str) -> tuple[Graph, Tensors]:
+def graph_of(file: File, name: str, *, dynamic: bool = False) -> tuple[Graph, Tensors]:
     """The main subgraph of a file whose operators are all read, and the values of its tensors."""
     subgraph = file.subgraphs[0]
     graph = Graph(name)
     emit = Emitter(graph)
-    tensors = Tensors(emit, file, subgraph)
+    tensors = Tensors(emit, file, subgraph, dynamic)
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
         value = Value(emit.unique(tensor.name), tensor.dtype, _input_shape(tensor))

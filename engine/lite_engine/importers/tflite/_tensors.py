@@ -30,6 +30,8 @@ class Tensors:
     emit: Emitter
     file: File
     subgraph: Subgraph
+    #: float inputs of layers with int8 weights become bytes as they run (ops/dynamic_quantize.py)
+    dynamic: bool = False
     depth: int = 0
     #: operators that may still be translated inside loops, shared by all subgraphs
     budget: list[int] = field(default_factory=lambda: [MAX_OPERATORS])

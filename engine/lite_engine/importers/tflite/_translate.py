@@ -63,7 +63,9 @@ def inline(tensors: Tensors, number: int, args: Sequence[Value]) -> list[Value]:
                 source=tensors.emit.source,
             )
         )
-    inner = Tensors(tensors.emit, tensors.file, target, tensors.depth + 1, tensors.budget)
+    inner = Tensors(
+        tensors.emit, tensors.file, target, tensors.dynamic, tensors.depth + 1, tensors.budget
+    )
     if len(args) != len(inner.subgraph.inputs):
         raise ModelFormatError(
             tr(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from .. import _nhwc, _tf_ops
 from .._suppression import padded_suppression
+from . import _dynamic
 from ._call import Call, Result, builtin
 
 
@@ -24,7 +27,7 @@ def conv_2d(c: Call) -> Value:
                 per_group=per_group,
             )
         )
-    return _convolve(c, c.weight(1, (0, 3, 1, 2)), channels // per_group)
+    return _convolve(c, (0, 3, 1, 2), channels // per_group)
 
 
 @builtin("DEPTHWISE_CONV_2D")
@@ -40,14 +43,18 @@ def depthwise_conv_2d(c: Call) -> Value:
                 shape=list(c.tensor(1).shape),
             )
         )
-    return _convolve(c, c.weight(1, (3, 0, 1, 2)), channels)
+    return _convolve(c, (3, 0, 1, 2), channels)
 
 
-def _convolve(c: Call, w: Value, group: int) -> Value:
-    """The convolution that the options describe, w (O,C/g,kh,kw)."""
+def _convolve(c: Call, perm: Sequence[int], group: int) -> Value:
+    """The convolution that the options describe, w (O,C/g,kh,kw) with its axes permuted."""
     strides = c.opt("stride_h"), c.opt("stride_w")
     dilations = c.opt("dilation_h"), c.opt("dilation_w")
-    y = _nhwc.conv(c.emit, c.x(0), w, c.bias(2), strides, c.padding, dilations, group)
+    w = c.weight(1, perm)
+    if _dynamic.takes(c):
+        y = _dynamic.convolution(c, perm, group, strides, dilations)
+    else:
+        y = _nhwc.conv(c.emit, c.x(0), w, c.bias(2), strides, c.padding, dilations, group)
     return _nhwc.to_last(c.emit, c.activation(y))
 
 
@@ -113,6 +120,8 @@ def fully_connected(c: Call) -> Value:
                 units=list(units),
             )
         )
+    if _dynamic.takes(c):
+        return _dynamic_dense(c, units[1])
     bias, x = c.bias(2), c.raw(0)
     leading = c.emit.dims(x)[:-1] if c.opt("keep_num_dims") and c.emit.rank(x) > 2 else None
     known = leading is not None and [isinstance(d, int) for d in leading].count(False) <= 1
@@ -131,6 +140,14 @@ def fully_connected(c: Call) -> Value:
     if leading is None:
         return y
     return c.emit.reshape(y, [*(d if isinstance(d, int) else -1 for d in leading), units[0]])
+
+
+def _dynamic_dense(c: Call, depth: int) -> Value:
+    x = c.x(0)
+    rank = c.emit.rank(x)
+    if not (c.opt("keep_num_dims") and rank > 2) and (rank != 2 or c.emit.dims(x)[1] != depth):
+        x = c.emit.reshape(x, [-1, depth])
+    return c.activation(_dynamic.dense(c, x))
 
 
 @builtin("SOFTMAX")

@@ -140,7 +140,7 @@ bool needs_row_sums(const IntShape& s, const QuantParams& quant) {
 
 bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* bias,
                       const QuantParams& quant, bool summed, bool in_parts, Step& step, Env& env,
-                      IntGemm* g) {
+                      IntGemm* g, bool copies) {
   const int64_t join = summed ? 1 : groups_to_join(s, kLanes);
   const bool rows = !in_parts && joins_rows(s, summed);
   g->quant = quant;
@@ -157,7 +157,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   g->group_weights = g->panels ? (g->panels - 1) * g->panel_weights +
                                      depth * panel_columns(g->out_c, g->panels - 1)
                                : 0;
-  g->copied = !kBytes || rows || g->in_c % kDepth != 0;
+  g->copied = copies || !kBytes || rows || g->in_c % kDepth != 0;
   const int64_t padded = rows ? s.group_in : g->depth_groups * kDepth;
   int32_t border[4] = {};
   if (rows) {
@@ -295,7 +295,7 @@ void copy_int_input(const IntGemm& g, const Step& step, const Tensor& x, int thr
 }
 
 void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Tensor& y,
-                  int thread) {
+                  int thread, const RealSums* real) {
   const int64_t padded = g.depth_groups * kDepth;
   const uint8_t* input = g.copied ? static_cast<const uint8_t*>(step.shared) : x.data;
   // With kEitherSign copies keep their sign.
@@ -327,6 +327,11 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.w_y = g.kernel_w * tap_weights;
     t.scale = g.scale + column;
     t.w_zero = g.w_zero ? g.w_zero + column : nullptr;
+    if (real) {
+      const int64_t fours = real->fours - channel_out;
+      t.real_bias = real->bias + column;
+      t.fours = !real->away ? -1 : static_cast<int32_t>(fours < 0 ? 0 : fours < t.columns ? fours : t.columns);
+    }
   };
   const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
     const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
@@ -347,7 +352,18 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.ldr = s.ldr;
     t.prefetch = ahead < 0 ? nullptr
                            : weights + g.panel_weights + ahead * (g.panel_weights / kAheadTiles);
-    if (g.w_zero) kRowSums[flip](t, rows, t.row_sums);
+    if (real) {
+      // Bias and zero points change places: the sums of weights times the rows' zero points leave.
+      t.w_zero = t.bias, t.bias = real->none;
+      t.real = reinterpret_cast<float*>(y.data) + s.c + m0 * s.ldc + channel_out;
+      for (int32_t m = 0; m < rows; ++m) {
+        const int64_t at = s.c + m0 * s.ldc + row_offset(m, t.ldc, t.half_c) - real->origin;
+        t.row_scale[m] = real->x_scale[at / real->unit];
+        t.row_sums[m] = real->x_zero[at / real->unit];
+      }
+    } else if (g.w_zero) {
+      kRowSums[flip](t, rows, t.row_sums);
+    }
     kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
   };
   for_each_tile<kAheadTiles>(g.list, part_of(g.grid, g.list.tiles, 1, g.groups * g.panels, thread),

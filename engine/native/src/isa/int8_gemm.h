@@ -30,19 +30,33 @@ struct IntGemm {
   ThreadGrid grid;
 };
 
+// Where the sums become floats: operands have a scale and a zero point for each unit of the output, an
+// image or a pixel.
+struct RealSums {
+  const float* x_scale;             // per unit
+  const int32_t* x_zero;            // per unit, as the products read it
+  int64_t unit, origin;             // elements of the output per unit, and where the first one lies
+  const float* bias;                // as IntGemm::scale
+  const int32_t* none;              // kTileColumns zeros
+  bool away;                        // the order of products, see dynamic_quantize.cc
+  int64_t fours;                    // channels before the rest that makes no four
+};
+
 // Zero points that cannot be subtracted from the weights are multiplied with sums of the inputs,
 // which joined groups do not share.
 bool needs_row_sums(const IntShape&, const QuantParams&);
 
 // Sets phases and shared memory of the step: phase 0 copies the input where that is needed, alike for
-// all parts of a transposed convolution; one that is not in parts may get a border.
+// all parts of a transposed convolution; one that is not in parts may get a border. With `copies` the GEMM
+// reads a copy in any case.
 bool prepare_int_gemm(ConvShape shape, const IntWeightView& weights, const int32_t* bias,
                       const QuantParams& quant, bool row_sums, bool in_parts, Step& step, Env& env,
-                      IntGemm* gemm);
+                      IntGemm* gemm, bool copies = false);
 // The copy of phase 0.
 void copy_int_input(const IntGemm& gemm, const Step& step, const Tensor& x, int thread, int threads);
+// With `real` the results are floats.
 void run_int_gemm(const IntGemm& gemm, const Step& step, const Tensor& x, const Tensor& y,
-                  int thread);
+                  int thread, const RealSums* real = nullptr);
 
 // The form of a stored byte in which the dot products read it: as Operand, flipped or centred.
 struct OperandForm {

@@ -178,6 +178,34 @@ struct Pipeline {
 };
 #endif
 
+// The end of a tile whose results are floats.
+template <int kVectors>
+__attribute__((noinline)) void finish_real(const IntTile& t, const I* sums, int rows) {
+  float scales[kVectors * kLanes] = {}, biases[kVectors * kLanes] = {};
+  memcpy(scales, t.scale, static_cast<size_t>(t.columns) * sizeof(float));
+  memcpy(biases, t.real_bias, static_cast<size_t>(t.columns) * sizeof(float));
+  for (int m = 0; m < rows; ++m) {
+    float* to = t.real + row_offset(m, t.ldc, t.half_c);
+    const F x = splat(t.row_scale[m]);
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+      const F w = load(scales + n * kLanes), bias = load(biases + n * kLanes);
+      const F sum = to_float(sums[m * kVectors + n]);
+      F y;
+      if (t.fours < 0) {
+        y = fma(rounded(sum * x), w, bias);
+      } else {
+        const F fours = rounded(rounded(sum * w) * x), rest = rounded(rounded(sum * x) * w);
+        I mask;
+        LITE_UNROLL for (int i = 0; i < kLanes; ++i) mask[i] = n * kLanes + i < t.fours ? -1 : 0;
+        y = select(mask, fours, rest) + bias;
+      }
+      const int left = t.columns - n * kLanes;
+      if (left >= kLanes) store(to + n * kLanes, y);
+      else if (left > 0) store_part(to + n * kLanes, y, left);
+    }
+  }
+}
+
 template <bool kFlip, int kRows, int kVectors>
 void tile(const IntTile& t) {
   I acc[kRows][kVectors];
@@ -232,7 +260,8 @@ void tile(const IntTile& t) {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
   squares.spread(acc);
 #endif
-  finish(t, acc);
+  if (t.real) finish_real<kVectors>(t, &acc[0][0], kRows);
+  else finish(t, acc);
 }
 
 template <bool kFlip>

@@ -129,6 +129,10 @@ struct IntTile {
   ptrdiff_t ldr;
   Addend addend;
   const void* prefetch;
+  float* real = nullptr;            // instead of c, in steps of ldc: the sums as floats
+  const float* real_bias;
+  float row_scale[kTileRows];
+  int32_t fours;                    // columns before the rest, -1: one rounding (dynamic_quantize.cc)
 };
 using IntTileFn = void (*)(const IntTile&);
 

@@ -1,0 +1,2 @@
+// dynamic_quantize.cc for the instruction set of this folder.
+#include "isa/dynamic_quantize.cc"
