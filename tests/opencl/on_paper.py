@@ -46,6 +46,11 @@ def rows() -> list[tuple[str, str, Launch]]:
     found.append(("64x64_4x4, zero points", "int8", launches(shifted, "fp32", _TILES[0])))
     found.append(("3x3 depthwise", "int8", launches(i8_conv(wide, 128, 3, 128), "fp32", "")))
     found.append(("3x3 depthwise", "fp16", launches(conv(wide, 128, 3, 128), "fp16", "")))
+    apart = {"pads": [2] * 4, "dilations": [2, 2]}  # rows of taps are no neighbours
+    spread = i8_conv(wide, 128, 3, 128, **apart)
+    found.append(("3x3 depthwise, dilation 2", "int8", launches(spread, "fp32", "")))
+    spread = conv(wide, 128, 3, 128, **apart)
+    found.append(("3x3 depthwise, dilation 2", "fp16", launches(spread, "fp16", "")))
     one = in_bytes("Gemm", (1, 1024), (1024, 1000), axis=1)
     found.append(("one row, 8-bit weights", "fp16", launches(one, "fp16", "bytes")))
     found.append(("one row, fp16 weights", "fp16", launches(one, "fp16", "few rows")))

@@ -93,23 +93,42 @@ def test_integers_through_images_without_python(graph: Graph) -> None:
     assert found.tobytes() == plan.tensors[plan.outputs[0]].to_physical(wanted).tobytes()
 
 
-QCOM = """static inline int qcom_dot8_acc(uint w, uint x, int s) {
-  const char4 a = as_char4(w);
-  const uchar4 b = as_uchar4(x);
-  return s + (int)a.x * (int)b.x + (int)a.y * (int)b.y + (int)a.z * (int)b.z + (int)a.w * (int)b.w;
+#: Functions of extensions that are not here, with their types and signs.
+EXTENSIONS = {
+    "khr": """int dot_4x8packed_ss_int(uint a, uint b) {
+      return products(as_char4(a), as_char4(b));
+    }""",
+    "arm": "int arm_dot(char4 a, char4 b) { return products(a, b); }",
+    "arm_add": "int arm_dot_acc(char4 a, char4 b, int s) { return s + products(a, b); }",
+    "qcom": """int qcom_dot8_acc(uint a, uint b, int s) {
+      const char4 w = as_char4(a);
+      const uchar4 x = as_uchar4(b);
+      return s + (int)w.x * x.x + (int)w.y * x.y + (int)w.z * x.z + (int)w.w * x.w;
+    }""",
 }
-"""
+PRODUCTS = """static inline int products(char4 a, char4 b) {
+  return (int)a.x * (int)b.x + (int)a.y * (int)b.y + (int)a.z * (int)b.z + (int)a.w * (int)b.w;
+}
+static inline """
 
 
 @pytest.mark.parametrize("images", [False, True])
-def test_qualcomms_dot_product_of_signed_and_unsigned_bytes(images: bool, monkeypatch) -> None:
-    """Its extension is not here: a function with its signs stands for it."""
+@pytest.mark.parametrize("dot", EXTENSIONS)
+def test_dot_products_of_extensions(dot: str, images: bool, monkeypatch) -> None:
+    """Bit-equal to the reference, with a function in place of the device's instruction."""
     text, own = programs.program_text, device(tiles=True, images=images)
-    monkeypatch.setattr(programs, "program_text", lambda *given: QCOM + text(*given))
-    profile = dataclasses.replace(own.profile, dot="qcom")
+    function, built = PRODUCTS + EXTENSIONS[dot], set()
+
+    def with_function(file: str, defines: str = "") -> str:
+        built.update(defines.splitlines())
+        return f"{function}\n{text(file, defines)}"
+
+    monkeypatch.setattr(programs, "program_text", with_function)
+    profile = dataclasses.replace(own.profile, dot=dot)
     monkeypatch.setattr(tiny, "device", lambda *_: dataclasses.replace(own, profile=profile))
-    for graph in INTEGERS[:5]:
+    for graph in INTEGERS[:5] if dot == "qcom" else INTEGERS[1:2]:
         check(graph, tolerance=0)
+    assert f"#define DOT_{dot.upper()}" in built
 
 
 def test_too_wide_for_an_image_takes_buffers() -> None:

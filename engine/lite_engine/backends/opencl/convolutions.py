@@ -14,13 +14,10 @@ from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch
 from .options import Activation, join, storage_option, vector, vectors
-from .problem import POINTWISE, ByteWeights, Convolution, depthwise_block
+from .problem import POINTWISE, ByteWeights, Convolution, depthwise_block, depthwise_grid
 from .profile import DeviceProfile
 from .registry import Target, builds
 
-#: A CPU's groups for layers of few and of many channels: two, because PoCL compiles a kernel for
-#: every size.
-_CPU_GROUPS = (1, 32), (8, 16)
 #: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
 _NARROW = 8
 
@@ -135,11 +132,8 @@ def _by_vectors(problem: Convolution, profile: DeviceProfile) -> Launch:
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
     items = images * -(-out_h // py) * -(-out_w // px)
-    blocks, group = -(-channels // v), None
-    if not profile.local_tiles:
-        wide, high = group = _CPU_GROUPS[blocks >= _CPU_GROUPS[1][0]]
-        blocks, items = -(-blocks // wide) * wide, -(-items // high) * high
-    return Launch("depthwise", "depthwise", args, (blocks, items), options, group)
+    grid, group = depthwise_grid(profile, -(-channels // v), items)
+    return Launch("depthwise", "depthwise", args, grid, options, group)
 
 
 @builds("conv2d_grouped", "Conv")

@@ -17,7 +17,7 @@ from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_o
 from .launch import Launch, Scratch
 from .movement import strided_copy
 from .options import join, vector
-from .problem import POINTWISE, depthwise_block
+from .problem import POINTWISE, depthwise_block, depthwise_grid
 from .profile import DeviceProfile
 from .registry import Target, builds
 from .strides import strides_of
@@ -162,8 +162,9 @@ def depthwise(step: Step, plan: Plan, target: Target) -> list[Launch]:
         f"#define PX {px}\n#define PY {py}\n#define KH {kh}\n#define KW {kw}",
         f"#define SW {sw}\n#define DW {dw}",
     )  # fmt: skip
-    grid = (-(-channels // v), images * -(-out_h // py) * -(-out_w // px))
-    return [Launch("i8_depthwise", "depthwise", args, grid, options)]
+    items = images * -(-out_h // py) * -(-out_w // px)
+    grid, group = depthwise_grid(profile, -(-channels // v), items)
+    return [Launch("i8_depthwise", "depthwise", args, grid, options, group)]
 
 
 @builds("i8_conv2d_grouped", "QLinearConv")

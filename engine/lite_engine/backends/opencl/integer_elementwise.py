@@ -78,8 +78,8 @@ def mapped(
     width, rows = size or (y.size, 1)
     run = _RUN if profile.local_tiles else CPU_RUN
     args = [x, Constant.of(table), y, width, rows, *(lie or (width, 0, width, 0))]
-    grid = (-(-width // run), rows)
-    return Launch("i8_map", "map", args, grid, f"#define RUN {run}")
+    group = None if profile.local_tiles else (1, 1)  # for all cores: a group is one core's
+    return Launch("i8_map", "map", args, (-(-width // run), rows), f"#define RUN {run}", group)
 
 
 def _answers(step: Step, dtype: DType, inputs: list[Any], attrs: dict[str, Any]) -> np.ndarray:

@@ -19,6 +19,9 @@ _DEPTHWISE_PIXELS = 4
 #: Rows and pixels of an item that reads less twice, where a GPU's units still get so many items.
 _DEPTHWISE_BLOCK = (2, 8)
 DEPTHWISE_ITEMS = 512
+#: A CPU's groups for depthwise layers of few and of many channels: two, because PoCL compiles a
+#: kernel for every size.
+_CPU_GROUPS = (1, 32), (8, 16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,3 +109,13 @@ def depthwise_block(
     if profile.local_tiles and enough and window[2:4] == window[6:] == [1, 1]:
         return tall, wide
     return 1, min(_DEPTHWISE_PIXELS, out_w)
+
+
+def depthwise_grid(
+    profile: DeviceProfile, blocks: int, items: int
+) -> tuple[tuple[int, int], tuple[int, int] | None]:
+    """(items, those of a group) for so many vectors of channels and blocks of pixels."""
+    if profile.local_tiles:
+        return (blocks, items), None
+    wide, high = group = _CPU_GROUPS[blocks >= _CPU_GROUPS[1][0]]
+    return (-(-blocks // wide) * wide, -(-items // high) * high), group

@@ -82,6 +82,12 @@ def _binary(op: str, dtype: DType, a: Sequence[int], b: Sequence[int], **attrs: 
     return typed(op, dtype, a, *_scaled(dtype, 0.03, 4), *other, *_scaled(dtype, 0.11, 5), **attrs)
 
 
+def _looked_up(dtype: DType) -> Graph:
+    """More than the run of an item, and no whole number of registers."""
+    table = np.random.default_rng(5).permutation(256).astype(np.uint8).view(dtype.np)
+    return typed("QLookup", dtype, (5, 901), table=table.tolist())
+
+
 def _concat(dtype: DType, axis: int) -> Graph:
     b = Sketch(_IMAGE, dtype)
     table = list(range(100)) * 2 + list(range(56))
@@ -144,7 +150,7 @@ def integers() -> dict[str, list[Graph]]:
             _binary("QLinearSub", _I8, _IMAGE, (6, 1, 1), rounding=LITERT),
             _binary("QLinearMul", _U8, (2, 5, 16), (16,), rounding=LITERT),
         ],
-        "i8_table": [typed("QLookup", _U8, (3, 50), table=list(range(255, -1, -1)))]
+        "i8_table": [_looked_up(_U8), _looked_up(_I8)]
         + [_one("QLinearSigmoid", _I8, (5, 7)), _one("QLinearLeakyRelu", _U8, (40,), alpha=0.1)],
         "i8_softmax": [_one("QLinearSoftmax", _U8, (3, 10)), _one("QLinearSoftmax", _I8, (2, 300))]
         + [_one("QLinearSoftmax", _I8, (2, 5, 7), axis=1)],

@@ -1,6 +1,16 @@
 // After common.h in every i8_*.cl. Kernels of integers compute with all bytes as u8: those of i8 have their highest
 // bit flipped and 128 more as zero point.
 #pragma OPENCL FP_CONTRACT OFF
+// A vector of this type to any address. PoCL's vstore of bytes stores one after the other.
+#ifdef CPU
+#define STORE_AT(type, p, v)                                                  \
+  do {                                                                        \
+    typedef type anywhere_ __attribute__((aligned(1)));                       \
+    *(global anywhere_ *)(p) = (v);                                           \
+  } while (0)
+#else
+#define STORE_AT(type, p, v) PASTE(vstore, V)((v), 0, (p))
+#endif
 #if V == 1
 #define IV int
 #define UV uchar
@@ -24,7 +34,7 @@
 #define STB(p, i, v) *(global UV *)((p) + (i)) = (v)
 #else
 #define LDB(p, i) PASTE(vload, V)(0, (p) + (i))
-#define STB(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
+#define STB(p, i, v) STORE_AT(UV, (p) + (i), v)
 #endif
 #define LDIV(p, i) PASTE(vload, V)(0, (p) + (i))
 #define LDSV(p, i) PASTE(vload, V)(0, (p) + (i))

@@ -92,11 +92,10 @@ void conv(global const int *x, global const int *w, global const int *bias, glob
       if (adding) r = LDB(residual, old);
       STB(y, to, requantized(done[i], factor, r, REQUANTIZE_ARGS));
     } else {
-      uchar before[V], after[V];
-      for (int e = 0; e < V; ++e) before[e] = adding && beside + e < O ? residual[old + e] : (uchar)0;
-      const UV r = PASTE(vload, V)(0, before);
-      PASTE(vstore, V)(requantized(done[i], factor, r, REQUANTIZE_ARGS), 0, after);
-      for (int e = 0; beside + e < O; ++e) y[to + e] = after[e];
+      UV r = 0;
+      for (int e = 0; e < V; ++e) ((uchar *)&r)[e] = adding && beside + e < O ? residual[old + e] : (uchar)0;
+      const UV after = requantized(done[i], factor, r, REQUANTIZE_ARGS);
+      for (int e = 0; beside + e < O; ++e) y[to + e] = ((const uchar *)&after)[e];
     }
   }
 }

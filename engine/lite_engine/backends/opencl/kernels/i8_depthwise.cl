@@ -70,9 +70,7 @@ kernel void depthwise(global const uchar *x, global const short *w, global const
       const UV done = requantized(TO_INT(sum[q][p]) + more, factor, old, REQUANTIZE_ARGS);
 #ifdef TAIL
       if (c < c0) {
-        uchar u[V];
-        PASTE(vstore, V)(done, 0, u);
-        for (int e = c0 - c; e < V; ++e) y[to + p * YP + e] = u[e];
+        for (int e = c0 - c; e < V; ++e) y[to + p * YP + e] = ((const uchar *)&done)[e];
         continue;
       }
 #endif

@@ -109,7 +109,7 @@ kernel void conv(read_only image2d_t x, read_only image2d_t w, global const int 
     if (adding && O - o >= V) {
       old = LDB(residual, from);
     } else if (adding) {
-      STB(some, 0, old);
+      PASTE(vstore, V)(old, 0, some);
       for (int e = 0; e < O - o; ++e) some[e] = residual[from + e];
       old = LDB(some, 0);
     }
@@ -117,7 +117,7 @@ kernel void conv(read_only image2d_t x, read_only image2d_t w, global const int 
     if (O - o >= V) {
       STB(y, to, done);
     } else {
-      STB(some, 0, done);
+      PASTE(vstore, V)(done, 0, some);
       for (int e = 0; e < O - o; ++e) y[to + e] = some[e];
     }
   }

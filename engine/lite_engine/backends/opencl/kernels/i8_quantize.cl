@@ -8,7 +8,7 @@
 #else
 #define OF(type, v) PASTE(convert_, PASTE(type, V))(v)
 #define LOAD(p, i) PASTE(vload, V)(0, (p) + (i))
-#define STORE(p, i, v) PASTE(vstore, V)((v), 0, (p) + (i))
+#define STORE(p, i, v) STORE_AT(PASTE(TO, V), (p) + (i), v)
 #endif
 
 //@ kernel quantize
@@ -46,5 +46,5 @@ kernel void dequantize(global const TI *x, global const float *scale, global con
   if (i >= total) return;
   const int at = entries == 1 ? 0 : i / inner % entries;
   const IV q = OF(int, LOAD(x, i)) - zero[at];
-  STORE(y, i, TO_FLOAT(q) * scale[at]);
+  STFV(y, i, TO_FLOAT(q) * scale[at]);
 }
