@@ -46,7 +46,7 @@ def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.
     try:
         with np.load(path, allow_pickle=False) as data:
             if not isinstance(data, np.lib.npyio.NpzFile):
-                raise ValueError(tr("one array without a name; save it with np.savez"))
+                raise ValueError(tr("it has one array without a name; save it with np.savez"))
             assert data.zip is not None, "open until the block ends"
             large = _large_arrays(data.zip)
             if accept is not None:
@@ -54,7 +54,10 @@ def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.
                     accept(name, shape)
             if sum(size for *_, size in large) - Path(path).stat().st_size > MOST_INFLATED_BYTES:
                 raise ValueError(
-                    tr("its arrays take {size} GiB", size=sum(size for *_, size in large) >> 30)
+                    tr(
+                        "its arrays need {size} GiB of memory",
+                        size=sum(size for *_, size in large) >> 30,
+                    )
                 )
             return {name: data[name] for name in data.files}
     except _DAMAGED as error:
@@ -102,7 +105,7 @@ def _why(path: str | Path, what: str, error: Exception) -> str:
         return tr("cannot be read ({reason})", reason=error.strerror)
     reason = str(error)
     if "Object arrays" in reason:
-        reason = tr("it holds Python objects")
+        reason = tr("it contains Python objects")
     elif "pickle" in reason:  # what NumPy takes every unknown file for
         reason = tr("it is in another format")
     return tr("not {what} that can be read ({reason})", what=what, reason=reason)

@@ -12,16 +12,17 @@ from __future__ import annotations
 import json
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from lite_messages import tr
 
 from .errors import ModelFormatError
 
+T = TypeVar("T")
 _KINDS = {
     dict: tr("an object"),
     list: tr("a list"),
-    str: tr("a text"),
+    str: tr("a string"),
     int: tr("an integer"),
     float: tr("a number"),
     bool: tr("true or false"),
@@ -106,15 +107,19 @@ class Part:
         """True or false, also written as 1 or 0."""
         return bool(self.value) if self.value in (0, 1) else bool(self._as(bool))
 
-    def into(self, kind: Any) -> Any:
+    def into(self, kind: type[T]) -> T:
         """The value as a Python type: numbers, texts, `X | None`, list[X], dict[str, X],
         frozenset[X], tuple[X, …], Literal, a dataclass, Any. Keys that a dataclass does not have
         are left out; a field with the metadata of `renamed` is also read under its old key."""
+        made: T = self._read(kind)
+        return made
+
+    def _read(self, kind: Any) -> Any:
         if kind in _SCALARS:
             return _SCALARS[kind](self)
         inner = get_args(kind)
         if NoneType in inner:
-            return None if self.value is None else self.into(inner[0])
+            return None if self.value is None else self._read(inner[0])
         if is_dataclass(kind):
             return self._made(kind)
         if get_origin(kind) is Literal:
@@ -125,10 +130,10 @@ class Part:
                 )
             return self.value
         if get_origin(kind) is tuple:
-            return tuple(part.into(inner[0]) for part in self.items())
+            return tuple(part._read(inner[0]) for part in self.items())
         if get_origin(kind) is dict:
-            return {key: part.into(inner[1]) for key, part in self.fields().items()}
-        return get_origin(kind)(part.into(inner[0]) for part in self.items())
+            return {key: part._read(inner[1]) for key, part in self.fields().items()}
+        return get_origin(kind)(part._read(inner[0]) for part in self.items())
 
     def _made(self, kind: Any) -> Any:
         hints, known = get_type_hints(kind), self.fields()
@@ -138,7 +143,7 @@ class Part:
             old = own.metadata.get(_OLD_KEY, "")
             key = old if old in known and own.name not in known else own.name
             if key in known or not free:
-                given[own.name] = self[key].into(hints[own.name])
+                given[own.name] = self[key]._read(hints[own.name])
         return kind(**given)
 
     def _as(self, kind: type) -> Any:

@@ -60,7 +60,9 @@ def test_layers_that_are_no_normalization_stay(rng) -> None:
     positions = rng.standard_normal((1, 3, 6, 6))
     for layers in ([], [("Add", positions)], [("Relu", {})]):
         graph = convolution(layers, DType.F32)
-        with pytest.raises(UsageError, match=r"pixels is read by \w+ \(\w+\): no layers normalize"):
+        with pytest.raises(
+            UsageError, match=r"no layers normalize pixels: it is read by \w+ \(\w+\)"
+        ):
             edit.remove_normalization(graph)
     bare, gone, _ = edit.remove_normalization(
         convolution([("Sub", 1.0), ("Add", positions), ("Mul", 2.0)], DType.F32)
@@ -104,7 +106,9 @@ def test_postprocessing_is_removed(layers, gone) -> None:
 
 @pytest.mark.parametrize("layers", [[], [("Relu", {})], [("Sigmoid", {}), ("Mul", {}, 2.0)]])
 def test_a_model_that_ends_otherwise_is_refused(layers) -> None:
-    with pytest.raises(UsageError, match=r"the outputs are of \w+ \(\w+\): no post-processing"):
+    with pytest.raises(
+        UsageError, match=r"no post-processing to remove: the outputs come from \w+ \(\w+\)"
+    ):
         edit.remove_postprocessing(head(*layers))
 
 

@@ -78,5 +78,5 @@ def test_a_refusal_writes_nothing(root: Path, tmp_path: Path, capsys) -> None:
     source, out = write_onnx(graph, tmp_path / "m.onnx"), tmp_path / "o.onnx"
     assert main(["edit", str(source), "-o", str(out), "--batch", "2"]) == 1
     said = capsys.readouterr().out
-    assert "flat (Reshape) refuses" in said and "nothing was written" in said
+    assert "flat (Reshape) does not accept this" in said and "nothing was written" in said
     assert not out.exists()

@@ -47,8 +47,8 @@ def test_runs_are_listed_by_model_device_metric_and_kind(store, digit_folders, t
     assert main(["runs", "tag", str(run["id"]), "shipped"]) == 0
     assert main(["runs", "list"]) == 0 and "shipped" in capsys.readouterr().out
     assert main(["runs", "diff", "shipped", "shipped"]) == 2
-    assert "is no profile" in capsys.readouterr().err
-    with pytest.raises(UsageError, match="is no profile"):
+    assert "is not a profile" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="is not a profile"):
         History().get("shipped")
     _, document = History().document("shipped")
     assert document["samples"] == 20 and "rows" not in document

@@ -41,7 +41,7 @@ def test_a_damaged_run(tmp_path, kept: str) -> None:
         db.commit()
     with pytest.raises(
         UsageError,
-        match=r"^run 1 cannot be read any more \(.*keep a new one: `lite profile MODEL`$",
+        match=r"^run 1 can no longer be read \(.*save a new one: `lite profile MODEL`$",
     ):
         history.get(1)
 

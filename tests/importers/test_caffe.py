@@ -300,7 +300,7 @@ LIES = {
     " reshape_param { axis: 2147483647 shape { dim: 1 } } }",
     "shape of a reshape": 'layer { name: "r" type: "Reshape" bottom: "data" top: "r"'
     " reshape_param { axis: 3 shape { dim: 0 dim: 0 } num_axes: 1 } }",
-    "oldest form": 'layers { layer { name: "x" type: "conv" } }',
+    "oldest format": 'layers { layer { name: "x" type: "conv" } }',
     "no layers": "base_lr: 0.1",
 }
 
@@ -325,7 +325,7 @@ def test_blob_whose_shape_does_not_fit(imported):
         (7, message((1, 1 << 40), (1, 1 << 40))), (5, np.zeros(3, np.float32).tobytes())
     )
     data = field(100, message((1, "c"), (7, wrong)))
-    with pytest.raises(ModelFormatError, match="a blob of 3 numbers"):
+    with pytest.raises(ModelFormatError, match=r"a blob has shape .*, but 3 numbers"):
         imported(INPUT + 'layer { name: "r" type: "ReLU" bottom: "data" top: "r" }', data)
 
 

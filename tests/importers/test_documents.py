@@ -35,7 +35,7 @@ def test_what_is_there() -> None:
     (lambda d: d["a"][3].integer(), "document.a[3]: expected an integer, found true or false"),
     (lambda d: d["e"].integer(), "document.e: expected an integer, found an integer '1844674407"),
     (lambda d: d["e"].number(), "document.e: expected a number, found an integer '1844674407"),
-    (lambda d: d["a"][4].text(), "document.a[4]: expected a text, found null"),
+    (lambda d: d["a"][4].text(), "document.a[4]: expected a string, found null"),
     (lambda d: d["b"].truth(), "document.b: expected true or false, found an object"),
 ])  # fmt: skip
 def test_what_is_not(ask: Callable[[Part], Any], message: str) -> None:
@@ -61,7 +61,7 @@ def test_into_a_dataclass() -> None:
     ('{"b": []}', "m: 'a' is missing"),
     ('{"a": 1, "b": [true]}', r"m\.b\[0\]: expected a number, found true or false"),
     ('{"a": 1, "b": {}}', r"m\.b: expected a list, found an object"),
-    ('{"a": 1, "b": [], "d": 5}', r"m\.d: expected a text, found an integer '5'"),
+    ('{"a": 1, "b": [], "d": 5}', r"m\.d: expected a string, found an integer '5'"),
     ("[]", "m: expected an object, found a list"),
 ])  # fmt: skip
 def test_into_what_it_is_not(text: str, message: str) -> None:

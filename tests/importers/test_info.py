@@ -92,8 +92,8 @@ def test_paths_that_people_type(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "start", "hint"),
     [("net.pt", b"PK\3\4", "torch.export.save"), ("net.h5", b"\x89HDF", "SavedModel"),
-     ("net.param", b"7767517\n", "made from"), ("net.xml", b"<net", "made from"),
-     ("notes.txt", b"text", "not a model this reads"),
+     ("net.param", b"7767517\n", "original model"), ("net.xml", b"<net", "original model"),
+     ("notes.txt", b"text", "not a model in a supported format"),
      ("notes.onnx", b"text", r"notes\.onnx: not an ONNX model.*again, as binary")],
 )  # fmt: skip
 def test_files_of_other_tools(tmp_path: Path, name: str, start: bytes, hint: str) -> None:

@@ -35,7 +35,7 @@ def _floats(name: str, *shape: int) -> onnx.ValueInfoProto:
             "contradict each other",
         ),
         (helper.make_node("Gemm", ["x", "w"], ["y"]), [(7,), (7, 3)], "contradict each other"),
-        (helper.make_node("Trilu", ["x"], ["y"]), [(5,)], "rank 1, not 2 or more"),
+        (helper.make_node("Trilu", ["x"], ["y"]), [(5,)], "of rank 2 or more, found 1"),
         (
             helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 2], auto_pad="SAME"),
             [(1, 1, 4, 4)],

@@ -216,7 +216,7 @@ def test_training_programs_are_refused(tmp_path: Path) -> None:
 def test_parameters_of_another_model(tmp_path: Path) -> None:
     path = small_network().save(tmp_path)
     (tmp_path / "inference.pdiparams").write_bytes(small_network().parameters() + b"\0" * 8)
-    with pytest.raises(ModelFormatError, match="8 bytes are left"):
+    with pytest.raises(ModelFormatError, match="8 bytes remain"):
         load(path)
 
 

@@ -293,7 +293,7 @@ def test_loop_that_data_decides_is_refused(tensorflow_imported):
 def test_loop_without_end_and_list_index_outside(tensorflow_imported):
     with pytest.raises(ModelFormatError, match=r"steps|item"):
         tensorflow_imported(*loop(const("n", np.int32(3)), step=0))
-    with pytest.raises(ModelFormatError, match="item 3 of a list of 3"):
+    with pytest.raises(ModelFormatError, match="item 3 is outside a list of 3"):
         tensorflow_imported(*loop(const("n", np.int32(4))))
 
 

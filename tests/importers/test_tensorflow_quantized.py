@@ -80,9 +80,9 @@ def test_a_range_for_each_slice(tensorflow_imported):
 @pytest.mark.parametrize(
     "nodes, kind, said",
     [
-        ({"mode": "ELSE"}, UnsupportedOperatorError, "dequantization of mode 'ELSE'"),
-        ({"axis": 5}, ModelFormatError, "for axis 5"),
-        ({"low": np.float32([0, 1])}, ModelFormatError, "without an axis"),
+        ({"mode": "ELSE"}, UnsupportedOperatorError, "dequantization mode 'ELSE'"),
+        ({"axis": 5}, ModelFormatError, "do not fit axis 5"),
+        ({"low": np.float32([0, 1])}, ModelFormatError, "need an axis"),
         ({"values": np.float32([1, 2])}, ModelFormatError, "not integers"),
     ],
 )

@@ -97,7 +97,7 @@ def test_identity_that_is_the_output_keeps_its_name(bench):
 
 def test_identity_between_input_and_output_stays(bench):
     bench.refuses(
-        drop_identity, 'input x: f32[2]\n"i": y = Identity(x)\noutput y', "joins an input"
+        drop_identity, 'input x: f32[2]\n"i": y = Identity(x)\noutput y', "connects an input"
     )
 
 

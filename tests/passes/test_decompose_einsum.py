@@ -101,8 +101,8 @@ def test_nothing_moves_that_need_not(equation, moves):
         ("ii->i", [(3, 3)], "a diagonal"),
         ("ij,jk->ik", [(3, None), (4, 5)], "is not known"),
         ("ij,jk->ik", [(0, 4), (4, 5)], "is 0"),
-        ("ij,jk->ik", [("N", 4), ("M", 5)], "is open"),
-        ("hij,hkd->ijkd", [(3, "N", 4), (3, "M", 5)], "share a Reshape"),
+        ("ij,jk->ik", [("N", 4), ("M", 5)], "is not known whether"),
+        ("hij,hkd->ijkd", [(3, "N", 4), (3, "M", 5)], "in one Reshape"),
     ],
 )
 def test_refusals(equation, shapes, reason):
@@ -154,5 +154,5 @@ def test_an_open_batch_on_the_cpu(tmp_path):
 @pytest.mark.parametrize("equation", ["ij->ik", "ij->ii"])
 def test_an_output_of_other_axes_is_one_error(equation):
     node = _graph(equation, [(2, 3)]).nodes[0]
-    with pytest.raises(ShapeError, match="axes of its inputs, once"):
+    with pytest.raises(ShapeError, match="must occur in an input"):
         infer_node(node)

@@ -26,10 +26,10 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("label", "why"),
     [
-        ("2020-01-01", "2020-01-01 is not a text or number; put it in quotes"),
+        ("2020-01-01", "2020-01-01 is not a string or number; put it in quotes"),
         ("2001-99-99", "month must be in 1..12"),
-        ("!!binary aGk=", "is not a text or number"),
-        ("!!set {a, b}", "is not a text or number"),
+        ("!!binary aGk=", "is not a string or number"),
+        ("!!set {a, b}", "is not a string or number"),
         ("!!timestamp x", "does not fit its tag"),
         ("!!bool x", "does not fit its tag"),
         ("!!int ''", "does not fit its tag"),
@@ -74,7 +74,7 @@ def test_a_stage_of_wrong_types(folder, change):
 @pytest.mark.parametrize(
     ("change", "error", "why"),
     [
-        ({"format": 2}, VersionError, "a newer version wrote this pipeline"),
+        ({"format": 2}, VersionError, "this pipeline was written by a newer version"),
         ({"stages": None}, LiteError, "expected a list"),
         ({"stages": [1]}, LiteError, "expected an object"),
         ({"models": 5}, LiteError, "expected a list"),

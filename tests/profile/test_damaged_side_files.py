@@ -129,7 +129,7 @@ def _changed(change: Callable[[dict[str, Any]], object]) -> str:
 ])  # fmt: skip
 def test_damaged_profiles(history: History, text: str) -> None:
     _set(history, "profile", text)
-    with pytest.raises(UsageError, match="run 1 cannot be read any more") as found:
+    with pytest.raises(UsageError, match="run 1 can no longer be read") as found:
         history.get(1)
     assert "__init__" not in str(found.value) and "attribute" not in str(found.value)
 
@@ -145,7 +145,7 @@ def test_damaged_rows_are_left_out(history: History, column: str, value: object)
     db.commit()
     db.close()
     assert [run.id for run in history.list()] == [2]
-    with pytest.raises(UsageError, match="run 1 cannot be read any more"):
+    with pytest.raises(UsageError, match="run 1 can no longer be read"):
         history.get(1)
 
 

@@ -95,7 +95,7 @@ def test_zeros_without_end_are_refused_where_any_shape_fits(tmp_path, monkeypatc
     """Calibration and labeled data take arrays of any number of samples."""
     path = _zeros(tmp_path / "data.npz", "images", (16, 1 << 20))
     monkeypatch.setattr(arrays, "MOST_INFLATED_BYTES", 1 << 25)
-    with pytest.raises(UsageError, match=r"data\.npz: not a .npz file .*its arrays take 0 GiB"):
+    with pytest.raises(UsageError, match=r"data\.npz: not a .npz file .*its arrays need 0 GiB"):
         read_arrays(path)
 
 

@@ -110,7 +110,7 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
         (npz(tmp_path / "cut.npz", cut=300), "not a .npz file that can be read"),
         (npz(tmp_path / "flip.npz", flip=200), "not a .npz file that can be read"),
         (huge, "not a .npy file that can be read"),
-        (objects, "it holds Python objects"),
+        (objects, "it contains Python objects"),
         (text, "an input is an image, a .npy, .npz or .wav file"),
     ):
         code, line = said(capsys, "run", MODEL, "--input", path)
@@ -131,7 +131,7 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
     [
         ("m.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a", "git lfs pull"),
         ("m.onnx", b"\n<!DOCTYPE html><html>404</html>", "a web page, not a model"),
-        ("m.lite", b"LITE\n\x1a\n and so on", "a damaged .lite file"),
+        ("m.lite", b"LITE\n\x1a\n and so on", "not a .lite file, or a damaged one"),
     ],
 )
 def test_what_a_download_leaves(name: str, data: bytes, what: str, tmp_path, capsys) -> None:

@@ -140,7 +140,7 @@ def _numbered(path: Path) -> Iterator[Path]:
     yield path
     for number in range(2, 1000):
         yield path.with_name(f"{path.stem}-{number}{path.suffix}")
-    raise UsageError(tr("a thousand files with this name exist already"), where=path.name)
+    raise UsageError(tr("1,000 files with this name exist already"), where=path.name)
 
 
 def png(picture: Any) -> bytes:

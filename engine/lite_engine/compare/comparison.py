@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._deprecated import deprecated_name
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
 from .difference import Difference
 from .finding import Finding
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 State = Literal["within", "propagated", "differing", "failing"]
 
@@ -114,7 +117,7 @@ class Comparison(Answer):
             for x in rows
         ]  # fmt: skip
 
-    def figure(self, kind: str = "error", layer: str | None = None) -> Any:
+    def figure(self, kind: str = "error", layer: str | None = None) -> Figure:
         """A plotly Figure: "error", or of one layer that was compared with `detail` "histogram" or
         "channels". Raises UsageError for another kind or layer; LiteError without plotly."""
         from ..figures import comparisons

@@ -188,7 +188,7 @@ def _verdict(
 ) -> str:
     if worst is not None:
         return tr(
-            "{wrong} of {inputs} differ; the first with the gravest finding is {input}: {verdict}",
+            "{wrong} of {inputs} differ; the worst is {input}: {verdict}",
             wrong=wrong, inputs=trn("{n} input", "{n} inputs", count), input=worst.input,
             verdict=worst.verdict,
         )  # fmt: skip

@@ -125,7 +125,11 @@ def isolated_graph(
                 ins.append(made[value.name])
             else:
                 raise UsageError(
-                    tr("input {name} is neither known nor made", name=value.name), where=node.name
+                    tr(
+                        "input {name} has no value: it is neither recorded nor computed",
+                        name=value.name,
+                    ),
+                    where=node.name,
                 )
         outs = [Value(v.name, v.dtype, v.shape, quant=v.quant) for v in node.outputs]
         made |= {v.name: v for v in outs}

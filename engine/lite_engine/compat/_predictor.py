@@ -214,7 +214,7 @@ class CxxPredictor(LightPredictor):
     def save_optimized_pb_model(self, folder: str) -> None:
         """Raises UsageError: Paddle's own form is not written."""
         raise UsageError(
-            tr("Paddle models are not written"),
+            tr("cannot write Paddle models"),
             where="save_optimized_pb_model",
             fix=tr("save_optimized_model writes a .nb file"),
         )

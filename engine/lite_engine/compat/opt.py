@@ -42,7 +42,7 @@ _REACHED_BY = {"qualcomm_qnn": "onnxruntime", "android_nnapi": "onnxruntime",
 
 def _flag(text: str) -> bool:
     if text.lower() not in ("true", "false", "1", "0"):
-        raise argparse.ArgumentTypeError(tr("{text!r} is neither true nor false", text=text))
+        raise argparse.ArgumentTypeError(tr("expected true or false, got {text!r}", text=text))
     return text.lower() in ("true", "1")
 
 
@@ -145,8 +145,8 @@ def _needs(target: str) -> str:
     backend = _REACHED_BY.get(target, target)
     if backend in found(BACKENDS):
         return tr(
-            "{target}: the file is the same for the backend {backend}, which is chosen where it "
-            "runs (--backend {backend})",
+            "{target}: the same file also serves the backend {backend}, which is chosen "
+            "where the model runs (--backend {backend})",
             target=target,
             backend=backend,
         )
@@ -186,10 +186,10 @@ def run(options: argparse.Namespace) -> list[Path]:
         return []
     if options.optimize_out_type == "protobuf":
         raise UsageError(
-            tr("--optimize_out_type protobuf is not written"), fix=tr("use naive_buffer or lite")
+            tr("--optimize_out_type protobuf is not supported"), fix=tr("use naive_buffer or lite")
         )
     if not options.optimize_out:
-        raise UsageError(tr("--optimize_out is missing: where should the result go?"))
+        raise UsageError(tr("--optimize_out is missing"), fix=tr("name the result with it"))
     written = [_convert(one, targets) for one in _one_by_one(options)]
     if options.sparse_model:
         _note(tr("--sparse_model: weights stay dense, the results are the same"))

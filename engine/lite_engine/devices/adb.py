@@ -22,7 +22,7 @@ _FIXES = (
     ("not found", tr("`adb devices` lists the serial numbers")),
     ("no devices", tr("plug it in and switch on USB debugging")),
     ("device unauthorized", tr("allow debugging on the device's screen")),
-    ("closed", tr("the connection was lost: check the cable, then again")),
+    ("closed", tr("the connection was lost: check the cable, then try again")),
 )
 
 
@@ -36,7 +36,7 @@ class AdbTransport:
         match = _ADDRESS.fullmatch(address)
         if not match:
             raise UsageError(
-                tr("{address!r} is not like adb://SERIAL", address=address),
+                tr("{address!r} is not of the form adb://SERIAL", address=address),
                 fix=tr("list them"),
                 command="adb devices",
             )

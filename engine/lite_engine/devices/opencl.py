@@ -87,7 +87,7 @@ class OpenCLListing:
         if not there:
             return [
                 tr(
-                    "no OpenCL library in the {searched} searched places",
+                    "no OpenCL library in the {searched} locations searched",
                     searched=len(self.libraries),
                 )
             ]
@@ -104,7 +104,7 @@ class OpenCLListing:
 def read_listing(device: str, text: str) -> OpenCLListing:
     """What `lite_run_opencl --list-devices` printed. Raises DeviceError when it is damaged."""
     try:
-        listing: OpenCLListing = parse(text, tr("OpenCL listing")).into(OpenCLListing)
+        listing = parse(text, tr("OpenCL listing")).into(OpenCLListing)
     except (ModelFormatError, TypeError) as error:
         raise DeviceError(
             tr("the runner's list is damaged ({error})", error=error), where=device

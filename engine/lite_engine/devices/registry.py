@@ -65,10 +65,13 @@ def open_address(address: str, ssh_config: str = "") -> Device:
         return RemoteDevice(AdbTransport(address))
     raise UsageError(
         tr(
-            "device {address!r} is not known: local, wasm, emulated, emulated:cortex-a53, "
-            "ssh://user@host, adb://SERIAL, or a name from `lite devices`",
+            "device {address!r} is not known",
             address=address,
-        )
+        ),
+        fix=tr(
+            "use local, wasm, emulated, emulated:cortex-a53, ssh://user@host, adb://SERIAL, "
+            "or a name from `lite devices`"
+        ),
     )
 
 

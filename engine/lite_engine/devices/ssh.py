@@ -46,7 +46,7 @@ class SshTransport:
         if not match:
             raise UsageError(
                 tr(
-                    "{address!r} is not like ssh://user@host or ssh://user@host:2222",
+                    "{address!r} is not of the form ssh://user@host or ssh://user@host:2222",
                     address=address,
                 )
             )

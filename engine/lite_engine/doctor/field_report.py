@@ -170,7 +170,7 @@ def read(path: Path) -> FieldReport:
                 command="pip install --upgrade lite-workbench",
             )
         _check(document.value)
-        report: FieldReport = document.into(FieldReport)
+        report = document.into(FieldReport)
         for i, failure in enumerate(report.failures):
             if failure.kind not in KINDS:
                 known = ", ".join(KINDS)
@@ -226,10 +226,15 @@ def _check(document: Any) -> None:
             waiting += [(part, depth + 1) for part in value]
         elif isinstance(value, str) and (len(value) > _MOST_TEXT or one_line(value) != value):
             raise ModelFormatError(
-                tr("{one_line:.40} … is not a text of a field report", one_line=one_line(value))
+                tr(
+                    "{one_line:.40} … is not a valid string of a field report",
+                    one_line=one_line(value),
+                )
             )
         elif isinstance(value, float) and not math.isfinite(value):
-            raise ModelFormatError(tr("{value} is not a number of a field report", value=value))
+            raise ModelFormatError(
+                tr("{value} is not a valid number of a field report", value=value)
+            )
 
 
 def adopt(report: FieldReport) -> Adopted:

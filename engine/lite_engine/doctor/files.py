@@ -75,7 +75,7 @@ def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[C
     missing = model.needs.missing(tested.target, tested.features)
     if missing:
         summary = tr(
-            "the file needs CPU features {missing}, but the device has {features}",
+            "the file needs the CPU features {missing}, but the device only has {features}",
             missing=", ".join(missing),
             features=", ".join(tested.features),
         )

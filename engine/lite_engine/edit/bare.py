@@ -43,7 +43,7 @@ def remove_normalization(
     if not gone:
         raise UsageError(
             tr(
-                "{name} is read by {readers}: no layers normalize it",
+                "no layers normalize {name}: it is read by {readers}",
                 name=x.name,
                 readers=", ".join(f"{n.name} ({n.op})" for n in dict.fromkeys(x.readers)),
             )
@@ -93,7 +93,7 @@ def remove_postprocessing(graph: Graph) -> tuple[Graph, list[str]]:
     if not read:
         raise UsageError(
             tr(
-                "the outputs are of {ends}: no post-processing that can be removed",
+                "there is no post-processing to remove: the outputs come from {ends}",
                 ends=", ".join(
                     f"{v.producer.name} ({v.producer.op})" for v in copy.outputs if v.producer
                 ),

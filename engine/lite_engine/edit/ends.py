@@ -34,7 +34,13 @@ def normalize(graph: Graph, how: Preprocess, name: str = "") -> tuple[Graph, lis
     mean, std = fitted.mean or (0.0,), fitted.std or (255.0,)
     size = x.shape[axis]
     if len(mean) not in (1, size) or len(std) not in (1, size):
-        raise UsageError(tr("{count} means for {size} channels", count=len(mean), size=size))
+        raise UsageError(
+            tr(
+                "expected one mean, or one for each of {size} channels, found {count}",
+                count=len(mean),
+                size=size,
+            )
+        )
     readers = list(dict.fromkeys(x.readers))
     y, added = x, set()
     for op, numbers in (("Sub", mean), ("Div", std)):

@@ -139,7 +139,7 @@ def export_model(
     check_target(model, target)
     if (plugins or libraries) and (trimmed or target == web.TARGET):
         raise UsageError(
-            tr("libraries cannot be loaded by a trimmed runner or in a page"),
+            tr("a trimmed runner or a page cannot load libraries"),
             fix=tr("leave out the plug-ins and libraries"),
         )
     with filling(folder) as part:

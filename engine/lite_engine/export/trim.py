@@ -104,7 +104,7 @@ def short_list(full: str, kernels: list[str]) -> str:
         having = [row for row, known in files.items() if kernel in known]
         if not having and kernel in kernels:
             raise LiteError(
-                tr("kernel {kernel} is in no file of the runtime", kernel=kernel),
+                tr("no source file of the runtime contains the kernel {kernel}", kernel=kernel),
                 fix=tr("run without --trim"),
             )
         needed.update(having)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr
 
 from ..errors import LiteError, UsageError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 #: Okabe and Ito's colours (Color Universal Design, 2008) without black and yellow.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#868e96")
@@ -46,7 +49,7 @@ def template() -> Any:
     )  # fmt: skip
 
 
-def new_figure(traces: list[Any], title: str, x: str, y: str, **layout: Any) -> Any:
+def new_figure(traces: list[Any], title: str, x: str, y: str, **layout: Any) -> Figure:
     """A Figure in the common look; `x` and `y` are the axes' titles, with their units."""
     figure, lines = plotly().Figure(traces), textwrap.wrap(title, 90)
     figure.update_layout(

@@ -7,24 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr
 
 from ..errors import UsageError
 from ._template import BAD, COLOURS, FINE, choose, new_figure, plotly
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 Data = dict[str, Any]
 
 
-def figure(comparison: Data, kind: str, layer: str | None = None) -> Any:
+def figure(comparison: Data, kind: str, layer: str | None = None) -> Figure:
     """A plotly Figure; `layer` is one that was compared with `detail` (default: the first such).
     Raises UsageError for an unknown kind or layer, and for a layer without detail."""
     make = choose(kind, KINDS)
     return make(comparison) if make is _error else make(comparison, _detailed(comparison, layer))
 
 
-def _error(comparison: Data) -> Any:
+def _error(comparison: Data) -> Figure:
     """Isolated and accumulated relative L2 error of each layer, and its tolerance."""
     go, rows = plotly(), comparison["layers"]
     names = [r["name"] for r in rows]
@@ -47,7 +50,7 @@ def _error(comparison: Data) -> Any:
                       yaxis={"type": "log", "exponentformat": "power"})  # fmt: skip
 
 
-def _histogram(comparison: Data, row: Data) -> Any:
+def _histogram(comparison: Data, row: Data) -> Figure:
     """How many elements differ by how much."""
     found = row["detail"]["histogram"]
     edges, counts = found["edges_log10"], found["counts"]
@@ -63,7 +66,7 @@ def _histogram(comparison: Data, row: Data) -> Any:
     )  # fmt: skip
 
 
-def _channels(comparison: Data, row: Data) -> Any:
+def _channels(comparison: Data, row: Data) -> Figure:
     """The largest difference of each channel."""
     found = row["detail"]["per_channel"]
     bars = plotly().Bar(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr, trn
 
 from ._template import BACKENDS, new_figure, plotly
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 Data = dict[str, Any]
 #: Bars of a waterfall besides the totals.
 MOST = 12
 
 
-def waterfall(change: Data) -> Any:
+def waterfall(change: Data) -> Figure:
     """`ProfileChange.to_dict()`: from one total to the other. The largest changes have a bar each,
     the others one together; the axis does not begin at zero, so that small ones can be seen."""
     rows = change["changes"]
@@ -40,7 +43,7 @@ def waterfall(change: Data) -> Any:
                       yaxis_range=[max(0.0, min(heights) - room), max(heights) + room])  # fmt: skip
 
 
-def runs(rows: list[Data]) -> Any:
+def runs(rows: list[Data]) -> Figure:
     """Saved runs (`Run.to_dict()`, `at` in seconds since 1970): the median over time, a line per
     model, backend, precision, number of threads and device."""
     groups: dict[tuple[Any, ...], list[Data]] = {}

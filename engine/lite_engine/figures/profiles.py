@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr
 
@@ -13,16 +13,19 @@ from ..errors import UsageError
 from ._template import BACKENDS, COLOURS, choose, new_figure, plotly
 from .timeline import Event, Track, tracks
 
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
 Data = dict[str, Any]
 
 
-def figure(profile: Data, kind: str) -> Any:
+def figure(profile: Data, kind: str) -> Figure:
     """A plotly Figure. Raises UsageError for an unknown kind, and for one that the profile has no
     data for."""
     return choose(kind, KINDS)(profile)
 
 
-def _latency(profile: Data) -> Any:
+def _latency(profile: Data) -> Figure:
     """A bar per layer in the order of the model, with the 95 % interval of its median."""
     emulated = not profile["times_meaningful"]
     bars = []
@@ -40,7 +43,7 @@ def _latency(profile: Data) -> Any:
     return new_figure(bars, _title(profile), "layer", unit, barmode="overlay")
 
 
-def _roofline(profile: Data) -> Any:
+def _roofline(profile: Data) -> Figure:
     """Performance against arithmetic intensity, both logarithmic; area is the share of the time.
     S. Williams, A. Waterman, D. Patterson: Roofline. CACM 52(4), 2009."""
     _needs_times(profile)
@@ -75,7 +78,7 @@ def _roofline(profile: Data) -> Any:
     )  # fmt: skip
 
 
-def _types(profile: Data) -> Any:
+def _types(profile: Data) -> Figure:
     """Time by operator, the largest on top."""
     emulated = not profile["times_meaningful"]
     sums: dict[str, float] = {}
@@ -90,7 +93,7 @@ def _types(profile: Data) -> Any:
     return new_figure([bar], _title(profile), tr("executed instructions") if emulated else "ms", "")
 
 
-def _memory(profile: Data) -> Any:
+def _memory(profile: Data) -> Figure:
     """Which bytes of the arena hold which tensor, from the step that writes it to the last that
     reads it."""
     tensors = profile["memory_map"].get("tensors") or []
@@ -112,7 +115,7 @@ def _memory(profile: Data) -> Any:
     )
 
 
-def _timeline(profile: Data) -> Any:
+def _timeline(profile: Data) -> Figure:
     """A typical run: a track per thread, queue and backend; copies hatched, waiting pale."""
     _needs_times(profile)
     rows, bars = profile["layers"], []

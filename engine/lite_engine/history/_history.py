@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lite_messages import tr
 
@@ -22,6 +22,9 @@ from .. import settings
 from ..documents import Part, parse
 from ..errors import LiteError, ModelFormatError, UsageError, reason_of
 from ..profile import Profile
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -127,7 +130,7 @@ class History:
 
         return self._try(work, [])
 
-    def figure(self, model: str | None = None, limit: int = 50) -> Any:
+    def figure(self, model: str | None = None, limit: int = 50) -> Figure:
         """A plotly Figure: medians of the newest runs over time. LiteError without plotly."""
         from ..figures import histories
 
@@ -147,7 +150,7 @@ class History:
         found, document = self._document(run, self._row(run))
         if found.kind != "profile":
             raise UsageError(
-                tr("run {run} is no profile", run=run), fix=tr("show it"),
+                tr("run {run} is not a profile", run=run), fix=tr("show it"),
                 command=f"lite runs show {found.id}",
             )  # fmt: skip
         try:
@@ -254,7 +257,7 @@ def _text(data: bytes) -> str:
 
 def _run(row: Sequence[Any]) -> Run:
     """A row of `_COLUMNS`. Raises ModelFormatError for types that nobody wrote."""
-    run: Run = Part(dict(zip(_COLUMNS.split(", "), row)), "row").into(Run)
+    run = Part(dict(zip(_COLUMNS.split(", "), row)), "row").into(Run)
     if not 0 <= run.at < _LATEST:
         raise ModelFormatError(tr("row.at: {at} is not a valid timestamp", at=run.at))
     return run
@@ -262,8 +265,8 @@ def _run(row: Sequence[Any]) -> Run:
 
 def _damaged(run: int | str, error: Exception) -> UsageError:
     return UsageError(
-        tr("run {run} cannot be read any more ({error})", run=run, error=error),
-        fix=tr("keep a new one"),
+        tr("run {run} can no longer be read ({error})", run=run, error=error),
+        fix=tr("save a new one"),
         command="lite profile MODEL",
     )
 

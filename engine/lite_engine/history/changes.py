@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr, trn
 
@@ -19,6 +19,9 @@ from ..compare.alignment import plain_node
 from ..display import Displayed
 from ..errors import UsageError
 from ..profile import LayerTime, Profile
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 @dataclass
@@ -96,7 +99,7 @@ class ProfileChange(Displayed):
             for c in self.changes
         ]
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """A plotly Figure: the waterfall from one total to the other. Raises LiteError without
         plotly."""
         from ..figures import histories

@@ -58,7 +58,7 @@ def find_model(path: str | Path) -> Path:
     if found:
         names = ", ".join(p.name for p in found[:8])
         what = tr(
-            "{models} models go by this name; give one of {names}", models=len(found), names=names
+            "{models} models have this name; give one of {names}", models=len(found), names=names
         )
     raise ModelFormatError(what, where=path)
 
@@ -93,11 +93,11 @@ _OTHERS = (
         (".h5", ".hdf5"),
         tr("a Keras file; save it with model.export(FOLDER), a SavedModel"),
     ),
-    (b"7767517", (".param",), tr("an ncnn net; convert the model that it was made from")),
+    (b"7767517", (".param",), tr("an ncnn net; convert the original model instead")),
     (
         b"",
         (".mnn", ".mlmodel", ".engine", ".trt", ".xml", ".safetensors", ".gguf"),
-        tr("another tool's file; convert the model that it was made from"),
+        tr("a file of another tool; convert the original model instead"),
     ),
 )
 
@@ -126,13 +126,13 @@ def _check_download(path: Path) -> None:
 def _what_it_is(path: Path) -> str:
     start = head(path)
     if path.suffix.lower() == ".lite":
-        return tr("a damaged .lite file, or none; copy or download it again, as binary")
+        return tr("not a .lite file, or a damaged one; copy or download it again, as binary")
     for magic, suffixes, hint in _OTHERS:
         if start.startswith(magic) and path.suffix.lower() in suffixes:
             return hint
     return tr(
-        "not a model this reads ({formats}); give the model file itself, or the "
-        "folder that holds __model__ or saved_model.pb",
+        "not a model in a supported format ({formats}); give the model file "
+        "itself, or the folder that contains __model__ or saved_model.pb",
         formats=", ".join(FORMATS),
     )
 
@@ -228,7 +228,7 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     for value in graph.inputs:
         if value.dtype is None:
             raise ModelFormatError(
-                tr("input {name}: its element type is not one of numbers", name=value.name)
+                tr("input {name} does not have a numeric element type", name=value.name)
             )
     name_open_sizes(graph.inputs)
     infer_types(graph)

@@ -141,7 +141,7 @@ class Emitter:
             results = run_node(node, arrays)
         except ShapeError as error:
             raise ModelFormatError(
-                tr("constants of the file do not fit: {error}", error=error)
+                tr("constants of the file do not fit together: {error}", error=error)
             ) from None
         node.inputs = ()  # type: ignore[assignment]
         return [
@@ -159,7 +159,12 @@ class Emitter:
         if value.const is not None:
             if sorted(perm) != list(range(value.const.ndim)):
                 raise ModelFormatError(
-                    tr("axes {perm} of {type}", perm=perm, type=value.type), where=self.source
+                    tr(
+                        "expected a permutation of the axes of {type}, found {perm}",
+                        perm=perm,
+                        type=value.type,
+                    ),
+                    where=self.source,
                 )
             array = np.ascontiguousarray(value.const.transpose(perm))
             return self.const(array, value.name + "/transposed", value.dtype)
@@ -217,7 +222,7 @@ class Emitter:
         """Contents of a constant integer input. Raises ModelFormatError when it is computed."""
         if x is None or x.const is None:
             raise ModelFormatError(
-                tr("{what} is computed while running, it must be a constant", what=what),
+                tr("{what} is computed at run time, it must be a constant", what=what),
                 where=self.source,
                 fix=tr("export the model with fixed input shapes"),
             )

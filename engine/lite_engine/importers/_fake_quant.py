@@ -22,9 +22,9 @@ def _nudged(
     fits = (low <= 0).all() and (high >= 0).all() and (low < high).all()
     if not 2 <= bits <= 8 or not fits:
         raise ModelFormatError(
-            tr("fake quantization of {bits} bits", bits=bits),
+            tr("fake quantization with {bits} bits is not supported", bits=bits),
             where=where,
-            fix=tr("only 2 to 8 bits over ranges that contain 0 are supported"),
+            fix=tr("use 2 to 8 bits, and ranges that contain 0"),
         )
     qmin, qmax = int(narrow), (1 << bits) - 1
     scale = ((high - low) / (qmax - qmin)).astype(np.float32)

@@ -52,7 +52,8 @@ def window(
     if min([*strides, *dilations, *kernel, 1]) < 1:
         raise ModelFormatError(
             tr(
-                "window {kernel}, strides {strides}, dilations {dilations}",
+                "window sizes, strides and dilations must be at least 1, found window "
+                "{kernel}, strides {strides}, dilations {dilations}",
                 kernel=list(kernel),
                 strides=list(strides),
                 dilations=list(dilations),
@@ -66,7 +67,12 @@ def window(
     sizes = emit.dims(x)[2:]
     if len(sizes) != len(kernel):
         raise ModelFormatError(
-            tr("a window {kernel} over {type}", kernel=list(kernel), type=x.type), where=emit.source
+            tr(
+                "the window {kernel} does not have the rank of the input {type}",
+                kernel=list(kernel),
+                type=x.type,
+            ),
+            where=emit.source,
         )
     if padding == "EXPLICIT":
         attrs["pads"] = [*explicit[0::2], *explicit[1::2]]

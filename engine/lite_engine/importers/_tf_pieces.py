@@ -86,7 +86,11 @@ def mirror_pad(emit: Emitter, x: Value, paddings: Value, symmetric: bool) -> Val
             if size is None or not 0 <= begin <= size or not 0 <= end <= size:
                 raise ModelFormatError(
                     tr(
-                        "symmetric padding {begin},{end} of {size}", begin=begin, end=end, size=size
+                        "symmetric padding {begin},{end} is larger than the axis, which has "
+                        "size {size}",
+                        begin=begin,
+                        end=end,
+                        size=size,
                     ),
                     where=emit.source,
                 )
@@ -148,7 +152,10 @@ def strided_slice(
     if axis > rank or 0 in steps:
         raise ModelFormatError(
             tr(
-                "{slices} slices of {type}, strides {steps}", slices=count, type=x.type, steps=steps
+                "cannot slice {type}: {slices} slices with strides {steps}",
+                slices=count,
+                type=x.type,
+                steps=steps,
             ),
             where=emit.source,
         )
@@ -207,13 +214,13 @@ def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int =
     if axis != batch_dims:
         raise UnsupportedOperatorError(
             tr(
-                "gather with batch_dims {batch_dims} along axis {axis} is not read",
+                "Gather with batch_dims {batch_dims} along axis {axis} is not supported",
                 batch_dims=batch_dims,
                 axis=axis,
             ),
             (emit.source,),
             where=emit.source,
-            fix=tr("export it as a plain gather"),
+            fix=tr("export it as a Gather without batch_dims"),
         )
     return emit(
         "GatherND", x, emit("Unsqueeze", emit.cast(indices, DType.I64), [-1]), batch_dims=batch_dims
@@ -239,7 +246,7 @@ def space_to_batch(
         part = None if size is None else size // b
         if size is not None and size % b:
             raise ModelFormatError(
-                tr("size {size} does not split into blocks of {b}", size=size, b=b),
+                tr("an axis of size {size} does not split into blocks of {b}", size=size, b=b),
                 where=emit.source,
             )
         inner += [part, b]
@@ -278,7 +285,8 @@ def batch_to_space(emit: Emitter, x: Value, block: Sequence[int], crops: Value) 
 def _check_blocks(emit: Emitter, x: Value, block: Sequence[int]) -> None:
     if not block or min(block) < 1 or len(block) >= emit.rank(x):
         raise ModelFormatError(
-            tr("blocks {block} of {type}", block=list(block), type=x.type), where=emit.source
+            tr("block sizes {block} do not fit the input {type}", block=list(block), type=x.type),
+            where=emit.source,
         )
 
 
@@ -286,7 +294,7 @@ def _one_open(emit: Emitter, dims: Sequence[int | None]) -> list[int]:
     """Sizes for Reshape: one may be unknown."""
     if sum(d is None for d in dims) > 1:
         raise ModelFormatError(
-            tr("more than one size is open"),
+            tr("more than one dimension of the result is not known"),
             where=emit.source,
             fix=tr("export the model with fixed input shapes"),
         )

@@ -43,6 +43,7 @@ def compute(emit: Emitter, name: str, inputs: Sequence[Value]) -> Value | list[V
         signature(function).bind(emit, *inputs)
     except TypeError:
         raise ModelFormatError(
-            tr("{name} with {inputs} inputs", name=name, inputs=len(inputs)), where=emit.source
+            tr("{name} does not take {inputs} inputs", name=name, inputs=len(inputs)),
+            where=emit.source,
         ) from None
     return function(emit, *inputs)

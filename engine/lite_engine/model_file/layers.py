@@ -74,7 +74,9 @@ def parse_layers(texts: Iterable[str], targets: Iterable[str]) -> dict[str, dict
         if not (colon and target in TARGETS):
             target, layer = "", name
         if not layer or not word:
-            raise UsageError(tr("{text!r} is not like LAYER=cpu or opencl:LAYER=fp32", text=text))
+            raise UsageError(
+                tr("{text!r} is not of the form LAYER=cpu or opencl:LAYER=fp32", text=text)
+            )
         for one in [target] if target else targets:
             choices.setdefault(one, {})[layer] = word
     return choices

@@ -19,7 +19,7 @@ Found = Sequence[Rows | None] | None
 
 
 def refusal(node: Node) -> Unbounded:
-    return Unbounded(tr("{op} of a size that depends on data", op=node.op))
+    return Unbounded(tr("{op} has a size that depends on data", op=node.op))
 
 
 def alone(b: Bounding, node: Node) -> Found:
@@ -199,7 +199,7 @@ def _from_front(b: Bounding, indices: Value, count: Count) -> Value:
     """Places that may count from the end of the rows that are there, counted from the front."""
     if indices.const is not None:
         if indices.const.size and indices.const.min() < 0:
-            raise Unbounded(tr("a place is counted from an end that depends on data"))
+            raise Unbounded(tr("an index counts from an end that depends on data"))
         return indices
     length = b.number(count)
     if indices.dtype is not DType.I64:

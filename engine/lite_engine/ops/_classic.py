@@ -63,7 +63,11 @@ def labels_of(labels: list[int], indices: np.ndarray) -> np.ndarray:
     """Class labels (N,) i64 of class numbers. Raises ShapeError for a class without a label."""
     if indices.size and int(indices.max()) >= len(labels):
         raise ShapeError(
-            tr("class {index} of {labels} labels", index=int(indices.max()), labels=len(labels))
+            tr(
+                "class {index} has no label: there are {labels}",
+                index=int(indices.max()),
+                labels=len(labels),
+            )
         )
     return np.asarray(labels, np.int64)[indices]
 

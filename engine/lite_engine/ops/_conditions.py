@@ -121,7 +121,7 @@ def separate_axes(node: Node, types: Types) -> bool | str:
 def one_output(node: Node, types: Types) -> bool | str:
     if len(node.outputs) == 1:
         return True
-    return tr("its output {outputs} is asked for", outputs=get_op(node.op).outputs[1])
+    return tr("its output {outputs} is used", outputs=get_op(node.op).outputs[1])
 
 
 def attr(name: str, *values: Any) -> Condition:

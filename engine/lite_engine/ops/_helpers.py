@@ -113,7 +113,8 @@ def window_output(
     if stride <= 0 or dilation <= 0 or kernel <= 0:
         raise ShapeError(
             tr(
-                "window kernel {kernel}, stride {stride}, dilation {dilation}",
+                "window size, stride and dilation must be at least 1, found {kernel}, "
+                "{stride} and {dilation}",
                 kernel=kernel,
                 stride=stride,
                 dilation=dilation,
@@ -126,7 +127,8 @@ def window_output(
     if span < 0:
         raise ShapeError(
             tr(
-                "window of {kernel} (dilation {dilation}) is larger than {size}+{pad}",
+                "a window of {kernel} (dilation {dilation}) is larger than its input of"
+                " {size} with a padding of {pad}",
                 kernel=kernel,
                 dilation=dilation,
                 size=size,

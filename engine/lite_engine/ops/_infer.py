@@ -241,7 +241,7 @@ def _inline_branch(graph: Graph, node: Node, nested: Iterable[Graph]) -> list[No
     branch = attrs["then_branch" if condition.const.item() else "else_branch"]
     if not isinstance(branch, Graph) or len(branch.outputs) < len(node.outputs):
         raise ShapeError(
-            tr("its branch does not give {values} values", values=len(node.outputs)),
+            tr("its branch does not have {values} outputs", values=len(node.outputs)),
             where=node.name,
         )
     at, names = graph.nodes.index(node), {v.name for v in graph.values()}
@@ -262,8 +262,8 @@ def check_shape(value: Value, given: Shape) -> Shape:
     declared = value.shape
     if any(d not in (declared or ()) if not isinstance(d, int) else d < 0 for d in given):
         raise ShapeError(
-            tr("input {name}: {given!r} is not a shape", name=value.name, given=given),
-            fix=tr("give whole numbers"),
+            tr("input {name}: {given!r} is not a valid shape", name=value.name, given=given),
+            fix=tr("use whole numbers"),
         )
     if declared is None:
         return given

@@ -43,7 +43,7 @@ def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
 
 def _four(x: TypeInfo) -> tuple[Dim, ...]:
     if x.rank != 4:
-        raise ShapeError(tr("rank {rank}, not 4", rank=x.rank))
+        raise ShapeError(tr("expected an input of rank 4, found {rank}", rank=x.rank))
     return x.dims
 
 

@@ -154,7 +154,7 @@ detection_output.kernel(
     "f32_detection_output",
     when=lambda node, types: (
         node.attrs.get("keep_top_k", -1) > -1
-        or tr("without keep_top_k the number of rows depends on data")
+        or tr("without keep_top_k, the number of rows depends on data")
     ),
 )
 

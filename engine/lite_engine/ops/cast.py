@@ -93,7 +93,7 @@ bit_cast.infer(lambda x, *, to: TypeInfo(_target(to), x.shape))
 def _(x: np.ndarray, *, to: DType) -> np.ndarray:
     """The same bits read as another element type of the same size"""
     if to.itemsize != x.itemsize:
-        raise ShapeError(tr("{dtype} and {to} differ in size", dtype=x.dtype, to=to))
+        raise ShapeError(tr("{dtype} and {to} have different sizes", dtype=x.dtype, to=to))
     return np.ascontiguousarray(x).view(to.np).reshape(x.shape)
 
 

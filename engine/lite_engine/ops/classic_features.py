@@ -67,7 +67,11 @@ def _(x: np.ndarray, **attrs: Any) -> np.ndarray:
     given = np.asarray(attrs[f"imputed_value_{kind}s"], x.dtype)
     if given.size not in (1, x.shape[-1] if x.ndim else 1):
         raise ShapeError(
-            tr("{given} imputed values for {size} features", given=given.size, size=x.shape[-1])
+            tr(
+                "expected one imputed value, or one for each of {size} features, found {given}",
+                given=given.size,
+                size=x.shape[-1],
+            )
         )
     absent = attrs[f"replaced_value_{kind}"]
     return np.where(np.isnan(x) if absent != absent else x == absent, given, x).astype(x.dtype)
@@ -146,7 +150,13 @@ def _table(attrs: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, Any]:
 
     keys, values = side("keys"), side("values")
     if keys.size != values.size:
-        raise ShapeError(tr("{keys} keys for {values} values", keys=keys.size, values=values.size))
+        raise ShapeError(
+            tr(
+                "expected as many keys as values, found {keys} and {values}",
+                keys=keys.size,
+                values=values.size,
+            )
+        )
     default = attrs["default_float"] if values.dtype.kind == "f" else attrs["default_int64"]
     if attrs["default_tensor"] is not None:
         default = np.asarray(attrs["default_tensor"]).ravel()[0]

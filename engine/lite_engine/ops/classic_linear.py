@@ -121,7 +121,11 @@ def _kernel(
     check_choice("kernel_type", kind, "LINEAR", "POLY", "RBF", "SIGMOID")
     if x.shape[1] != vectors.shape[1]:
         raise ShapeError(
-            tr("{given} features, {wanted} expected", given=x.shape[1], wanted=vectors.shape[1])
+            tr(
+                "expected {wanted} features, found {given}",
+                given=x.shape[1],
+                wanted=vectors.shape[1],
+            )
         )
     gamma, coef0, degree = (*params, 0.0, 0.0, 0.0)[:3] if params else (0.0, 0.0, 0.0)
     if kind == "RBF":

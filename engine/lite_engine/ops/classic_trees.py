@@ -59,7 +59,7 @@ class Forest:
         ):
             if given.size and not 0 <= int(given.min()) <= int(given.max()) < bound:
                 raise ShapeError(
-                    tr("the trees name a {name} outside the {count} there are",
+                    tr("the trees name a {name} that does not exist: there are {count}",
                        name=name, count=bound)
                 )  # fmt: skip
 
@@ -81,7 +81,7 @@ class Forest:
                 holds |= (at == node) & np.isin(v, self.members.get(int(node), np.empty(0)))
             holds |= np.isnan(v) & self.missing[at]
             at = np.where(modes == _LEAF, at, np.where(holds, self.yes[at], self.no[at]))
-        raise ShapeError(tr("the tree's nodes form a cycle"))
+        raise ShapeError(tr("the nodes of a tree form a cycle"))
 
     def scores(self, x: np.ndarray, how: str, targets: int) -> np.ndarray:
         """Aggregated leaf weights (N, targets); 0 where no leaf has one for a target."""
@@ -146,7 +146,7 @@ def _forest(a: dict[str, Any]) -> Forest:
         ids = np.asarray(a[f"nodes_{side}nodeids"], np.int64)
         is_leaf = np.asarray(a[f"nodes_{side}leafs"], bool)
         if ids.size and ids.min() < 0:
-            raise ShapeError(tr("a tree's node has a negative number"))
+            raise ShapeError(tr("a node of a tree has a negative number"))
         return np.concatenate([ids + count * is_leaf, np.zeros(leaves, np.int64)])
 
     def with_leaves(values: Any, fill: Any, dtype: Any) -> np.ndarray:
@@ -208,7 +208,7 @@ def _keyed_forest(a: dict[str, Any], owner: str) -> Forest:
     try:
         modes = np.array([_MODES[m] for m in a["nodes_modes"]], np.int64)
     except KeyError as error:
-        raise ShapeError(tr("there is no tree node of mode {mode}", mode=error)) from None
+        raise ShapeError(tr("the mode {mode} of a tree node is not known", mode=error)) from None
     inner = modes != _LEAF
 
     def found(tree: int, node: int) -> int:

@@ -80,7 +80,8 @@ def _(
     if not len(then_branch.outputs) == len(else_branch.outputs) == n_outputs:
         raise ShapeError(
             tr(
-                "branches give {count} and {values} values",
+                "both branches must have the same number of outputs as the node, found "
+                "{count} and {values}",
                 count=len(then_branch.outputs),
                 values=len(else_branch.outputs),
             )
@@ -90,7 +91,11 @@ def _(
         left, right = _known(a), _known(b)
         if left.dtype is not right.dtype:
             raise ShapeError(
-                tr("branches give {one} and {other}", one=left.dtype, other=right.dtype)
+                tr(
+                    "the branches have outputs of different types, {one} and {other}",
+                    one=left.dtype,
+                    other=right.dtype,
+                )
             )
         out.append(TypeInfo(left.dtype, _common(left.shape, right.shape)))
     return out

@@ -12,22 +12,14 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
 from ._conditions import all_of, constant
+from ._conv_window import WINDOW, conv_window
 from ._core import define_op
-from ._helpers import wide, window_output, window_pads
+from ._helpers import wide, window_output
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._sparse import mostly_zeros, pointwise
 from .activation import FUSED, apply_activation
 
-#: The window of a convolution; what is empty has ONNX's default.
-WINDOW: dict[str, Any] = {
-    "auto_pad": "NOTSET",
-    "dilations": [],
-    "group": 1,
-    "kernel_shape": [],
-    "pads": [],
-    "strides": [],
-}
 conv = define_op(
     "Conv",
     weights={1: 0},
@@ -40,52 +32,26 @@ conv = define_op(
 )
 
 
-def conv_window(
-    x: TypeInfo | np.ndarray, w: TypeInfo | np.ndarray, attrs: dict[str, Any]
-) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Kernel, strides, pads [begin…, end…] and dilations with the defaults resolved."""
-    n = len(x.shape) - 2  # type: ignore[arg-type]
-    kernel = [int(d) for d in w.shape[2:]]  # type: ignore[index, arg-type, union-attr]
-    if attrs["kernel_shape"] and list(attrs["kernel_shape"]) != kernel:
-        raise ShapeError(
-            tr(
-                "kernel_shape {attrs} differs from the weight's {kernel}",
-                attrs=attrs["kernel_shape"],
-                kernel=kernel,
-            )
-        )
-    strides = list(attrs["strides"]) or [1] * n
-    dilations = list(attrs["dilations"]) or [1] * n
-    if not len(kernel) == len(strides) == len(dilations) == n:
-        raise ShapeError(
-            tr(
-                "{number} spatial axes, kernel {kernel}, strides {strides}",
-                number=n,
-                kernel=kernel,
-                strides=strides,
-            )
-        )
-    sizes = [d if isinstance(d, int) else 1 for d in x.shape[2:]]  # type: ignore[index]
-    pads = window_pads(sizes, kernel, strides, attrs["pads"], dilations, attrs["auto_pad"])
-    if len(pads) != 2 * n:
-        raise ShapeError(tr("{pads} pads for {number} spatial axes", pads=len(pads), number=n))
-    return kernel, strides, pads, dilations
-
-
 @conv.infer
 def _(
     x: TypeInfo, w: TypeInfo, b: TypeInfo | None, residual: TypeInfo | None, **attrs: Any
 ) -> TypeInfo:
     if x.rank < 3 or x.rank != w.rank:
         raise ShapeError(
-            tr("input rank {rank} and weight rank {weight_rank}", rank=x.rank, weight_rank=w.rank)
+            tr(
+                "input and weight must have the same rank of at least 3, found {rank} "
+                "and {weight_rank}",
+                rank=x.rank,
+                weight_rank=w.rank,
+            )
         )
     channels, group = x.dims[1], attrs["group"]
     out_channels, in_group = w.dims[0], w.dims[1]
     if isinstance(channels, int) and isinstance(in_group, int) and channels != group * in_group:
         raise ShapeError(
             tr(
-                "{channels} channels, weight takes {group} groups of {in_group}",
+                "the input has {channels} channels, but the weight takes {group} groups"
+                " of {in_group}",
                 channels=channels,
                 group=group,
                 in_group=in_group,
@@ -109,7 +75,13 @@ def _(
     ]
     out = x.with_shape((x.dims[0], out_channels, *spatial))
     if residual is not None and residual.is_static and out.is_static and residual.dims != out.dims:
-        raise ShapeError(tr("residual {residual}, output {out}", residual=residual, out=out))
+        raise ShapeError(
+            tr(
+                "the residual has shape {residual}, but the output {out}",
+                residual=residual,
+                out=out,
+            )
+        )
     return out
 
 
@@ -219,7 +191,9 @@ def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if ok is not True or x is None:
         return ok
-    return min(int(d or 0) for d in x.dims[2:]) > 8 or tr("map of 8 or less")  # type: ignore[call-overload, misc]
+    return min(int(d or 0) for d in x.dims[2:]) > 8 or tr(
+        "its feature map has 8 or fewer rows or columns"
+    )  # type: ignore[call-overload, misc]
 
 
 def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:

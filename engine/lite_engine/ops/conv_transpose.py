@@ -12,12 +12,12 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
+from ._conv_window import WINDOW
 from ._core import define_op
 from ._helpers import AUTO_PADS, check_choice, float_kernels, product, symbol_product, wide
 from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
-from .conv import WINDOW
 
 #: The window of a transposed convolution.
 TRANSPOSED_WINDOW: dict[str, Any] = {**WINDOW, "output_padding": [], "output_shape": []}
@@ -48,7 +48,8 @@ def transposed_window(
     if not len(strides) == len(dilations) == len(extra) == len(kernel) == n or len(pads) != 2 * n:
         raise ShapeError(
             tr(
-                "{number} spatial axes, kernel {kernel}, strides {strides}, pads {pads}",
+                "kernel {kernel}, strides {strides}, pads {pads} or dilations do not "
+                "fit {number} spatial axes",
                 number=n,
                 kernel=kernel,
                 strides=strides,
@@ -78,7 +79,7 @@ def transposed_window(
         pads = [0] * (2 * n)
     out: list[Dim] = [None if f is None else f - pads[i] - pads[n + i] for i, f in enumerate(full)]
     if any(isinstance(o, int) and o < 1 for o in out):
-        raise ShapeError(tr("pads {pads} leave nothing of the output", pads=pads))
+        raise ShapeError(tr("with pads {pads} the output is empty", pads=pads))
     for i, (d, s) in enumerate(zip(sizes, strides)):
         more = extra[i] + (kernel[i] - 1) * dilations[i] + 1 - s - pads[i] - pads[n + i]
         if isinstance(d, str) and more == 0:
@@ -90,11 +91,20 @@ def transposed_window(
 def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> TypeInfo:
     if x.rank < 3 or x.rank != w.rank:
         raise ShapeError(
-            tr("input rank {rank} and weight rank {weight_rank}", rank=x.rank, weight_rank=w.rank)
+            tr(
+                "input and weight must have the same rank of at least 3, found {rank} "
+                "and {weight_rank}",
+                rank=x.rank,
+                weight_rank=w.rank,
+            )
         )
     if isinstance(x.dims[1], int) and isinstance(w.dims[0], int) and x.dims[1] != w.dims[0]:
         raise ShapeError(
-            tr("{channels} channels, weight takes {taken}", channels=x.dims[1], taken=w.dims[0])
+            tr(
+                "the input has {channels} channels, but the weight takes {taken}",
+                channels=x.dims[1],
+                taken=w.dims[0],
+            )
         )
     channels = w.dims[1] * attrs["group"] if isinstance(w.dims[1], int) else None
     if any(not isinstance(d, int) for d in w.dims[2:]):

@@ -28,7 +28,7 @@ def _check_places(indices: TypeInfo, size: Dim) -> None:
     if low < -size or high >= size:
         raise ShapeError(
             tr(
-                "index {high} of an axis of {size} elements",
+                "index {high} is outside an axis of {size} elements",
                 high=high if high >= size else low,
                 size=size,
             )
@@ -158,7 +158,7 @@ def _combine(y: np.ndarray, at: Any, updates: np.ndarray, reduction: str) -> Non
         return
     ufuncs = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
     if reduction not in ufuncs:
-        raise ShapeError(tr("reduction {reduction!r}", reduction=reduction))
+        raise ShapeError(tr("the reduction {reduction!r} is not known", reduction=reduction))
     ufuncs[reduction].at(y, at, updates)
 
 
@@ -190,7 +190,7 @@ def _(
 
 
 def _no_reduction(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return node.attrs.get("reduction", "none") == "none" or tr("a reduction")
+    return node.attrs.get("reduction", "none") == "none" or tr("it has a reduction")
 
 
 scatter_elements.kernel("cpu", "copy_scatter_elements", dtype=ANY, when=_no_reduction)

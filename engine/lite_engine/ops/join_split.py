@@ -48,7 +48,8 @@ def slices_of(
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise ShapeError(
             tr(
-                "{starts} starts, {ends} ends, {axes} axes, {steps} steps",
+                "starts, ends, axes and steps must have the same length, found "
+                "{starts}, {ends}, {axes} and {steps}",
                 starts=len(starts),
                 ends=len(ends),
                 axes=len(axes),
@@ -58,7 +59,7 @@ def slices_of(
     out = [slice(None)] * rank
     for start, end, axis, step in zip(starts, ends, normalise_axes(axes, rank), steps):
         if step == 0:
-            raise ShapeError(tr("step 0"))
+            raise ShapeError(tr("a step of a slice must not be 0"))
         out[axis] = slice(start, end, step)  # Python clamps as ONNX does, backwards too
     return out
 
@@ -114,7 +115,14 @@ def _parts(size: int, given: list[int] | None, count: int) -> list[int]:
     """Sizes of the parts; equal ones with a smaller last one when not given."""
     if given is not None:
         if sum(given) != size or len(given) != count:
-            raise ShapeError(tr("parts {given} of an axis of {size}", given=given, size=size))
+            raise ShapeError(
+                tr(
+                    "the parts {given} do not add up to an axis of {size}, or are not one "
+                    "for each output",
+                    given=given,
+                    size=size,
+                )
+            )
         return given
     each = -(-size // count)
     parts = [max(0, min(each, size - i * each)) for i in range(count)]
@@ -158,18 +166,22 @@ concat = define_op(
 @concat.infer
 def _(*xs: TypeInfo, axis: int) -> TypeInfo:
     if not xs:
-        raise ShapeError(tr("nothing to join"))
+        raise ShapeError(tr("Concat needs at least one input"))
     rank = xs[0].rank
     at = normalise_axis(axis, rank)
     out: list[Dim] = list(xs[0].dims)
     for x in xs[1:]:
         if x.rank != rank:
-            raise ShapeError(tr("ranks {rank} and {other}", rank=rank, other=x.rank))
+            raise ShapeError(
+                tr("the inputs have different ranks, {rank} and {other}", rank=rank, other=x.rank)
+            )
         for i, d in enumerate(x.dims):
             if i == at:
                 continue
             if isinstance(d, int) and isinstance(out[i], int) and d != out[i]:
-                raise ShapeError(tr("axis {i} is {out} and {d}", i=i, out=out[i], d=d))
+                raise ShapeError(
+                    tr("the inputs differ on axis {i}: {out} and {d}", i=i, out=out[i], d=d)
+                )
             out[i] = d if isinstance(d, int) or out[i] is None else out[i]
     parts = [x.dims[at] for x in xs]
     out[at] = sum(parts) if all(isinstance(d, int) for d in parts) else None  # type: ignore[arg-type]

@@ -23,7 +23,11 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
     terms = left.split(",")
     if not re.fullmatch(r"[A-Za-z.,]*(->[A-Za-z.]*)?", equation) or len(terms) != len(ranks):
         raise ShapeError(
-            tr("equation {equation!r} for {inputs} inputs", equation=equation, inputs=len(ranks))
+            tr(
+                "the equation {equation!r} is not valid for {inputs} inputs",
+                equation=equation,
+                inputs=len(ranks),
+            )
         )
     widest = max(
         [r - len(t.replace("...", "")) for t, r in zip(terms, ranks) if "..." in t], default=0
@@ -39,7 +43,9 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
     for term, rank in zip(terms, ranks):
         found = labels(term, rank - len(term.replace("...", "")))
         if len(found) != rank:
-            raise ShapeError(tr("term {term!r} for rank {rank}", term=term, rank=rank))
+            raise ShapeError(
+                tr("the term {term!r} does not fit an input of rank {rank}", term=term, rank=rank)
+            )
         inputs.append(found)
     every = [label for term in inputs for label in term]
     if arrow:
@@ -47,7 +53,8 @@ def parse_einsum(equation: str, ranks: list[int]) -> tuple[list[list[str]], list
         if len(set(output)) != len(output) or not set(output) <= set(every):
             raise ShapeError(
                 tr(
-                    "equation {equation!r}: its output needs axes of its inputs, once",
+                    "equation {equation!r}: each axis of the output must occur in an input,"
+                    " and only once in the output",
                     equation=equation,
                 )
             )

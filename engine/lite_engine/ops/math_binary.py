@@ -36,7 +36,7 @@ def _alike(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 
 def _plain(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return not node.attrs.get("activation") or tr("a fused activation")
+    return not node.attrs.get("activation") or tr("it has a fused activation")
 
 
 def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
@@ -44,7 +44,11 @@ def _broadcast_type(*xs: TypeInfo, **_: Any) -> TypeInfo:
     different = [x for x in xs if x.dtype is not xs[0].dtype]
     if different:
         raise ShapeError(
-            tr("operands are {one} and {other}", one=xs[0].dtype, other=different[0].dtype),
+            tr(
+                "the operands have different types, {one} and {other}",
+                one=xs[0].dtype,
+                other=different[0].dtype,
+            ),
             fix=tr("cast one of them"),
         )
     return TypeInfo(xs[0].dtype, broadcast_shapes(*(x.shape for x in xs)))
@@ -212,7 +216,7 @@ def _variadic(
 
 
 def _two_inputs(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    return len(types) == 2 or tr("not two inputs")
+    return len(types) == 2 or tr("it does not have two inputs")
 
 
 _variadic(

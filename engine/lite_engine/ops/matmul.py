@@ -88,7 +88,9 @@ def _(
     a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any
 ) -> TypeInfo:
     if a.rank != 2 or b.rank != 2:
-        raise ShapeError(tr("ranks {rank} and {other}, not 2", rank=a.rank, other=b.rank))
+        raise ShapeError(
+            tr("expected two inputs of rank 2, found {rank} and {other}", rank=a.rank, other=b.rank)
+        )
     rows, inner = a.dims[::-1] if transA else a.dims
     inner_b, columns = b.dims[::-1] if transB else b.dims
     if isinstance(inner, int) and isinstance(inner_b, int) and inner != inner_b:

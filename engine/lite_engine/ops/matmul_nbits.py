@@ -94,7 +94,7 @@ def dequantize_nbits(
     z = zero_points(zeros, bits=bits, shape=(N, groups))
     at = np.arange(K) // block_size if order is None else order[:K].astype(np.int64)
     if order is not None and (at.min(initial=0) < 0 or at.max(initial=0) >= groups):
-        raise ShapeError(tr("g_idx names a group that is not there"))
+        raise ShapeError(tr("g_idx names a group that does not exist"))
     return np.asarray((q.astype(np.float32) - z[:, at]) * s[:, at])
 
 
@@ -127,7 +127,7 @@ def _(a: TypeInfo, *_: Any, K: int, N: int, **__: Any) -> Cost:
 
 def _packed_zeros(node: Node, types: list[TypeInfo | None]) -> bool | str:
     zeros = types[3] if len(types) > 3 else None
-    return zeros is None or str(zeros.dtype) == "u8" or tr("zero points that are floats")
+    return zeros is None or str(zeros.dtype) == "u8" or tr("its zero points are floats")
 
 
 _FOUR_BITS = all_of(

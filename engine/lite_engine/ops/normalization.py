@@ -19,12 +19,12 @@ from ._samples import Draw, Sample
 
 def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
-    return (x is not None and x.rank >= 3) or tr("no spatial axes")
+    return (x is not None and x.rank >= 3) or tr("it has no spatial axes")
 
 
 def _constant_statistics(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if node.attrs.get("training_mode") or len(node.outputs) > 1:
-        return tr("training mode")
+        return tr("it is in training mode")
     constant = all(t is not None and t.const is not None for t in types[1:5])
     return constant or tr("scale, bias, mean or variance is not constant")
 

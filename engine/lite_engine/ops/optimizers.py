@@ -33,7 +33,7 @@ def _optimizer(name: str, groups: int, step: Step, **attrs: Any) -> None:
         count, rest = divmod(len(tensors), groups)
         if rest or not count:
             raise ShapeError(
-                tr("{count} tensors are not {groups} lists of one length",
+                tr("{count} tensors do not split into {groups} lists of equal length",
                    count=len(tensors), groups=groups)
             )  # fmt: skip
         return [tensors[i * count : (i + 1) * count] for i in range(groups)]

@@ -32,7 +32,13 @@ pad = define_op(
 def _widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple[int, int]]:
     chosen = normalise_axes(axes, rank) if axes is not None else list(range(rank))
     if len(pads) != 2 * len(chosen):
-        raise ShapeError(tr("{pads} pads for {axes} axes", pads=len(pads), axes=len(chosen)))
+        raise ShapeError(
+            tr(
+                "expected two pads for each of {axes} axes, found {pads}",
+                pads=len(pads),
+                axes=len(chosen),
+            )
+        )
     out = [(0, 0)] * rank
     for i, axis in enumerate(chosen):
         out[axis] = (pads[i], pads[len(chosen) + i])
@@ -52,7 +58,7 @@ def _(
         for d, w in zip(x.dims, widths)
     )
     if any(isinstance(d, int) and d < 0 for d in out):
-        raise ShapeError(tr("pads {given} remove more than there is", given=given))
+        raise ShapeError(tr("negative pads {given} remove more than the input has", given=given))
     return x.with_shape(out)
 
 
@@ -68,7 +74,7 @@ def _(
     if mode == "constant":
         return np.pad(kept, grown, constant_values=0 if value is None else value.ravel()[0])
     if mode not in ("edge", "reflect", "wrap"):
-        raise ShapeError(tr("mode {mode!r}", mode=mode))
+        raise ShapeError(tr("the mode {mode!r} is not known", mode=mode))
     return np.pad(kept, grown, mode=mode)  # type: ignore[call-overload]
 
 
@@ -92,7 +98,13 @@ def _(x: TypeInfo, repeats: TypeInfo) -> TypeInfo:
     if given is None:
         return x.with_shape(unknown_dims(x.rank))
     if len(given) != x.rank or any(r < 0 for r in given):
-        raise ShapeError(tr("repeats {given} for rank {rank}", given=given, rank=x.rank))
+        raise ShapeError(
+            tr(
+                "expected one repeat of 0 or more for each of {rank} axes, found {given}",
+                given=given,
+                rank=x.rank,
+            )
+        )
     return x.with_shape(
         tuple(d * r if isinstance(d, int) else d if r == 1 else None for d, r in zip(x.dims, given))
     )

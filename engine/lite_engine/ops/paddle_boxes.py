@@ -44,7 +44,7 @@ def _(x: TypeInfo, img_size: TypeInfo, **attrs: Any) -> list[TypeInfo]:
     if isinstance(c, int) and c != count * per_anchor:
         raise ShapeError(
             tr(
-                "{c} channels, {anchors} anchors need {count}",
+                "{anchors} anchors need {count} channels, found {c}",
                 c=c,
                 anchors=count,
                 count=count * per_anchor,

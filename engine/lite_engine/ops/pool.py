@@ -41,7 +41,8 @@ class Window:
         if not len(self.kernel) == len(self.strides) == len(self.dilations) == n:
             raise ShapeError(
                 tr(
-                    "{number} spatial axes, kernel {kernel}, strides {strides}",
+                    "kernel {kernel}, strides {strides} or dilations do not fit {number} "
+                    "spatial axes",
                     number=n,
                     kernel=self.kernel,
                     strides=self.strides,
@@ -50,7 +51,8 @@ class Window:
         if min(*self.kernel, *self.strides, *self.dilations) < 1:
             raise ShapeError(
                 tr(
-                    "window kernel {kernel}, strides {strides}, dilations {dilations}",
+                    "window sizes, strides and dilations must be at least 1, found "
+                    "{kernel}, {strides} and {dilations}",
                     kernel=self.kernel,
                     strides=self.strides,
                     dilations=self.dilations,
@@ -62,7 +64,11 @@ class Window:
         )
         if len(self.pads) != 2 * n:
             raise ShapeError(
-                tr("{pads} pads for {number} spatial axes", pads=len(self.pads), number=n)
+                tr(
+                    "expected two pads for each of {number} spatial axes, found {pads}",
+                    pads=len(self.pads),
+                    number=n,
+                )
             )
         ceil = bool(attrs["ceil_mode"])
         self.out = [self._positions(shape[2 + i], i, ceil) for i in range(n)]
@@ -105,7 +111,9 @@ class Window:
 
 def _pooled(x: TypeInfo, **attrs: Any) -> TypeInfo:
     if x.rank < 3:
-        raise ShapeError(tr("rank {rank}, needs batch, channels and spatial axes", rank=x.rank))
+        raise ShapeError(
+            tr("expected batch, channels and spatial axes, found rank {rank}", rank=x.rank)
+        )
     return x.with_shape((*x.dims[:2], *Window(x.dims, attrs).out))
 
 
@@ -320,7 +328,7 @@ def _global(
     @op.infer
     def _(x: TypeInfo, **_: Any) -> TypeInfo:
         if x.rank < 2:
-            raise ShapeError(tr("rank {rank}, needs batch and channels", rank=x.rank))
+            raise ShapeError(tr("expected batch and channels, found rank {rank}", rank=x.rank))
         return x.with_shape((*x.dims[:2], *[1] * (x.rank - 2)))
 
     @op.reference

@@ -18,12 +18,13 @@ from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from . import litert16
 from ._conditions import absent, all_of, byte_output, constant, of_type, rank
+from ._conv_window import WINDOW, conv_window
 from ._core import define_op
 from ._helpers import product
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, saturate
-from .conv import WINDOW, conv, conv_window, correlate
+from .conv import conv, correlate
 from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
 
 Array = np.ndarray
@@ -53,7 +54,8 @@ def _check_scales(w_scale: TypeInfo, channels: Any) -> None:
     if w_scale.is_static and isinstance(channels, int) and w_scale.size not in (1, channels):
         raise ShapeError(
             tr(
-                "{size} weight scales for {channels} output channels",
+                "expected one weight scale, or one for each of {channels} output "
+                "channels, found {size}",
                 size=w_scale.size,
                 channels=channels,
             )

@@ -120,7 +120,13 @@ def _oriented(a: Any, b: Any, trans_a: int, trans_b: int) -> tuple[Any, Any]:
     """Both matrices after transposing (types or arrays)."""
     if isinstance(a, TypeInfo):
         if a.rank != 2 or b.rank != 2:
-            raise ShapeError(tr("ranks {rank} and {other}, not 2", rank=a.rank, other=b.rank))
+            raise ShapeError(
+                tr(
+                    "expected two inputs of rank 2, found {rank} and {other}",
+                    rank=a.rank,
+                    other=b.rank,
+                )
+            )
         return (
             a.with_shape(a.dims[::-1]) if trans_a else a,
             b.with_shape(b.dims[::-1]) if trans_b else b,

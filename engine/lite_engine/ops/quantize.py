@@ -59,7 +59,7 @@ def spread(v: np.ndarray, shape: tuple[int, ...], axis: int, block_size: int) ->
         if v.size != shape[at]:
             raise ShapeError(
                 tr(
-                    "{size} scales for axis {at} of size {shape}",
+                    "expected a scale for each of the {shape} elements of axis {at}, found {size}",
                     size=v.size,
                     at=at,
                     shape=shape[at],
@@ -137,13 +137,13 @@ dequantize_linear.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
 
 def _whole_axes(node: Node, types: list[TypeInfo | None]) -> bool | str:
     scale = types[1]
-    return (scale is not None and scale.rank <= 1) or tr("scales of blocks")
+    return (scale is not None and scale.rank <= 1) or tr("its scales are for blocks")
 
 
 def _to_small(node: Node, types: list[TypeInfo | None]) -> bool | str:
     dtype = node.output.dtype
     small = (DType.I8, DType.U8, DType.I16, DType.U16)
-    return dtype in small or tr("an output of {dtype}", dtype=dtype)
+    return dtype in small or tr("its output is {dtype}", dtype=dtype)
 
 
 _plain_scales = (of_type(1), attr("block_size", 0), _whole_axes)

@@ -51,7 +51,9 @@ class Cell:
         self.functions = []
         for name in names:
             if name not in _CELL:
-                raise ShapeError(tr("activation {name!r} of a recurrent cell", name=name))
+                raise ShapeError(
+                    tr("the activation {name!r} of a recurrent cell is not known", name=name)
+                )
             alpha, beta = _DEFAULTS.get(name, (0.0, 0.0))
             if name in _DEFAULTS:
                 alpha = next(alphas, alpha)
@@ -132,7 +134,11 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
             )
         if isinstance(width, int) and isinstance(w.dims[2], int) and width != w.dims[2]:
             raise ShapeError(
-                tr("input width {width}, weight takes {dims}", width=width, dims=w.dims[2])
+                tr(
+                    "the input has width {width}, but the weight takes {dims}",
+                    width=width,
+                    dims=w.dims[2],
+                )
             )
         y: tuple[Dim, ...] = (steps, directions, batch, hidden)
         state: tuple[Dim, ...] = (directions, batch, hidden)

@@ -45,7 +45,7 @@ def _reduced(
 
 def _has_elements(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
-    return x is None or not x.is_static or x.size > 0 or tr("reduces nothing")
+    return x is None or not x.is_static or x.size > 0 or tr("it reduces no elements")
 
 
 def _reduction(

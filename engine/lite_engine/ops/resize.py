@@ -73,7 +73,7 @@ def resize_plan(
     if given is None or len(given) != len(chosen):
         raise ShapeError(
             tr(
-                "{scales} scales or sizes for {axes} axes",
+                "expected a scale or size for each of {axes} axes, found {scales}",
                 scales=len(given or ()),
                 axes=len(chosen),
             )
@@ -83,7 +83,7 @@ def resize_plan(
     if scales is not None:
         for axis, s in zip(chosen, scales):
             if not s > 0:
-                raise ShapeError(tr("scale {s}", s=s))
+                raise ShapeError(tr("a scale must be greater than 0, found {s}", s=s))
             d = dims[axis]
             out[axis] = int(np.floor(d * s)) if isinstance(d, int) else _scaled(d, s)
             factor[axis] = float(s)
@@ -220,7 +220,7 @@ def _(
 ) -> np.ndarray:
     """Resamples axis by axis: y = x · Wᵀ per resized axis"""
     if mode not in ("nearest", "linear", "cubic"):
-        raise ShapeError(tr("mode {mode!r}", mode=mode))
+        raise ShapeError(tr("the mode {mode!r} is not known", mode=mode))
     out, factor = resize_plan(
         x.shape,
         None if scales is None else [float(s) for s in scales.ravel()],

@@ -26,7 +26,11 @@ def sample(x: Array, at: list[Array], mode: str, padding: str) -> Array:
     """
     if len(at) != x.ndim - 1:
         raise ShapeError(
-            tr("{positions} positions for {ndim} spatial axes", positions=len(at), ndim=x.ndim - 1)
+            tr(
+                "expected a position on each of {ndim} spatial axes, found {positions}",
+                positions=len(at),
+                ndim=x.ndim - 1,
+            )
         )
     taps: list[list[tuple[Array, Array]]] = []
     if mode == "nearest":
@@ -77,7 +81,11 @@ def _(x: Array, grid: Array, *, align_corners: int, mode: str, padding_mode: str
         "reflection",
     ):
         raise ShapeError(
-            tr("mode {mode!r}, padding {padding_mode!r}", mode=mode, padding_mode=padding_mode)
+            tr(
+                "the mode {mode!r} or padding mode {padding_mode!r} is not known",
+                mode=mode,
+                padding_mode=padding_mode,
+            )
         )
     out = []
     for image, positions in zip(wide(x), wide(grid)):

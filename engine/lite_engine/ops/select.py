@@ -26,7 +26,13 @@ def _(x: TypeInfo, k: TypeInfo, *, axis: int, **_: Any) -> list[TypeInfo]:
     n = known_ints(k)
     size = x.dims[at]
     if n is not None and isinstance(size, int) and not 0 <= n[0] <= size:
-        raise ShapeError(tr("k is {number} on an axis of {size}", number=n[0], size=size))
+        raise ShapeError(
+            tr(
+                "k must be between 0 and {size}, the size of the axis, found {number}",
+                number=n[0],
+                size=size,
+            )
+        )
     dims: tuple[Dim, ...] = (*x.dims[:at], None if n is None else n[0], *x.dims[at + 1 :])
     return [x.with_shape(dims), TypeInfo(DType.I64, dims)]
 

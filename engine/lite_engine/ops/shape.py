@@ -254,7 +254,9 @@ transpose = define_op(
 def _(x: TypeInfo, *, perm: list[int]) -> TypeInfo:
     order = normalise_axes(perm, x.rank) if perm else list(range(x.rank))[::-1]
     if len(order) != x.rank:
-        raise ShapeError(tr("perm {perm} for rank {rank}", perm=perm, rank=x.rank))
+        raise ShapeError(
+            tr("perm {perm} does not fit an input of rank {rank}", perm=perm, rank=x.rank)
+        )
     return x.with_shape(tuple(x.dims[i] for i in order))
 
 

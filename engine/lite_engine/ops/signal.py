@@ -48,7 +48,10 @@ def _(
     at = _axis(x.ndim, None if axis is None else int(axis.ravel()[0]))
     if x.shape[-1] not in (1, 2):
         raise ShapeError(
-            tr("last axis of size {shape}, not 1 (real) or 2 (complex)", shape=x.shape[-1])
+            tr(
+                "the last axis must have size 1 (real) or 2 (complex), found {shape}",
+                shape=x.shape[-1],
+            )
         )
     z = x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0].astype(complex)
     n = None if length is None else int(length.ravel()[0])
@@ -108,7 +111,8 @@ def _(
     if frame < 1 or hop < 1 or signal.shape[1] < frame:
         raise ShapeError(
             tr(
-                "frame of {frame} and step {hop} on a signal of {shape}",
+                "frame and step must be at least 1 and fit the signal of {shape} "
+                "samples, found {frame} and {hop}",
                 frame=frame,
                 hop=hop,
                 shape=signal.shape[1],

@@ -60,8 +60,8 @@ def read_wav(data: bytes) -> tuple[np.ndarray, int]:
             form, channels, rate, _, _, bits = struct.unpack_from("<HHIIHH", body)
             if form not in (1, 0xFFFE) or bits != 16 or not channels:
                 raise ModelFormatError(
-                    tr("WAV format {form} with {bits} bits", form=form, bits=bits),
-                    fix=tr("16-bit PCM is read"),
+                    tr("WAV format {form} with {bits} bits is not supported", form=form, bits=bits),
+                    fix=tr("use 16-bit PCM"),
                 )
         elif kind == b"data" and channels:
             count = len(body) // (2 * channels)
@@ -88,7 +88,8 @@ def _(samples: TypeInfo, *, window_size: int, stride: int, magnitude_squared: bo
     if window_size < 2 or stride < 1 or samples.rank != 2:
         raise ShapeError(
             tr(
-                "samples {samples}, window {window_size}, stride {stride}",
+                "expected samples of rank 2, a window of at least 2 and a stride of at "
+                "least 1, found {samples}, {window_size} and {stride}",
                 samples=samples,
                 window_size=window_size,
                 stride=stride,

@@ -40,7 +40,11 @@ def _pool(tokens: list[int], counts: list[int]) -> dict[tuple[int, ...], int]:
     for n, (begin, end) in enumerate(zip(counts, [*counts[1:], len(tokens)]), start=1):
         if not 0 <= begin <= end <= len(tokens):
             raise ShapeError(
-                tr("ngram_counts {counts} for a pool of {count}", counts=counts, count=len(tokens))
+                tr(
+                    "ngram_counts {counts} do not fit a pool of {count} tokens",
+                    counts=counts,
+                    count=len(tokens),
+                )
             )
         for at in range(begin, end - n + 1, n):
             grams[tuple(tokens[at : at + n])] = len(grams)

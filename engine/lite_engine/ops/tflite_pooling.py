@@ -27,7 +27,7 @@ def _pads(size: list[int], kernel: list[int], strides: list[int], padding: str) 
 @pool_with_argmax.infer
 def _(x: TypeInfo, *, kernel_shape: list[int], strides: list[int], padding: str) -> list[TypeInfo]:
     if x.rank != 4:
-        raise ShapeError(tr("(N,H,W,C) is needed"))
+        raise ShapeError(tr("expected an input of shape (N,H,W,C)"))
     sizes = [d if isinstance(d, int) else 1 for d in x.dims[1:3]]
     pads = _pads(sizes, kernel_shape, strides, padding)
     out = [
@@ -70,7 +70,7 @@ def _(
     x: TypeInfo, positions: TypeInfo, *, kernel_shape: list[int], strides: list[int], padding: str
 ) -> TypeInfo:
     if x.rank != 4:
-        raise ShapeError(tr("(N,H,W,C) is needed"))
+        raise ShapeError(tr("expected an input of shape (N,H,W,C)"))
     spatial = [d * k if isinstance(d, int) else None for d, k in zip(x.dims[1:3], kernel_shape)]
     return x.with_shape((x.dims[0], *spatial, x.dims[3]))
 

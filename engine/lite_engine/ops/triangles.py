@@ -26,7 +26,7 @@ trilu = define_op(
 @trilu.infer
 def _(x: TypeInfo, k: TypeInfo | None, *, upper: int) -> TypeInfo:
     if x.shape is not None and x.rank < 2:
-        raise ShapeError(tr("rank {rank}, not 2 or more", rank=x.rank))
+        raise ShapeError(tr("expected an input of rank 2 or more, found {rank}", rank=x.rank))
     return x
 
 

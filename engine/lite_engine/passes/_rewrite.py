@@ -23,9 +23,9 @@ def bypass(graph: Graph, node: Node, value: Value) -> str:
             inner.outputs = [value if v is out else v for v in inner.outputs]
     else:
         if value.producer is None or value.producer not in graph.nodes:
-            return tr("it joins an input or constant to an output of the model")
+            return tr("it connects an input or constant to an output of the model")
         if graph.is_output(value):
-            return tr("both sides are outputs of the model")
+            return tr("its input and its output are outputs of the model")
         producer = value.producer
         graph.detach(node)
         graph.replace_uses(value, out)

@@ -152,16 +152,19 @@ class decompose_einsum:
             return skip(tr("a size of an operand is not known, or is 0"), m.einsum)
         operands, output = _parsed(m.einsum)
         if any(len(set(x.labels)) != len(x.labels) for x in operands):
-            return skip(tr("a label stands twice in a term (a diagonal)"), m.einsum)
+            return skip(tr("a label occurs twice in a term (a diagonal)"), m.einsum)
         if len(operands) == 1:
             return None
         a, b = operands
         for label in (label for label in a.labels if label in b.labels):
             pair = {a.sizes[label], b.sizes[label]}
             if len(pair) > 1 and 1 not in pair:
-                return skip(tr("whether sizes of {label} are equal is open", label=label), m.einsum)
+                return skip(
+                    tr("it is not known whether the sizes of {label} are equal", label=label),
+                    m.einsum,
+                )
         if not _Product.of(*_terms(a, b, output), output).writable({**b.sizes, **a.sizes}):
-            return skip(tr("two open sizes would share a Reshape"), m.einsum)
+            return skip(tr("two unknown sizes would be in one Reshape"), m.einsum)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

@@ -139,7 +139,9 @@ def _walk(graph: Graph, softmax: Node) -> tuple[Scores, Node]:
         assert value is not None
         node = value.producer
         if node is None or graph.sole_reader(value) is not reader:
-            raise Refusal(tr("the scores have another reader, or no product"), reader)
+            raise Refusal(
+                tr("the scores have another reader, or do not come from a product"), reader
+            )
         found.nodes.append(node)
         if node.attrs.get("activation"):
             raise Refusal(tr("{node} carries an activation", node=node.op), node)

@@ -37,13 +37,13 @@ class quantize_fuse_blocks:
             or size % 2
             or group_count(q.shape[_inner_axis(m)], size) != scale.shape[_inner_axis(m)]
         ):
-            return skip(tr("blocks of {size} elements", size=size), m.dq)
+            return skip(tr("blocks of {size} elements have no kernel", size=size), m.dq)
         if _stored(m) is None:
             return skip(tr("the weight does not fit 4 bits"), m.dq)
         if m.product.op == "Gemm":
             attrs = m.product.attrs
             if attrs.get("transA", 0) or attrs.get("alpha", 1.0) != 1:
-                return skip(tr("alpha, beta or transA"), m.product)
+                return skip(tr("it has alpha, beta or transA"), m.product)
             c = m.array("c")
             columns = q.shape[1 - _inner_axis(m)]
             if c is not None and (

@@ -218,7 +218,7 @@ def _with_clamp(
     """The integer operator; behind it a table where a fused clamp is not the integers' own end."""
     act, params = node.attrs.get("activation", ""), node.attrs.get("activation_params", [])
     if act not in ("", "Relu", "Clip"):
-        return tr("the fused {act} needs a range of its own before it", act=act)
+        return tr("the fused {act} needs a range of its own input", act=act)
     attrs = {
         k: v for k, v in node.attrs.items() if not k.startswith("activation") and k not in ("beta",)
     }
@@ -271,7 +271,7 @@ def _simple(
     """Pooling and Softmax: one input, one output, attributes as they are."""
     x = inputs[0]
     if not alike(x, y) or x.value.dtype is not y.value.dtype:
-        return tr("input and output are not quantized alike to 8 bits")
+        return tr("input and output are not quantized to 8 bits with the same scale and zero point")
     operands = [x.value, x.scale, x.zero, y.scale, y.zero]
     attrs = dict(node.attrs)
     whole = node.op == "GlobalAveragePool"

@@ -83,7 +83,7 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], list[Part]]:
     document = parse(bytes(sections["PIPE"]), "pipeline")
     if document["format"].integer() > FORMAT:
         raise VersionError(
-            tr("a newer version wrote this pipeline"), fix=tr("update lite-workbench")
+            tr("this pipeline was written by a newer version"), fix=tr("update lite-workbench")
         )
     stages = document["stages"].into(list[dict[str, Any]])
     models: dict[str, Model] = {}

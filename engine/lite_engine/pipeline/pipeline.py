@@ -220,7 +220,7 @@ class Pipeline:
     def drawn(self) -> bytes:
         """The last image with the answer on it, as a PNG file. Raises UsageError before a run."""
         if self._running is None:
-            raise UsageError(tr("nothing ran yet"), fix=tr("call run first"))
+            raise UsageError(tr("the pipeline has not run yet"), fix=tr("call run first"))
         return self._running[1].drawn()
 
     def __repr__(self) -> str:

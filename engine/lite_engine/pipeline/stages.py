@@ -106,7 +106,8 @@ class Part:
         inputs = self.model.graph.inputs
         if len(inputs) != 1 or inputs[0].type.dtype not in _INPUTS:
             raise UsageError(
-                tr("a pipeline's model has one input of float32, int8 or uint8"), where=self.name
+                tr("a model of a pipeline must have one input, of float32, int8 or uint8"),
+                where=self.name,
             )
         shape = self._dims_of(inputs[0])
         if not shape or not all(isinstance(d, int) for d in shape):
@@ -347,4 +348,4 @@ def _check_plain(document: Any) -> None:
             waiting += value
         elif value is not None and not isinstance(value, (str, int, float)):
             shown = f"{value!s:.40}"
-            raise ValueError(tr("{shown} is not a text or number; put it in quotes", shown=shown))
+            raise ValueError(tr("{shown} is not a string or number; put it in quotes", shown=shown))

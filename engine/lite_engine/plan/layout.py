@@ -109,7 +109,7 @@ def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, A
         if len(value) not in (rank, 2 * rank):
             raise ShapeError(
                 tr(
-                    "{key} has {entries} entries for rank {rank}",
+                    "{key} has {entries} entries, which does not fit rank {rank}",
                     key=key,
                     entries=len(value),
                     rank=rank,

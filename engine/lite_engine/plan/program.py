@@ -109,10 +109,12 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings
         offset = tensor.offset
     elif role == "weight":
         if tensor.data is None:
-            raise ShapeError(tr("a weight without data"), where=tensor.name)
+            raise ShapeError(tr("a weight has no data"), where=tensor.name)
         weight = table.add(tensor.data)
     if offset < 0:
-        raise ShapeError(tr("lies before the tensor it aliases"), where=tensor.name)
+        raise ShapeError(
+            tr("it begins before the tensor whose memory it shares"), where=tensor.name
+        )
     return struct.pack(
         f"<I4BiIQq4ii{len(tensor.dims)}q",
         strings.add(tensor.name),

@@ -44,7 +44,7 @@ def kernels_for(
     ]
     narrow = next((d for d in given if d.is_narrow), None)
     if narrow is not None:
-        return [], [tr("no kernel takes {narrow}, which NumPy converts", narrow=narrow)]
+        return [], [tr("no kernel takes {narrow}; the NumPy reference converts it", narrow=narrow)]
     missing = _runtime_attr(node, types)
     if missing:
         return [], [tr("{op}'s {missing} is computed at run time", op=op.name, missing=missing)]

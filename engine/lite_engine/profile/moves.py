@@ -96,7 +96,7 @@ def _fix(step: Step, maker: Step | None, readers: list[Step]) -> tuple[str, bool
             return tr("{odd} has no kernel on the device: {why}", odd=odd.name, why=odd.why), True
     if step.op == "Relayout":
         return tr(
-            "{op} {layer} reads {layout} order",
+            "{op} {layer} reads the {layout} memory order",
             op=readers[0].op,
             layer=readers[0].name,
             layout=step.why.split(" to ")[-1],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr, trn
 
@@ -13,6 +13,9 @@ from .._deprecated import deprecated_name
 from ..documents import Part, renamed
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
 
 
 @dataclass
@@ -140,7 +143,7 @@ class Profile(Answer):
         Raises ModelFormatError for what `to_dict` did not make."""
         part = Part(data, "profile")
         part["total_ms"]["median"].number()  # what every reader asks for
-        made: Profile = part.into(Profile)
+        made = part.into(Profile)
         return made
 
     @property
@@ -177,7 +180,7 @@ class Profile(Answer):
             [x.name, x.op, x.median_ms, f"{100 * x.share:.1f} %", x.backend, x.kernel] for x in rows
         ]
 
-    def figure(self, kind: str = "latency") -> Any:
+    def figure(self, kind: str = "latency") -> Figure:
         """A plotly Figure: "latency", "roofline", "types", "memory" or "timeline". Raises
         UsageError for another kind, or one without data; LiteError without plotly."""
         from ..figures import profiles

@@ -73,7 +73,7 @@ def _why_not(node: Node) -> str:
     elif array.ndim != 2 or attrs.get("transA", 0):
         return tr("its weight is not one matrix")
     elif attrs.get("alpha", 1.0) != 1 or attrs.get("beta", 1.0) != 1:
-        return tr("alpha, beta or transA")
+        return tr("it has alpha, beta or transA")
     if matrix(node, array).shape[2] > MAX_COLUMNS:
         return tr("it has more than {n} inputs", n=MAX_COLUMNS)
     bias = node.input(2)

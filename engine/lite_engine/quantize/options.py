@@ -63,5 +63,5 @@ class Options:
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Options:
         """Raises ModelFormatError for what `to_dict` did not make, UsageError."""
-        made: Options = Part(data, "options").into(Options)
+        made = Part(data, "options").into(Options)
         return made

@@ -94,7 +94,7 @@ def read_samples(source: Any, graph: Graph) -> Samples:
         return Samples(_unstack({_only_input(graph).name: source}, graph), graph)
     if not isinstance(source, Iterable):
         raise CalibrationError(
-            tr("calibration data is a {kind}", kind=type(source).__name__),
+            tr("calibration data cannot be a {kind}", kind=type(source).__name__),
             fix=tr("give a folder of images, a .npz file or an iterable of inputs"),
         )
     return Samples(source, graph)

@@ -46,7 +46,7 @@ class Scheme:
     @staticmethod
     def from_dict(data: dict[str, Any]) -> Scheme:
         """Raises ModelFormatError for what `to_dict` did not make, UsageError."""
-        made: Scheme = Part(data, "scheme").into(Scheme)
+        made = Part(data, "scheme").into(Scheme)
         return made
 
 

@@ -66,7 +66,9 @@ def _why_not_weighted(node: Node) -> str:
         return tr("its weight is a stack of matrices")
     if node.op == "Gemm":
         plain = node.attrs.get("alpha", 1.0) == 1 and node.attrs.get("beta", 1.0) == 1
-        return "" if plain and not node.attrs.get("transA", 0) else tr("alpha, beta or transA")
+        return (
+            "" if plain and not node.attrs.get("transA", 0) else tr("it has alpha, beta or transA")
+        )
     return ""
 
 

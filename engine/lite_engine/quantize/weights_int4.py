@@ -161,7 +161,7 @@ def _why_not(node: Node) -> str:
     elif array.ndim != 2:
         return tr("its weight is a stack of matrices")
     if node.op == "Gemm" and (node.attrs.get("transA", 0) or node.attrs.get("alpha", 1.0) != 1):
-        return tr("alpha, beta or transA")
+        return tr("it has alpha, beta or transA")
     rows = matrix_of(node).shape[0]
     if bias is not None and (
         bias.const is None or bias.const.size not in (1, rows) or node.attrs.get("beta", 1.0) != 1

@@ -4,10 +4,13 @@ table."""
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..display import Displayed
 from . import strict_json
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Answer(Displayed):
@@ -21,7 +24,7 @@ class Answer(Displayed):
     def to_json(self, **options: Any) -> str:
         return strict_json.dumps(self.to_dict(), **options)
 
-    def to_dataframe(self) -> Any:
+    def to_dataframe(self) -> pd.DataFrame:
         """The layers as a pandas DataFrame (needs the `lab` extra)."""
         import pandas as pd
 

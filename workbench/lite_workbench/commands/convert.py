@@ -272,8 +272,8 @@ def _losses(model: Model, path: Path) -> dict[str, str | dict[str, Difference]]:
             out[target] = state.reason
         elif emulated and sum(node_macs(n) or 0 for n in model.graph.nodes) > EMULATED_MACS:
             out[target] = tr(
-                "long under emulation: lite compare {path} --backends "
-                "{target},{target} --precision fp32,{precision}",
+                "takes long under emulation; to measure: lite compare {path} --backends"
+                " {target},{target} --precision fp32,{precision}",
                 path=path,
                 target=target,
                 precision=model.precision(target),

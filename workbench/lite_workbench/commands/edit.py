@@ -163,7 +163,7 @@ def _show(made: Edited, args: argparse.Namespace) -> str:
     lines += [tr("  output  {name}: {type}", name=n, type=t) for n, t in made.outputs.items()]
     if made.refused:
         lines += [
-            tr("{layer} ({op}) refuses: {why}", layer=r.layer, op=r.op, why=r.why)
+            tr("{layer} ({op}) does not accept this: {why}", layer=r.layer, op=r.op, why=r.why)
             for r in made.refused
         ]
         return "\n".join([*lines, tr("nothing was written")])

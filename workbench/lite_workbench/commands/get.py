@@ -24,7 +24,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--update", action="store_true",
-        help=tr("take what the hub has now, also where it differs from the first fetch"),
+        help=tr("accept the hub's current files, even where they differ from the first download"),
     )  # fmt: skip
 
 

@@ -74,8 +74,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--compare", metavar="BACKEND",
-        help=tr("say which stage differs on this backend, like opencl or arm@emulated, and what "
-                "that changes in the answer"),
+        help=tr("name the stage that differs on this backend, like opencl or "
+                "arm@emulated, and show what that changes in the answer"),
     )  # fmt: skip
     parser.add_argument(
         "--stream", metavar="DIR", help=tr("run on the images of this folder as frames of a video")
@@ -101,7 +101,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-drop", type=drop, default=0.01, metavar="P%",
-        help=tr("how many points the metric may lose by --quantize (default: 1%%)"),
+        help=tr("how many points of the metric --quantize may lose (default: 1%%)"),
     )  # fmt: skip
     add_backend(parser)
     parser.add_argument(

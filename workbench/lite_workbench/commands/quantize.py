@@ -188,7 +188,7 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     aims = (args.target_db, args.target_top1, args.max_bytes, args.trade_off, args.data)
     if args.measure and not any(aims):
         raise UsageError(
-            tr("--measure is about layers that go back to float"),
+            tr("--measure is for layers that go back to float"),
             fix=tr("add a target, like --target-db 25, or --data DATASET"),
         )
     return _static(model, args)
@@ -212,7 +212,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     cluster = cluster_of(args)
     if cluster.used and args.resume:
         raise UsageError(
-            tr("--resume keeps a calibration in this process"), fix=tr("leave out --workers")
+            tr("--resume needs a calibration in this process"), fix=tr("leave out --workers")
         )
     options = repeated(args.repeat) if args.repeat else options_of(args)
     state = Path(args.resume) if args.resume else None

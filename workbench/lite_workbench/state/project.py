@@ -216,9 +216,12 @@ def _checked(archive: zipfile.ZipFile, path: Path) -> list[str]:
 def _read(data: bytes, names: list[str]) -> Project:
     document = parse(data, "project")
     if document["format"].integer() != 1:
-        raise ModelFormatError(tr("a newer version wrote this project"), where="project.format",
-                               fix=tr("update lite-workbench"))  # fmt: skip
-    made: Project = document.into(Project)
+        raise ModelFormatError(
+            tr("this project was written by a newer version"),
+            where="project.format",
+            fix=tr("update lite-workbench"),
+        )
+    made = document.into(Project)
     for name in (made.model, *made.versions.values(),
                  *(x.file for x in (*made.profiles, *made.comparisons))):  # fmt: skip
         if name not in names:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._base import Step
 
 #: Step of the stepper → (module, class).
 STEPS = {
@@ -22,10 +25,11 @@ _HOMES = {cls: module for module, cls in STEPS.values()}
 __all__ = ["STEPS", *_HOMES]
 
 
-def step_class(name: str) -> Any:
+def step_class(name: str) -> type[Step]:
     """The class of a step by its name in the stepper. Raises KeyError."""
     module, cls = STEPS[name]
-    return getattr(import_module(f".{module}", __name__), cls)
+    found: type[Step] = getattr(import_module(f".{module}", __name__), cls)
+    return found
 
 
 def __getattr__(name: str) -> Any:

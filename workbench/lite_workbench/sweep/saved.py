@@ -33,7 +33,7 @@ def load(path: Path, key: str, choices: Sequence[Choice]) -> dict[Choice, Cell]:
         return {}
     try:
         document = parse(path.read_bytes(), "sweep")
-        cells: list[Cell] = [part.into(Cell) for part in document["cells"].items()]
+        cells = [part.into(Cell) for part in document["cells"].items()]
         known = document["key"].text()
     except (OSError, LiteError) as error:
         raise UsageError(

@@ -52,7 +52,7 @@ def c_kernel(
     if not is_custom(op.name):
         raise UsageError(tr("{op} is not a custom operator", op=op.name))
     if bool(source) == (library is not None):
-        raise UsageError(tr("{op}: give either C text or a library", op=op.name))
+        raise UsageError(tr("{op}: pass either C text or a library", op=op.name))
     if isinstance(library, Mapping):
         given: str | dict[str, Path] = {arch: Path(path) for arch, path in library.items()}
     else:

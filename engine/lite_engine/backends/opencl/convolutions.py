@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import TypeInfo
-from ...ops.conv import conv_window
+from ...ops._conv_window import conv_window
 from ...plan import Plan, PlanTensor, Step
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu

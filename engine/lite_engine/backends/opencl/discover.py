@@ -111,7 +111,7 @@ def why_not() -> tuple[str, str]:
         worst = there[0]
         return f"{worst.candidate} ({worst.found_by}): {worst.reason}", worst.opening.fix
     return (
-        tr("no OpenCL library found in {searched} searched places", searched=len(tried)),
+        tr("no OpenCL library found in the {searched} locations searched", searched=len(tried)),
         tr(
             "sudo apt-get install pocl-opencl-icd ocl-icd-libopencl1 (CPU), or "
             "install the GPU vendor's driver; for a library in another place set "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import DType, TypeInfo
-from ...ops.conv import conv_window
+from ...ops._conv_window import conv_window
 from ...ops.conv_transpose import transposed_window
 from ...plan import Plan, PlanTensor, Step
 from . import integer_gpu_convolutions as gpu

@@ -223,7 +223,8 @@ def real_conv(call: Call, op: str) -> Value:
     if (bias := call.node.input(8)) is not None:
         if bias.const is None or x_scale.const is None or w_scale.const is None:
             raise UnsupportedOperatorError(
-                tr("a bias or scale that is computed cannot be written"), where=call.node.name
+                tr("a bias or scale that is computed at run time cannot be written"),
+                where=call.node.name,
             )
         scale = x_scale.const.reshape(()).astype(np.float64) * w_scale.const.reshape(-1)
         inputs.append(call.const(bias.const * scale, DType.F32))

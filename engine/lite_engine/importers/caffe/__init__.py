@@ -78,7 +78,7 @@ def open(
             if name not in blobs:
                 raise ModelFormatError(
                     tr(
-                        "layer {layer} reads {name!r} before anything makes it",
+                        "layer {layer} reads {name!r} before it is computed",
                         layer=layer.name,
                         name=name,
                     ),
@@ -117,7 +117,11 @@ def _pair(path: Path, params: Path | None) -> tuple[Path, Path]:
         if len(found) != 1:
             what = "prototxt" if binary else "caffemodel"
             raise ModelFormatError(
-                tr("{files} files {suffix} lie beside it", files=len(found) or "no", suffix=suffix),
+                tr(
+                    "there are {files} {suffix} files beside it",
+                    files=len(found) or "no",
+                    suffix=suffix,
+                ),
                 where=path,
                 fix=tr("name its {what} with --params", what=what),
             )
@@ -131,12 +135,12 @@ def _check_layers(net: Net) -> None:
         return
     names = ", ".join(f"{kind} ({n}x)" if n > 1 else kind for kind, n in missing.items())
     hint = (
-        tr("Python layers hold no description of what they do; replace them")
+        tr("Python layers do not describe what they compute; replace them")
         if "Python" in missing
-        else tr("replace them, or cut the net in front of them")
+        else tr("replace them, or cut the net before them")
     )
     raise UnsupportedOperatorError(
-        tr("Caffe layers that are not read: {names}", names=names),
+        tr("unsupported Caffe layers: {names}", names=names),
         tuple(layer.name for layer in net.layers if layer.type not in LAYERS),
         fix=hint,
     )

@@ -36,7 +36,7 @@ class Call:
         if index >= len(self.bottoms):
             raise ModelFormatError(
                 tr(
-                    "prototxt: layer {layer} needs {index} bottoms",
+                    "prototxt: layer {layer}: expected at least {index} bottoms",
                     layer=self.layer.name,
                     index=index + 1,
                 )
@@ -86,7 +86,7 @@ class Call:
         if not -rank <= given < rank:
             raise ModelFormatError(
                 tr(
-                    "prototxt: layer {layer}: axis {given} of a bottom of rank {rank}",
+                    "prototxt: layer {layer}: axis {given} is outside a bottom of rank {rank}",
                     layer=self.layer.name,
                     given=given,
                     rank=rank,

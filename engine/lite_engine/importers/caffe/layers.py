@@ -32,7 +32,9 @@ def _window(c: Call, p: Block) -> dict[str, list[int]]:
     if min(kernel) < 1 or min(strides) < 1 or min(pads) < 0 or min(dilations) < 1:
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: kernel {kernel}, stride {strides}, pad {pads}",
+                "prototxt: layer {layer}: kernel sizes, strides and dilations must be "
+                "at least 1, pads at least 0, found kernel {kernel}, stride {strides}, "
+                "pad {pads}",
                 layer=c.layer.name,
                 kernel=kernel,
                 strides=strides,
@@ -42,7 +44,8 @@ def _window(c: Call, p: Block) -> dict[str, list[int]]:
     if not n == len(strides) == len(pads) == len(dilations):
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: {number} kernel sizes, pads {pads}",
+                "prototxt: layer {layer}: strides, pads and dilations must have a value"
+                " for each of the {number} kernel sizes, found pads {pads}",
                 layer=c.layer.name,
                 number=n,
                 pads=pads,
@@ -59,7 +62,8 @@ def _check_groups(c: Call, outputs: int, group: int, whole: int, parts: int) -> 
     if outputs < 1 or group < 1 or whole % parts:
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: {outputs} outputs, {group} groups",
+                "prototxt: layer {layer}: {outputs} outputs in {group} groups do not "
+                "fit the weights",
                 layer=c.layer.name,
                 outputs=outputs,
                 group=group,
@@ -98,7 +102,7 @@ def pooling(c: Call) -> Result:
     op = {"MAX": "MaxPool", "0": "MaxPool", "AVE": "AveragePool", "1": "AveragePool"}.get(kind)
     if op is None:
         raise UnsupportedOperatorError(
-            tr("{kind} pooling is for training", kind=kind.lower()),
+            tr("{kind} pooling is only for training", kind=kind.lower()),
             (c.layer.name,),
             where=c.layer.name,
         )
@@ -122,7 +126,11 @@ def inner_product(c: Call) -> Value:
     outputs, axis = p.int("num_output", 0), c.axis(p.int("axis", 1))
     if outputs < 1 or c.blob(0).size % outputs:
         raise ModelFormatError(
-            tr("prototxt: layer {layer}: {outputs} outputs", layer=c.layer.name, outputs=outputs)
+            tr(
+                "prototxt: layer {layer}: num_output is {outputs}, which does not fit the weights",
+                layer=c.layer.name,
+                outputs=outputs,
+            )
         )
     transpose = p.flag("transpose", False)
     w = c.weight(0, (-1, outputs) if transpose else (outputs, -1))
@@ -236,7 +244,11 @@ def eltwise(c: Call) -> Value:
     op = {"PROD": "Mul", "0": "Mul", "SUM": "Add", "1": "Add", "MAX": "Max", "2": "Max"}.get(kind)
     if op is None or not xs:
         raise ModelFormatError(
-            tr("prototxt: layer {layer}: operation {kind}", layer=c.layer.name, kind=kind)
+            tr(
+                "prototxt: layer {layer}: operation {kind} is not known, or has no inputs",
+                layer=c.layer.name,
+                kind=kind,
+            )
         )
     y = xs[0]
     for x in xs[1:]:
@@ -261,7 +273,8 @@ def crop(c: Call) -> Value:
     if len(offsets) != len(axes):
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: {offsets} offsets",
+                "prototxt: layer {layer}: expected one offset, or one for each cropped "
+                "axis, found {offsets}",
                 layer=c.layer.name,
                 offsets=len(offsets),
             )
@@ -284,7 +297,11 @@ def reduction(c: Call) -> Value:
           "4": "ReduceMean"}.get(kind)  # fmt: skip
     if op is None:
         raise ModelFormatError(
-            tr("prototxt: layer {layer}: operation {kind}", layer=c.layer.name, kind=kind)
+            tr(
+                "prototxt: layer {layer}: operation {kind} is not known, or has no inputs",
+                layer=c.layer.name,
+                kind=kind,
+            )
         )
     axes = list(range(c.axis(p.int("axis", 0)), c.rank()))
     y, factor = c.emit(op, c.x, axes, keepdims=0), p.float("coeff", 1.0)

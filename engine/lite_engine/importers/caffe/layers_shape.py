@@ -31,7 +31,8 @@ def slice_(c: Call) -> Result:
     if size is None or points != sorted(points) or len(points) != count - 1:
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: slice points {points} of {size}",
+                "prototxt: layer {layer}: slice points {points} do not split an axis of"
+                " size {size} into its outputs",
                 layer=c.layer.name,
                 points=points,
                 size=size,
@@ -60,7 +61,11 @@ def reshape(c: Call) -> Value:
     axis = axis if axis >= 0 else c.rank() + 1 + axis
     if not 0 <= axis <= c.rank():
         raise ModelFormatError(
-            tr("prototxt: layer {layer}: axis {value}", layer=c.layer.name, value=p.int("axis", 0))
+            tr(
+                "prototxt: layer {layer}: axis {value} is outside its input",
+                layer=c.layer.name,
+                value=p.int("axis", 0),
+            )
         )
     tail = [] if count < 0 else c.emit.dims(c.x)[axis + count :]
     if axis == 0 and not tail:
@@ -69,7 +74,8 @@ def reshape(c: Call) -> Value:
     if any(d == 0 and axis + i >= len(dims) for i, d in enumerate(wanted)):
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: shape {wanted} of {dims}",
+                "prototxt: layer {layer}: shape {wanted} copies a dimension that the "
+                "input {dims} does not have",
                 layer=c.layer.name,
                 wanted=wanted,
                 dims=dims,
@@ -86,7 +92,11 @@ def permute(c: Call) -> Value:
     order += [i for i in range(c.rank()) if i not in order]
     if sorted(order) != list(range(c.rank())):
         raise ModelFormatError(
-            tr("prototxt: layer {layer}: order {order}", layer=c.layer.name, order=order)
+            tr(
+                "prototxt: layer {layer}: order {order} is not a permutation of the input's axes",
+                layer=c.layer.name,
+                order=order,
+            )
         )
     return c.emit.transpose(c.x, order)
 
@@ -107,7 +117,8 @@ def shuffle_channel(c: Call) -> Value:
     if channels is None or group < 1 or channels % group or len(dims) != 4:
         raise ModelFormatError(
             tr(
-                "prototxt: layer {layer}: {group} groups of {channels}",
+                "prototxt: layer {layer}: expected a rank of 4 and channels that split "
+                "into {group} groups, found {channels} channels",
                 layer=c.layer.name,
                 group=group,
                 channels=channels,

@@ -45,7 +45,10 @@ def detection_output(c: Call) -> Value:
     code = _CODES.get(p.text("code_type", "CORNER"))
     if code is None or p.int("num_classes", 0) < 1:
         raise ModelFormatError(
-            tr("prototxt: layer {layer}: code_type or num_classes", layer=c.layer.name)
+            tr(
+                "prototxt: layer {layer}: code_type is not known, or num_classes is not at least 1",
+                layer=c.layer.name,
+            )
         )
     return c.emit(
         "DetectionOutput",

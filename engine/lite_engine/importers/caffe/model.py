@@ -67,7 +67,7 @@ def read_prototxt(path: Path) -> Block:
     view = map_file(path)
     if len(view) > MAX_BYTES:
         raise ModelFormatError(
-            tr("a prototxt of more than {max_bytes} MiB", max_bytes=MAX_BYTES >> 20), where=path
+            tr("the prototxt is larger than {max_bytes} MiB", max_bytes=MAX_BYTES >> 20), where=path
         )
     try:
         return parse(str(view, "utf-8", "strict"))
@@ -85,7 +85,7 @@ def read_net(block: Block, path: Path) -> Net:
     for entry in [*block.blocks("layer"), *block.blocks("layers")]:
         if entry.has("layer"):
             raise ModelFormatError(
-                tr("layers of the oldest form (V0)"),
+                tr("layers in the oldest format (V0) are not supported"),
                 where=path,
                 fix=tr("run Caffe's upgrade_net_proto_text"),
             )
@@ -195,7 +195,7 @@ def _blob(message: Message) -> np.ndarray:
     if any(d < 0 for d in dims) or len(dims) > 8 or math.prod(dims) != len(data):
         raise ModelFormatError(
             tr(
-                "caffemodel: a blob of {numbers} numbers has shape {dims}",
+                "caffemodel: a blob has shape {dims}, but {numbers} numbers",
                 numbers=len(data),
                 dims=dims,
             )

@@ -127,7 +127,7 @@ def _var(table: Table) -> Var:
         if len(var.shape) > MAX_RANK:
             raise ModelFormatError(
                 tr(
-                    "naive buffer: {var} has {dimensions} dimensions",
+                    "naive buffer: {var} has {dimensions} dimensions, more than are supported",
                     var=var.name,
                     dimensions=len(var.shape),
                 )
@@ -175,7 +175,11 @@ def _attr(table: Table) -> Any:
     name = ATTR_TYPES[kind] if 0 <= kind < len(ATTR_TYPES) else ""
     if name not in readers:
         raise ModelFormatError(
-            tr("naive buffer: attribute {text!r} has type {kind}", text=table.text(0), kind=kind)
+            tr(
+                "naive buffer: attribute {text!r} has type {kind}, which is not known",
+                text=table.text(0),
+                kind=kind,
+            )
         )
     return readers[name]()
 

@@ -105,7 +105,10 @@ def _tensor(r: _Reader) -> tuple[DType | None, tuple[int, ...]]:
     dims = tuple(r.numbers("q"))
     if len(dims) > MAX_RANK:
         raise ModelFormatError(
-            tr("naive buffer: a tensor has {dimensions} dimensions", dimensions=len(dims))
+            tr(
+                "naive buffer: a tensor has {dimensions} dimensions, more than are supported",
+                dimensions=len(dims),
+            )
         )
     return dtype, dims
 
@@ -148,7 +151,11 @@ def _attr(r: _Reader) -> tuple[str, Any]:
     }  # fmt: skip
     if kind not in fields:
         raise ModelFormatError(
-            tr("naive buffer: attribute {name!r} has type {kind}", name=name, kind=kind)
+            tr(
+                "naive buffer: attribute {name!r} has type {kind}, which is not known",
+                name=name,
+                kind=kind,
+            )
         )
     return name, fields[kind]
 
@@ -169,7 +176,7 @@ def array_of(name: str, dtype: DType | None, dims: Sequence[int], raw: memoryvie
     if dtype is None or any(d < 0 for d in dims) or math.prod(dims) * dtype.itemsize != len(raw):
         raise ModelFormatError(
             tr(
-                "naive buffer: {name!r} has shape {dims} and {bytes} bytes",
+                "naive buffer: {name!r} has {bytes} bytes, which is not shape {dims}",
                 name=name,
                 dims=dims,
                 bytes=len(raw),

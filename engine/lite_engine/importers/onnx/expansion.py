@@ -46,7 +46,7 @@ def check_expansion(proto: Message, functions: Mapping[Key, Message]) -> None:
     if (total := size(proto.messages(fields.GraphProto.NODE), 0)) > MAX_NODES:
         raise ModelFormatError(
             tr(
-                "its functions stand for {total} nodes, more than {max_nodes}",
+                "its functions expand to {total} nodes, more than {max_nodes}",
                 total=total,
                 max_nodes=MAX_NODES,
             )

@@ -52,9 +52,9 @@ class ModelReader:
         proto = self.model.message(fields.Model.GRAPH)
         opsets = read_opsets(self.model.messages(fields.Model.OPSET_IMPORT))
         if proto is None:
-            raise ModelFormatError(tr("not an ONNX model: it holds no graph"))
+            raise ModelFormatError(tr("not an ONNX model: it contains no graph"))
         if not opsets:
-            raise ModelFormatError(tr("the model does not say its opset version"))
+            raise ModelFormatError(tr("the model does not state its opset version"))
         check_expansion(proto, self.functions)
         graph = self._graph(proto, opsets, None)
         producer = (fields.Model.PRODUCER_NAME, fields.Model.PRODUCER_VERSION)
@@ -115,7 +115,9 @@ class ModelReader:
             name = info.text(fields.ValueInfo.NAME)
             found = scope.look_up(name)
             if found is None:
-                raise ModelFormatError(tr("graph output {name!r} is made by no node", name=name))
+                raise ModelFormatError(
+                    tr("graph output {name!r} is not computed by any node", name=name)
+                )
             graph.outputs.append(found)
         self._separate_outputs(
             scope,
@@ -129,7 +131,7 @@ class ModelReader:
             name = tensor.text(fields.Tensor.NAME)
             array, dtype = self.tensors.read(tensor)
             if name in scope.values:
-                raise ModelFormatError(tr("initialiser {name!r} is given twice", name=name))
+                raise ModelFormatError(tr("initializer {name!r} is defined twice", name=name))
             scope.values[name] = Value(scope.prefix + name, dtype, const=array)
         for sparse in proto.messages(fields.GraphProto.SPARSE_INITIALIZER):
             array, dtype, name = self.tensors.read_sparse(sparse)
@@ -137,7 +139,9 @@ class ModelReader:
 
     def _define(self, scope: Scope, name: str) -> Value:
         if name in scope.values:
-            raise ModelFormatError(tr("two nodes or inputs make the value {name!r}", name=name))
+            raise ModelFormatError(
+                tr("the value {name!r} is defined by two nodes or inputs", name=name)
+            )
         value = Value(scope.prefix + name)
         scope.values[name] = value
         return value
@@ -165,7 +169,7 @@ class ModelReader:
         self._node_count += len(protos)
         if self._node_count > MAX_NODES:
             raise ModelFormatError(
-                tr("more than {max_nodes} nodes (functions expanded)", max_nodes=MAX_NODES)
+                tr("more than {max_nodes} nodes after expanding functions", max_nodes=MAX_NODES)
             )
         for proto in in_order(protos):
             self._node(proto, scope, hints)
@@ -271,7 +275,11 @@ class ModelReader:
         value = scope.look_up(name)
         if value is None and not scope.is_absent(name):
             raise ModelFormatError(
-                tr("input {name!r} is made by no node, input or initialiser", name=name),
+                tr(
+                    "{name!r} is read, but it is neither an input nor an initializer, and "
+                    "no node computes it",
+                    name=name,
+                ),
                 where=label,
             )
         return value
@@ -313,7 +321,9 @@ class ModelReader:
         self, attrs: dict[str, Any], outputs: list[Value | None], scope: Scope, label: str
     ) -> None:
         if len(attrs) != 1 or len(outputs) != 1 or outputs[0] is None:
-            raise ModelFormatError(tr("a Constant has one value and one output"), where=label)
+            raise ModelFormatError(
+                tr("a Constant must have exactly one value and one output"), where=label
+            )
         ((key, given),) = attrs.items()
         types = {
             "value_float": np.float32,
@@ -378,11 +388,12 @@ class ModelReader:
                 found = inner.look_up(name)
                 if found is None:
                     raise ModelFormatError(
-                        tr("function output {name!r} is made by no node", name=name), where=label
+                        tr("function output {name!r} is not computed by any node", name=name),
+                        where=label,
                     )
                 if target in scope.values:
                     raise ModelFormatError(
-                        tr("two nodes or inputs make the value {target!r}", target=target)
+                        tr("the value {target!r} is defined by two nodes or inputs", target=target)
                     )
                 if found.producer is not None and found.name == inner.prefix + name:
                     found.name = scope.prefix + target

@@ -80,7 +80,7 @@ class TensorReader:
             if len(raw) != count * dtype.itemsize:
                 raise ModelFormatError(
                     tr(
-                        "{bytes} bytes of data for {elements} elements of {dtype}",
+                        "{bytes} bytes of data are not {elements} elements of {dtype}",
                         bytes=len(raw),
                         elements=count,
                         dtype=dtype,
@@ -92,7 +92,7 @@ class TensorReader:
             array = _typed_fields(tensor, dtype)
             if array.size != count:
                 raise ModelFormatError(
-                    tr("{size} elements for dimensions {dims}", size=array.size, dims=dims),
+                    tr("{size} elements do not fill dimensions {dims}", size=array.size, dims=dims),
                     where=name,
                 )
         return aligned(array).reshape(dims), dtype
@@ -108,7 +108,7 @@ class TensorReader:
         if packed.size != -(-count * bits // 8):
             raise ModelFormatError(
                 tr(
-                    "{bytes} bytes of data for {elements} elements of {dtype}",
+                    "{bytes} bytes of data are not {elements} elements of {dtype}",
                     bytes=packed.size,
                     elements=count,
                     dtype=dtype,
@@ -134,7 +134,7 @@ class TensorReader:
         }
         location = keys.get("location", "")
         if not location:
-            raise ModelFormatError(tr("external data without a location"), where=name)
+            raise ModelFormatError(tr("the external data has no location"), where=name)
         path = inside(self._folder, location)
         if not is_file(path):
             raise ModelFormatError(
@@ -149,7 +149,9 @@ class TensorReader:
             offset = int(keys.get("offset") or 0)
             length = int(keys.get("length") or len(data) - offset)
         except ValueError:
-            raise ModelFormatError(tr("external data offset is not a number"), where=name) from None
+            raise ModelFormatError(
+                tr("the offset of the external data is not a number"), where=name
+            ) from None
         if offset < 0 or length < 0 or offset + length > len(data):
             raise ModelFormatError(
                 tr(

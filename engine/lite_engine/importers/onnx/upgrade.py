@@ -171,7 +171,7 @@ def _(call: Call, emit: Emit) -> None:
         return
     if tiles is None or tiles.const is None or axis.const is None or rank is None:
         raise UnsupportedOperatorError(
-            tr("Tile-1 with computed axis"),
+            tr("Tile-1 with an axis that is computed at run time is not supported"),
             (call.label,),
             where=call.label,
             fix=tr("export with opset 13"),
@@ -223,7 +223,7 @@ def _(call: Call, emit: Emit) -> None:
 def _(call: Call, emit: Emit) -> None:
     if call.attrs.pop("spatial", 1) == 0:
         raise UnsupportedOperatorError(
-            tr("BatchNormalization with spatial=0"),
+            tr("BatchNormalization with spatial=0 is not supported"),
             (call.label,),
             where=call.label,
             fix=tr("export with opset 9 or newer"),
@@ -231,7 +231,7 @@ def _(call: Call, emit: Emit) -> None:
     trains = call.version < 7 and not call.attrs.pop("is_test", 0)
     if trains and len(call.outputs) > 1:  # is_test is 0 in inference graphs of one output as well
         raise UnsupportedOperatorError(
-            tr("BatchNormalization in training form"),
+            tr("BatchNormalization in training mode is not supported"),
             (call.label,),
             where=call.label,
             fix=tr("export the model for inference"),
@@ -314,7 +314,9 @@ def _(call: Call, emit: Emit) -> None:
     to = call.attrs.get("to")
     if isinstance(to, str) and not isinstance(to, DType):
         if to not in names:
-            raise ModelFormatError(tr("Cast to {to!r}", to=to), where=call.label)
+            raise ModelFormatError(
+                tr("Cast to {to!r}, which is not an element type", to=to), where=call.label
+            )
         call.attrs["to"] = names[to]
 
 
@@ -355,7 +357,9 @@ def _(call: Call, emit: Emit) -> None:
     channels = x.shape[1] if x is not None and x.shape and len(x.shape) > 1 else None
     if not isinstance(channels, int) or groups <= 0 or channels % groups:
         raise UnsupportedOperatorError(
-            tr("GroupNormalization-18 on unknown channels"),
+            tr(
+                "GroupNormalization-18 needs a known number of channels that splits into its groups"
+            ),
             (call.label,),
             where=call.label,
             fix=tr("export with opset 21"),

@@ -40,7 +40,7 @@ def build(program: Program, name: str, shapes: Mapping[str, Shape] | None = None
     scope.emit.finish(outputs)
     if not graph.outputs:
         raise ModelFormatError(
-            tr("the program fetches nothing"),
+            tr("the program has no fetch operators, so it has no outputs"),
             where=name,
             fix=tr(
                 "export it for inference (paddle.jit.save or paddle.static.save_inference_model)"
@@ -60,7 +60,9 @@ def _input(scope: Scope, op: Op, shapes: Mapping[str, Shape]) -> Value:
     names = op.outputs.get("Out") or [""]
     var = scope.describe(names[0])
     if var is None or var.kind in (FEED_LIST, FETCH_LIST):
-        raise ModelFormatError(tr("input {names!r} is not described", names=names[0]))
+        raise ModelFormatError(
+            tr("input {names!r} has no description in the program", names=names[0])
+        )
     shape = _symbolic(var) or _shape_by_reader(scope, var.name)
     given = shapes.get(var.name)
     if given is not None and shape is not None and len(given) != len(shape):

@@ -41,22 +41,33 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
         raise ModelFormatError(tr("not a tensor record (version is not 0)"), where=where)
     levels = take("<Q")
     if levels > MAX_LEVELS:
-        raise ModelFormatError(tr("{levels} levels of detail", levels=levels), where=where)
+        raise ModelFormatError(
+            tr("{levels} levels of detail are more than any tensor has", levels=levels), where=where
+        )
     for _ in range(levels):
         at += take("<Q")
     if take("<I") != 0:
         raise ModelFormatError(tr("not a tensor record (tensor version is not 0)"), where=where)
     size = take("<i")
     if not 0 < size <= len(data) - at:
-        raise ModelFormatError(tr("tensor description of {size} bytes", size=size), where=where)
+        raise ModelFormatError(
+            tr("the tensor description has {size} bytes, which does not fit the file", size=size),
+            where=where,
+        )
     dtype, dims = tensor_desc(Message(data[at : at + size]), where)
     at += size
     if any(d < 0 for d in dims):
-        raise ModelFormatError(tr("stored tensor has shape {dims}", dims=dims), where=where)
+        raise ModelFormatError(
+            tr("the stored tensor has shape {dims}, which is not valid", dims=dims), where=where
+        )
     nbytes = math.prod(dims) * dtype.itemsize
     if nbytes > len(data) - at:
         raise ModelFormatError(
-            tr("{nbytes} bytes announced, {count} left", nbytes=nbytes, count=len(data) - at),
+            tr(
+                "the tensor has {nbytes} bytes, but only {count} are left in the file",
+                nbytes=nbytes,
+                count=len(data) - at,
+            ),
             where=where,
         )
     array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
@@ -77,7 +88,7 @@ def read_combined(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     if at != len(data):
         raise ModelFormatError(
             tr(
-                "{bytes} bytes are left after the {tensors} tensors of the program",
+                "{bytes} bytes remain after the {tensors} tensors of the program",
                 bytes=len(data) - at,
                 tensors=len(names),
             ),

@@ -49,11 +49,11 @@ def looks_like_pir(head: bytes) -> bool:
 def read_pir(data: memoryview) -> Program:
     """The program without its parameters. Raises ModelFormatError, UnsupportedOperatorError."""
     if len(data) > _MAX_BYTES:
-        raise ModelFormatError(tr("a PIR program of {bytes} bytes is too large", bytes=len(data)))
+        raise ModelFormatError(tr("the PIR program is too large: {bytes} bytes", bytes=len(data)))
     text = bytes(data)
     if text.count(b"{") + text.count(b"[") > _MAX_CONTAINERS:
         raise ModelFormatError(
-            tr("a PIR program of more than {most} parts is too large", most=_MAX_CONTAINERS)
+            tr("the PIR program is too large: more than {most} parts", most=_MAX_CONTAINERS)
         )
     document = parse(text, tr("PIR program"))
     reader = _Reader()
@@ -155,7 +155,8 @@ class _Reader:
             element, dims = kind["D"][0], kind["D"][1].items()
             if len(dims) > MAX_RANK:
                 raise ModelFormatError(
-                    tr("{dimensions} dimensions", dimensions=len(dims)), where=name
+                    tr("{dimensions} dimensions are more than are supported", dimensions=len(dims)),
+                    where=name,
                 )
             var.dtype = _DTYPES.get(element["#"].text().split(".")[-1])
             var.shape = tuple(d.integer() for d in dims)
@@ -169,7 +170,7 @@ class _Reader:
             return self.lists[number]
         if number not in self.names:
             raise ModelFormatError(
-                tr("PIR value {number} is read before it is made", number=number)
+                tr("PIR value {number} is read before it is computed", number=number)
             )
         return [self.names[number]]
 
@@ -215,7 +216,11 @@ class _Reader:
         names, index = self._named(call.source()), call.attr("index", int)
         if not 0 <= index < len(names):
             raise ModelFormatError(
-                tr("element {index} of {tensors} tensors", index=index, tensors=len(names)),
+                tr(
+                    "element {index} does not exist: there are {tensors} tensors",
+                    index=index,
+                    tensors=len(names),
+                ),
                 where=call.where,
             )
         self.names[_number(call.out())] = names[index]
@@ -329,7 +334,7 @@ class _Reader:
         slot = slots[-1] if number in self.lists and slots else slots[0] if slots else ""
         if not slot:
             raise UnsupportedOperatorError(
-                tr("its argument {attr!r} is computed while running", attr=attr),
+                tr("its argument {attr!r} is computed at run time", attr=attr),
                 (op.type,),
                 where=op.type,
                 fix=tr("make it a constant"),

@@ -52,7 +52,7 @@ def dtype_of(number: int, where: str) -> DType:
     found = DTYPES.get(number)
     if found is None:
         raise ModelFormatError(
-            tr("element type {number} is not a tensor type", number=number), where=where
+            tr("element type {number} is not a type of tensors", number=number), where=where
         )
     return found
 
@@ -89,7 +89,7 @@ class Op:
     def _damaged(self, name: str, value: Any, where: str) -> ModelFormatError:
         shown = f"{value!r:.40}" if isinstance(value, (str, Real)) else f"a {type(value).__name__}"
         return ModelFormatError(
-            tr("its attribute {name!r} is {shown}", name=name, shown=shown),
+            tr("its attribute {name!r} is {shown}, which is not valid", name=name, shown=shown),
             where=where or self.type,
         )
 

@@ -72,7 +72,10 @@ def tensor_desc(message: Message, where: str) -> tuple[Any, tuple[int, ...]]:
     """TensorDesc {1: data_type, 2: dims} → (DType, shape with -1)."""
     dims = tuple(message.ints(fields.TensorDesc.DIMS))
     if len(dims) > MAX_RANK:
-        raise ModelFormatError(tr("{dimensions} dimensions", dimensions=len(dims)), where=where)
+        raise ModelFormatError(
+            tr("{dimensions} dimensions are more than are supported", dimensions=len(dims)),
+            where=where,
+        )
     return dtype_of(message.int(fields.TensorDesc.DATA_TYPE), where), dims
 
 
@@ -93,7 +96,7 @@ def _attr(message: Message) -> Any:
     if not 0 <= kind < len(ATTR_TYPES):
         raise ModelFormatError(
             tr(
-                "attribute {text!r} has type {kind}",
+                "attribute {text!r} has type {kind}, which is not known",
                 text=message.text(fields.OpAttr.NAME),
                 kind=kind,
             )

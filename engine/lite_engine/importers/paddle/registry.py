@@ -125,7 +125,7 @@ class Call:
         if not -len(value.shape) <= axis < len(value.shape):
             raise self.unsupported(
                 tr(
-                    "axis {axis} of {name}, which has rank {rank}",
+                    "axis {axis} is outside {name}, which has rank {rank}",
                     axis=axis,
                     name=value.name,
                     rank=self.rank(value),
@@ -218,7 +218,7 @@ class Call:
         """The contents of a constant. Raises UnsupportedOperatorError when it is computed."""
         if value is None or value.const is None:
             raise self.unsupported(
-                tr("{what} is computed while running; export it as a constant", what=what)
+                tr("{what} is computed at run time; export it as a constant", what=what)
             )
         return [int(v) for v in value.const.reshape(-1)]
 
@@ -227,6 +227,6 @@ class Call:
         numbers = self.fixed_ints(value, what)
         if len(numbers) != 1:
             raise self.unsupported(
-                tr("{what} has {numbers} numbers, one is needed", what=what, numbers=len(numbers))
+                tr("{what} must be one number, found {numbers}", what=what, numbers=len(numbers))
             )
         return numbers[0]

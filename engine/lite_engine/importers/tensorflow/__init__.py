@@ -137,7 +137,8 @@ def _wanted(
     leaves = [n for n, node in flat.nodes.items() if n not in read and node.op not in _NO_RESULT]
     if not leaves:
         raise ModelFormatError(
-            tr("tensorflow: no node is left unread"), fix=tr("name the outputs with outputs=")
+            tr("tensorflow: every node is read by another, so the outputs are not known"),
+            fix=tr("name the outputs with outputs="),
         )
     return [(name, (name, 0)) for name in leaves]
 
@@ -183,9 +184,11 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
         return
     counts = Counter(op for _, op in missing)
     names = ", ".join(f"{op} ({n}x)" if n > 1 else op for op, n in counts.items())
-    hint = tr("replace them, or name outputs in front of them with outputs=")
+    hint = tr("replace them, or name outputs before them with outputs=")
     if counts.keys() & {"Switch", "Merge", "Enter"}:
-        hint = tr("control flow is not read: export for inference, with training switches frozen")
+        hint = tr(
+            "control flow is not supported: export for inference, with training switches frozen"
+        )
     elif counts.keys() & {
         "DecodeJpeg",
         "DecodePng",
@@ -193,9 +196,9 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
         "ParseExample",
         "ParseExampleV2",
     }:
-        hint = tr("cut the graph behind the decoding and feed the decoded tensor")
+        hint = tr("cut the graph after the decoding, and feed the decoded tensor")
     raise UnsupportedOperatorError(
-        tr("TensorFlow operators that are not read: {names}", names=names),
+        tr("unsupported TensorFlow operators: {names}", names=names),
         tuple(n for n, _ in missing),
         fix=hint,
     )

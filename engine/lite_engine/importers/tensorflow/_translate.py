@@ -58,7 +58,7 @@ class Nodes:
         if ref not in self.values:
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {source} reads output {index} of {name}, which is not there",
+                    "tensorflow: {source} reads output {index} of {name}, which does not exist",
                     source=self.emit.source,
                     index=ref[1],
                     name=ref[0],
@@ -71,7 +71,7 @@ class Nodes:
         if found is None:
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {source} reads {ref}, not a list",
+                    "tensorflow: {source} reads {ref}, which is not a list",
                     source=self.emit.source,
                     ref=ref[0],
                 )
@@ -95,7 +95,10 @@ class Nodes:
         self.emit.source = name
         if node.op not in OPS:
             raise UnsupportedOperatorError(
-                tr("TensorFlow operator {node} inside a loop or branch is not read", node=node.op),
+                tr(
+                    "TensorFlow operator {node} inside a loop or branch is not supported",
+                    node=node.op,
+                ),
                 (name,),
                 where=name,
             )
@@ -143,7 +146,7 @@ class Call:
         if not -len(self.refs) <= index < len(self.refs):
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {node} {name} has {inputs} inputs",
+                    "tensorflow: {node} {name} has only {inputs} inputs",
                     node=self.node.op,
                     name=self.name,
                     inputs=len(self.refs),
@@ -184,7 +187,7 @@ class Call:
         if len(values) not in (4, 5):
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {name}: {attribute} is {values}",
+                    "tensorflow: {name}: {attribute} must have 4 or 5 values, found {values}",
                     name=self.name,
                     attribute=name,
                     values=values,

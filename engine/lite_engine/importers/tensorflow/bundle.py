@@ -40,10 +40,15 @@ class Bundle:
         header = Message(entries.pop(b"", b""))
         self._shards = header.int(fields.BundleHeader.NUM_SHARDS, 1)
         if not 0 < self._shards <= MAX_SHARDS:
-            raise ModelFormatError(tr("{shards} shards", shards=self._shards), where=index)
+            raise ModelFormatError(
+                tr("the index names {shards} shards, which is not valid", shards=self._shards),
+                where=index,
+            )
         if header.int(fields.BundleHeader.ENDIANNESS):
             raise ModelFormatError(
-                tr("written on a big-endian machine"), where=index, fix=tr("save it again")
+                tr("the variables were written on a big-endian machine"),
+                where=index,
+                fix=tr("save them again on a little-endian machine"),
             )
         self._entries = {k.decode("utf-8", "replace"): v for k, v in entries.items()}
         self._maps: dict[int, memoryview] = {}
@@ -82,7 +87,11 @@ class Bundle:
     def _shard(self, number: int) -> memoryview:
         if not 0 <= number < self._shards:
             raise ModelFormatError(
-                tr("shard {number} of {shards}", number=number, shards=self._shards),
+                tr(
+                    "shard {number} does not exist: there are {shards}",
+                    number=number,
+                    shards=self._shards,
+                ),
                 where=self._prefix,
             )
         if number not in self._maps:
@@ -114,7 +123,9 @@ def _block(view: memoryview, offset: int, size: int, path: Path) -> memoryview:
         raise ModelFormatError(tr("a block lies outside the file"), where=path)
     if view[offset + size] != 0:
         raise ModelFormatError(
-            tr("a compressed block"), where=path, fix=tr("save the variables again")
+            tr("the index has a compressed block, which is not supported"),
+            where=path,
+            fix=tr("save the variables again"),
         )
     return view[offset : offset + size]
 
@@ -126,7 +137,8 @@ def _entries(block: memoryview, path: Path) -> Iterator[tuple[bytes, bytes]]:
     end = len(block) - 4 - 4 * restarts
     if end < 0:
         raise ModelFormatError(
-            tr("a block has {restarts} restart points", restarts=restarts), where=path
+            tr("a block is too short for its {restarts} restart points", restarts=restarts),
+            where=path,
         )
     at, key = 0, b""
     while at < end:

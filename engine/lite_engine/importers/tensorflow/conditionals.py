@@ -161,7 +161,9 @@ def merge(c: Call) -> Value:
             tr("{name}: no single predicate decides between its inputs", name=c.name),
             (c.name,),
             where=c.name,
-            fix=tr("control flow is not read: export for inference, with training switches frozen"),
+            fix=tr(
+                "control flow is not supported: export for inference, with training switches frozen"
+            ),
         )
     predicate, yes, no = c.xs()
     if yes.shape is None or yes.shape != no.shape:

@@ -60,7 +60,7 @@ class Flat:
         if found is None:
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {name} calls {function!r}, which is not there",
+                    "tensorflow: {name} calls {function!r}, which does not exist",
                     name=name,
                     function=function,
                 )
@@ -75,7 +75,9 @@ class Flat:
             ref = self._alias[ref]
             seen += 1
             if seen > len(self._alias):
-                raise ModelFormatError(tr("tensorflow: {ref} stands for itself", ref=ref[0]))
+                raise ModelFormatError(
+                    tr("tensorflow: the definition of {ref} refers to itself", ref=ref[0])
+                )
         return ref
 
     def stand_for(self, ref: Ref, other: Ref) -> None:
@@ -104,7 +106,8 @@ class Flat:
         if len(inputs) < len(function.args):
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {call} gives {function} {count} of {arguments} arguments",
+                    "tensorflow: {call} passes {count} arguments to {function}, which takes"
+                    " {arguments}",
                     call=call,
                     function=function.name,
                     count=len(inputs),
@@ -121,7 +124,7 @@ class Flat:
             if parts[0] not in kinds:
                 raise ModelFormatError(
                     tr(
-                        "tensorflow: {function} reads {parts!r}, not there",
+                        "tensorflow: {function} reads {parts!r}, which does not exist",
                         function=function.name,
                         parts=parts[0],
                     )
@@ -151,7 +154,7 @@ class Flat:
                         continue
                     if name not in self.nodes:
                         raise ModelFormatError(
-                            tr("tensorflow: node {name!r} is read and not there", name=name)
+                            tr("tensorflow: node {name!r} is read, but does not exist", name=name)
                         )
                     state[name] = 1
                 inputs = self.inputs[name]
@@ -163,7 +166,7 @@ class Flat:
                 child = self.resolve(inputs[at])[0]
                 if state.get(child) == 1 and self.nodes[child].op in _FRAMES:
                     raise UnsupportedOperatorError(
-                        tr("loops of TensorFlow 1 (Enter, Merge, NextIteration) are not read"),
+                        tr("loops of TensorFlow 1 (Enter, Merge, NextIteration) are not supported"),
                         (child,),
                         where=child,
                         fix=tr(

@@ -196,7 +196,9 @@ def read_shape(message: Message) -> Shape | None:
         return None
     sizes = [m.int(fields.Dim.SIZE) for m in message.messages(fields.TensorShape.DIM)]
     if len(sizes) > MAX_RANK:
-        raise ModelFormatError(tr("tensorflow: a tensor has {axes} axes", axes=len(sizes)))
+        raise ModelFormatError(
+            tr("tensorflow: a tensor has {axes} axes, more than are supported", axes=len(sizes))
+        )
     return tuple(None if d < 0 else d for d in sizes)
 
 
@@ -233,7 +235,7 @@ def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
     dims = () if proto is None else read_shape(proto)
     if dims is None or any(d is None for d in dims):
         raise ModelFormatError(
-            tr("tensorflow: the constant {where} has an open shape", where=where)
+            tr("tensorflow: the shape of the constant {where} is not fixed", where=where)
         )
     shape = tuple(int(d) for d in dims)  # type: ignore[arg-type]
     count = math.prod(shape)
@@ -242,7 +244,7 @@ def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
         if len(content) != count * dtype.itemsize:
             raise ModelFormatError(
                 tr(
-                    "tensorflow: {where} is {dtype}{shape} and has {bytes} bytes",
+                    "tensorflow: {where} has {bytes} bytes, which is not {dtype}{shape}",
                     where=where,
                     dtype=dtype,
                     shape=list(shape),
@@ -268,7 +270,7 @@ def _filled(
     if len(values) > count or count * dtype.itemsize > MAX_SPLAT_BYTES:
         raise ModelFormatError(
             tr(
-                "tensorflow: {where} has {numbers} numbers for {shape}",
+                "tensorflow: {where} has {numbers} numbers, which do not fill {shape}",
                 where=where,
                 numbers=len(values),
                 shape=list(shape),

@@ -22,12 +22,12 @@ def _decided(c: Call, ref: Ref) -> bool:
     value = c.nodes.value(ref)
     if value.const is None or value.const.size != 1:
         raise UnsupportedOperatorError(
-            tr("{node} depends on data", node=c.node.op),
+            tr("{node} depends on data that is computed at run time", node=c.node.op),
             (c.name,),
             where=c.name,
             fix=tr(
-                "only loops of a fixed number of steps and decided branches are "
-                "read, fix the input shapes or export for inference"
+                "only loops with a fixed number of steps and branches with a constant "
+                "condition are supported; fix the input shapes, or export for inference"
             ),
         )
     return bool(value.const.ravel()[0])
@@ -62,7 +62,7 @@ def _index(c: Call, position: int, size: int) -> int:
     if not 0 <= index < size:
         raise ModelFormatError(
             tr(
-                "tensorflow: {c}: item {index} of a list of {size}",
+                "tensorflow: {c}: item {index} is outside a list of {size}",
                 c=c.name,
                 index=index,
                 size=size,
@@ -78,7 +78,11 @@ def reserve(c: Call) -> TensorList:
     (count,) = c.ints(1, tr("the length of a list"))
     if not 0 <= count <= MAX_ITEMS:
         raise ModelFormatError(
-            tr("tensorflow: {c}: a list of {tensors} tensors", c=c.name, tensors=count)
+            tr(
+                "tensorflow: {c}: a list of {tensors} tensors is not supported",
+                c=c.name,
+                tensors=count,
+            )
         )
     return TensorList([None] * count)
 

@@ -63,7 +63,7 @@ def dequantize(c: Call) -> Value:
         rank = len(c.emit.dims(x))
         if axis >= rank or low.ndim != 1 or low.shape != high.shape:
             raise ModelFormatError(
-                tr("tensorflow: {c} has ranges {shape} for axis {axis} of {type}",
+                tr("tensorflow: {c}: ranges of shape {shape} do not fit axis {axis} of {type}",
                    c=c.name, shape=list(low.shape), axis=axis, type=x.type)
             )  # fmt: skip
         low, high = (a.reshape([-1 if i == axis else 1 for i in range(rank)]) for a in (low, high))
@@ -71,7 +71,7 @@ def dequantize(c: Call) -> Value:
         low, high = low.reshape(()), high.reshape(())
     else:
         raise ModelFormatError(
-            tr("tensorflow: {c} has ranges {shape} without an axis", c=c.name,
+            tr("tensorflow: {c}: ranges of shape {shape} need an axis", c=c.name,
                shape=list(low.shape))
         )  # fmt: skip
     mode = c.attrs.text("mode", "MIN_COMBINED")
@@ -102,7 +102,7 @@ def _line(
     if mode == "MIN_COMBINED":  # signed integers are moved by half of their range
         return scale, low + (scale * ((most - least + 1) / 2) if least < 0 else 0)
     raise UnsupportedOperatorError(
-        tr("dequantization of mode {mode!r}", mode=mode),
+        tr("the dequantization mode {mode!r} is not known", mode=mode),
         (c.name,),
         fix=tr("use one of {known}", known="MIN_COMBINED, MIN_FIRST, SCALED"),
     )

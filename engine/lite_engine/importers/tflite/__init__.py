@@ -101,10 +101,10 @@ def _check_operators(file: File) -> None:
     names = ", ".join(f"{code} ({n}x)" if n > 1 else code for code, n in counts.items())
     flex = any(code.startswith("Flex") for code in counts)
     raise UnsupportedOperatorError(
-        tr("TFLite operators that are not read: {names}", names=names),
+        tr("unsupported TFLite operators: {names}", names=names),
         tuple(f"{op.code}:{op.index}" for op in missing),
         fix=(tr("convert without SELECT_TF_OPS") if flex else tr("replace them before converting"))
-        + tr(", or cut the model in front of them"),
+        + tr(", or cut the model before them"),
     )
 
 
@@ -138,7 +138,8 @@ def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, objec
     if alone:
         warnings.append(
             tr(
-                "the file has {alone} models (signatures, or initialisation); the first was read",
+                "the file has {alone} models (signatures, or initialization); only the "
+                "first one was read",
                 alone=alone + 1,
             )
         )

@@ -60,8 +60,8 @@ class Tensors:
             if data is None:
                 raise ModelFormatError(
                     tr(
-                        "tflite: {source} reads tensor {tensor} ({type_name}) before "
-                        "anything makes it",
+                        "tflite: {source} reads tensor {tensor} ({type_name}) before it is "
+                        "computed",
                         source=self.emit.source,
                         tensor=tensor.name,
                         type_name=tensor.type_name,
@@ -151,7 +151,9 @@ class Tensors:
         """Gives an operator's result to its tensor: quantised, named, typed."""
         tensor = self.tensor(index)
         if index in self.values:
-            raise ModelFormatError(tr("tflite: tensor {tensor} is made twice", tensor=tensor.name))
+            raise ModelFormatError(
+                tr("tflite: tensor {tensor} is computed twice", tensor=tensor.name)
+            )
         if tensor.dtype is None or tensor.type_name == "int4":
             raise UnsupportedOperatorError(
                 tr(

@@ -48,7 +48,7 @@ def inline(tensors: Tensors, number: int, args: Sequence[Value]) -> list[Value]:
     if not 0 <= number < len(tensors.file.subgraphs):
         raise ModelFormatError(
             tr(
-                "tflite: {source} names subgraph {number} of {count}",
+                "tflite: {source} names subgraph {number}, but there are {count}",
                 source=tensors.emit.source,
                 number=number,
                 count=len(tensors.file.subgraphs),

@@ -81,9 +81,9 @@ def read_file(view: memoryview, path: Path) -> File:
     version = model.number(0, "I")
     if version != 3:
         raise ModelFormatError(
-            tr("TFLite schema version {version}", version=version),
+            tr("TFLite schema version {version} is not supported", version=version),
             where=path,
-            fix=tr("only version 3 is known"),
+            fix=tr("convert the model to version 3"),
         )
     buffers = [_buffer(view, table) for table in model.tables(4)]
     codes = [_operator_code(t) for t in model.tables(1)]
@@ -131,7 +131,7 @@ def _subgraph(
         if code >= len(codes):
             raise ModelFormatError(
                 tr(
-                    "tflite: operator {index} has code {code} of {count}",
+                    "tflite: operator {index} has operator code {code}, but there are {count}",
                     index=index,
                     code=code,
                     count=len(codes),
@@ -166,7 +166,12 @@ def _indices(
     for i in out:
         if not (-1 if optional else 0) <= i < count:
             raise ModelFormatError(
-                tr("tflite: {where} names tensor {i} of {count}", where=where, i=i, count=count)
+                tr(
+                    "tflite: {where} names tensor {i}, but there are {count}",
+                    where=where,
+                    i=i,
+                    count=count,
+                )
             )
     return out
 
@@ -180,7 +185,7 @@ def _tensor(table: Table, buffers: Sequence[memoryview], index: int) -> Tensor:
     if at >= len(buffers):
         raise ModelFormatError(
             tr(
-                "tflite: tensor {name} names buffer {at} of {count}",
+                "tflite: tensor {name} names buffer {at}, but there are {count}",
                 name=name,
                 at=at,
                 count=len(buffers),
@@ -213,7 +218,9 @@ def _tensor(table: Table, buffers: Sequence[memoryview], index: int) -> Tensor:
 def _dims(table: Table, slot: int) -> tuple[int, ...]:
     array = table.array(slot, "i4")
     if array is not None and len(array) > MAX_RANK:
-        raise ModelFormatError(tr("tflite: a tensor has {axes} axes", axes=len(array)))
+        raise ModelFormatError(
+            tr("tflite: a tensor has {axes} axes, more than are supported", axes=len(array))
+        )
     return () if array is None else tuple(int(d) for d in array)
 
 
@@ -226,7 +233,11 @@ def _data(buffer: memoryview, code: int, shape: tuple[int, ...], name: str) -> n
     if code == INT4:
         if len(buffer) != (count + 1) // 2:
             raise ModelFormatError(
-                tr("tflite: {name} needs {bytes} bytes", name=name, bytes=(count + 1) // 2)
+                tr(
+                    "tflite: {name} needs {bytes} bytes, but its buffer has another size",
+                    name=name,
+                    bytes=(count + 1) // 2,
+                )
             )
         packed = np.frombuffer(buffer, np.uint8)
         pairs = np.stack([packed & 15, packed >> 4], 1).ravel()[:count].astype(np.int8)
@@ -235,7 +246,8 @@ def _data(buffer: memoryview, code: int, shape: tuple[int, ...], name: str) -> n
     if count * dtype.itemsize != len(buffer):
         raise ModelFormatError(
             tr(
-                "tflite: {name} is {dtype}{shape}, {bytes} bytes, its buffer has {count}",
+                "tflite: {name} is {dtype}{shape}, which takes {bytes} bytes, but its "
+                "buffer has {count}",
                 name=name,
                 dtype=dtype,
                 shape=list(shape),

@@ -24,10 +24,13 @@ def _decided(c: Call, value: Value) -> bool:
     """A condition known now. Raises UnsupportedOperatorError for one that data decides."""
     if value.const is None or value.const.size != 1:
         raise UnsupportedOperatorError(
-            tr("{code} depends on data", code=c.op.code),
+            tr("{code} depends on data that is computed at run time", code=c.op.code),
             (c.emit.source,),
             where=c.emit.source,
-            fix=tr("only loops of a fixed number of steps and decided branches are read"),
+            fix=tr(
+                "only loops with a fixed number of steps and branches with a constant "
+                "condition are supported"
+            ),
         )
     return bool(value.const.ravel()[0])
 
@@ -42,7 +45,7 @@ def while_(c: Call) -> Result:
         if len(verdict) != 1:
             raise ModelFormatError(
                 tr(
-                    "tflite: {source}: a condition with {outputs} outputs",
+                    "tflite: {source}: a condition must have one output, found {outputs}",
                     source=source,
                     outputs=len(verdict),
                 )

@@ -44,7 +44,7 @@ def _padding(code: int, where: str) -> str:
     """TfLitePadding: 1 same, 2 valid."""
     if code not in (1, 2):
         raise ModelFormatError(
-            tr("tflite: {where} has padding code {code}", where=where, code=code)
+            tr("tflite: {where} has padding code {code}, expected 1 or 2", where=where, code=code)
         )
     return "SAME" if code == 1 else "VALID"
 

@@ -21,7 +21,8 @@ def conv_2d(c: Call) -> Value:
     if channels is None or per_group < 1 or channels % per_group:
         raise ModelFormatError(
             tr(
-                "tflite: {source}: {channels} channels, weight {per_group}",
+                "tflite: {source}: {channels} channels do not fit a weight for groups "
+                "of {per_group}",
                 source=c.emit.source,
                 channels=channels,
                 per_group=per_group,
@@ -37,7 +38,7 @@ def depthwise_conv_2d(c: Call) -> Value:
     if channels is None or channels < 1 or c.tensor(1).shape[3] % channels:
         raise ModelFormatError(
             tr(
-                "tflite: {source}: {channels} channels, weight {shape}",
+                "tflite: {source}: {channels} channels do not fit a weight of shape {shape}",
                 source=c.emit.source,
                 channels=channels,
                 shape=list(c.tensor(1).shape),
@@ -109,7 +110,7 @@ def fully_connected(c: Call) -> Value:
     """x (…,I), w (O,I): rows of x unless the dimensions are kept."""
     if c.opt("weights_format"):
         raise ModelFormatError(
-            tr("tflite: {source}: shuffled weights are not documented", source=c.emit.source)
+            tr("tflite: {source}: shuffled weights are not supported", source=c.emit.source)
         )
     units = c.tensor(1).shape
     if len(units) != 2:
@@ -248,10 +249,10 @@ def non_max_suppression(c: Call) -> Result:
     sigma = c.raw(5).const if soft else None
     if soft and (sigma is None or sigma.any()):
         raise UnsupportedOperatorError(
-            tr("soft suppression is not read"),
+            tr("soft suppression is not supported"),
             (c.emit.source,),
             where=c.emit.source,
-            fix=tr("use the hard one"),
+            fix=tr("use hard suppression"),
         )
     kept, best, count = padded_suppression(c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4))
     return [kept, best, count] if soft else [kept, count]

@@ -65,7 +65,7 @@ def bidirectional_lstm(c: Call) -> Result:
     """Both directions of x; one result each, or joined along the units."""
     if any(c.has(i) for i in range(39, 48)):
         raise UnsupportedOperatorError(
-            tr("a bidirectional LSTM with an auxiliary input is not read"),
+            tr("a bidirectional LSTM with an auxiliary input is not supported"),
             (c.emit.source,), where=c.emit.source,
         )  # fmt: skip
     time_major = bool(c.opt("time_major"))
@@ -79,7 +79,7 @@ def _cell(c: Call, at: int, norms: tuple[int, ...]) -> Cell:
     code = c.opt("activation")
     if code not in _CELL:
         raise UnsupportedOperatorError(
-            tr("the cell activation {code} of an LSTM is not read", code=code),
+            tr("the cell activation {code} of an LSTM is not supported", code=code),
             (c.emit.source,), where=c.emit.source,
         )  # fmt: skip
     coupled = not c.has(at)
@@ -154,7 +154,7 @@ def _steps(c: Call, cell: Cell, x: Value, backward: bool) -> Value:
     if steps is None or batch is None or steps > MAX_STEPS:
         raise UnsupportedOperatorError(
             tr(
-                "this LSTM is written out step by step, which needs a fixed batch and at most "
+                "this LSTM is unrolled, which needs a fixed batch size and at most "
                 "{limit} steps",
                 limit=MAX_STEPS,
             ),
@@ -227,6 +227,8 @@ def _numbers(c: Call, index: int) -> Array:
         return real
     if len(tensor.quant.scale) > 1:
         raise UnsupportedOperatorError(
-            tr("LSTM weights with one scale per channel"), (c.emit.source,), where=c.emit.source
+            tr("LSTM weights with one scale per channel are not supported"),
+            (c.emit.source,),
+            where=c.emit.source,
         )
     return (real - np.float32(tensor.quant.zero_point[0])) * tensor.quant.scale[0]

@@ -114,5 +114,5 @@ def read_options(operator: str, table: Table | None) -> dict[str, Any]:
 
 def padding_name(code: int) -> str:
     if not 0 <= code < len(PADDING):
-        raise ModelFormatError(tr("tflite: padding code {code}", code=code))
+        raise ModelFormatError(tr("tflite: padding code {code} is not known", code=code))
     return PADDING[code]

@@ -141,7 +141,7 @@ class Writer:
     def array(self, value: Value | None, what: str) -> np.ndarray:
         """A constant input. Raises UnsupportedOperatorError when it is computed."""
         if value is None or value.const is None:
-            raise self.refuse(tr("its {what} is computed while running", what=what))
+            raise self.refuse(tr("its {what} is computed at run time", what=what))
         return value.const
 
     def ints(self, value: Value | None, what: str) -> list[int]:

@@ -26,7 +26,7 @@ def _window(w: Writer, node: Node, attrs: dict[str, Any], kernel: list[int]) -> 
         strides, dilations = [1, *strides], [1, *dilations]
         pads = [0, pads[0], 0, pads[1]]
     if len(pads) != 4:
-        raise w.refuse(tr("only 1-D and 2-D windows are written"))
+        raise w.refuse(tr("only 1-D and 2-D windows can be written"))
     paddings = [pads[0], pads[2], pads[1], pads[3]]
     if paddings[0] == paddings[1] and paddings[2] == paddings[3]:
         paddings = [paddings[0], paddings[2]]
@@ -50,7 +50,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if flat:
         kernel = kernel[:, :, None]
     if kernel.ndim != 4:
-        raise w.refuse(tr("only 1-D and 2-D convolutions are written"))
+        raise w.refuse(tr("only 1-D and 2-D convolutions can be written"))
     window = _window(w, node, attrs, list(node.inputs[1].shape[2:]))  # type: ignore[union-attr, index, arg-type]
     group = attrs["group"]
     depthwise = group > 1 and kernel.shape[1] == 1 and kernel.shape[0] == group
@@ -96,7 +96,7 @@ def _conv(
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     kernel = w.array(node.inputs[1], "weight")
     if kernel.ndim != 4 or list(attrs.get("output_shape") or []):
-        raise w.refuse(tr("only 2-D transposed convolutions with plain padding are written"))
+        raise w.refuse(tr("only 2-D transposed convolutions with plain padding can be written"))
     window = _window(w, node, attrs, list(kernel.shape[2:]))
     out = with_activation(w, node, attrs)
     w.add(
@@ -122,10 +122,10 @@ def _pool(w: Writer, node: Node, **attrs: Any) -> None:
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     kernel = list(attrs["kernel_shape"])
     if len(kernel) != 2 or len(node.outputs) > 1:
-        raise w.refuse(tr("only 2-D pooling without indices is written"))
+        raise w.refuse(tr("only 2-D pooling without indices can be written"))
     window = _window(w, node, attrs, kernel)
     if window.pop("dilations") != [1, 1]:
-        raise w.refuse(tr("dilated pooling is not known to Paddle-Lite"))
+        raise w.refuse(tr("Paddle-Lite has no dilated pooling"))
     average = node.op == "AveragePool"
     _pool(
         w, node, pooling_type="avg" if average else "max", ksize=kernel,
@@ -137,7 +137,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 @lowers("GlobalAveragePool", "GlobalMaxPool")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if w.rank(node.inputs[0]) != 4:
-        raise w.refuse(tr("only 2-D pooling is written"))
+        raise w.refuse(tr("only 2-D pooling can be written"))
     kind = "avg" if node.op == "GlobalAveragePool" else "max"
     _pool(w, node, pooling_type=kind, global_pooling=True)
 
@@ -146,7 +146,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     size = list(attrs["output_size"])
     if len(size) != 2:
-        raise w.refuse(tr("only 2-D pooling is written"))
+        raise w.refuse(tr("only 2-D pooling can be written"))
     _pool(w, node, pooling_type=attrs["mode"], adaptive=True, ksize=size)
 
 
@@ -156,7 +156,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     weight = w.array(node.inputs[1], "weight").astype(np.float32)
     weight = weight.T if attrs["transB"] else weight
     if attrs["transA"]:
-        raise w.refuse(tr("a transposed first operand is not written"))
+        raise w.refuse(tr("a transposed first operand cannot be written"))
     bias = None
     if node.input(2) is not None:
         bias = w.array(node.input(2), "bias").astype(np.float32).reshape(-1) * attrs["beta"]
@@ -284,14 +284,17 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if mode not in _INTERP or before[:2] != after[:2] or len(before) != 4:
         raise w.refuse(
             tr(
-                "{mode} resizing with {coordinates} coordinates is not known to Paddle-Lite",
+                "Paddle-Lite has no {mode} resizing with {coordinates} coordinates",
                 mode=mode[0],
                 coordinates=mode[1],
             )
         )
     if mode == ("nearest", "asymmetric") and not whole and attrs["nearest_mode"] != "floor":
         raise w.refuse(
-            tr("nearest resizing rounds {attrs}, Paddle-Lite down", attrs=attrs["nearest_mode"])
+            tr(
+                "nearest resizing rounds {attrs}, but Paddle-Lite rounds down",
+                attrs=attrs["nearest_mode"],
+            )
         )
     kind, align, align_mode = _INTERP[mode]
     factor = []
@@ -317,11 +320,13 @@ def _regate(array: np.ndarray, op: str) -> np.ndarray:
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     """Paddle's rnn: (T,B,I) → (T,B,D·H), rearranged to ONNX's (T,D,B,H)"""
     if attrs["direction"] == "reverse" or attrs["layout"] or node.input(4) is not None:
-        raise w.refuse(tr("only forward or both directions over whole sequences are written"))
+        raise w.refuse(
+            tr("only forward or bidirectional cells over whole sequences can be written")
+        )
     if list(attrs["activations"]) or (node.op == "GRU" and not attrs["linear_before_reset"]):
-        raise w.refuse(tr("only the usual activations are written"))
+        raise w.refuse(tr("only the default activations can be written"))
     if any(v.readers or w.graph.is_output(v) for v in node.outputs[1:]):
-        raise w.refuse(tr("its final states are read; they are not written"))
+        raise w.refuse(tr("its final states are used, but cannot be written"))
     x, weight, recurrent = node.inputs[0], *(w.array(v, "weight") for v in node.inputs[1:3])
     bias = None if node.input(3) is None else w.array(node.input(3), "bias")
     steps, batch, size = w.dims(x)

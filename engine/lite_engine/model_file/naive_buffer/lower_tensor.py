@@ -28,7 +28,7 @@ _ORDERLESS = ("Add", "Mul", "Max", "Min", "Equal", "And", "Or", "Xor")
 @lowers(*_BINARY)
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if len(node.inputs) != 2:
-        raise w.refuse(tr("only the form with two inputs is written"))
+        raise w.refuse(tr("only the form with two inputs can be written"))
     x, y = node.inputs
     assert x is not None and y is not None
     if node.op in _ORDERLESS and (x.is_const or w.rank(x) < w.rank(y)):
@@ -113,7 +113,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     x = node.inputs[0]
     wide = slope.shape[-w.rank(x) + 1] if slope.ndim == w.rank(x) - 1 else slope.size
     if slope.size not in (1, wide):
-        raise w.refuse(tr("only one slope, or one per channel, is written"))
+        raise w.refuse(tr("only one slope, or one per channel, can be written"))
     mode = "all" if slope.size == 1 else "channel"
     stem = node.inputs[1].name if node.inputs[1] is not None else "slope"
     name = w.weight(slope.reshape(-1), stem)
@@ -237,14 +237,14 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
         w.add("lookup_table_v2", {"Ids": index, "W": x}, {"Out": node.output}, padding_idx=Long(-1))
         return
     if w.rank(index) != 1:
-        raise w.refuse(tr("only a list of indices is written"))
+        raise w.refuse(tr("only a list of indices can be written"))
     w.add("gather", {"X": x, "Index": index}, {"Out": node.output}, axis=axis)
 
 
 @lowers("DepthToSpace")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if attrs["mode"] != "CRD":
-        raise w.refuse(tr("only the column-row-depth order is written"))
+        raise w.refuse(tr("only the column-row-depth order can be written"))
     w.add("pixel_shuffle", {"X": node.inputs[0]}, {"Out": node.output},
           upscale_factor=int(attrs["blocksize"]))  # fmt: skip
 
@@ -254,7 +254,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     pads = w.ints(node.inputs[1], "padding")
     modes = {"constant": "constant", "reflect": "reflect", "edge": "edge"}
     if len(pads) != 8 or any(pads[i] for i in (0, 1, 4, 5)) or attrs["mode"] not in modes:
-        raise w.refuse(tr("only constant, reflect and edge padding of images is written"))
+        raise w.refuse(tr("only constant, reflect and edge padding of images can be written"))
     value = 0.0
     if node.input(2) is not None:
         value = float(w.array(node.input(2), "value").reshape(()))
@@ -284,7 +284,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 @lowers("TopK")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if not attrs["largest"]:
-        raise w.refuse(tr("only the largest elements are written"))
+        raise w.refuse(tr("only the largest elements can be written"))
     values, indices = node.outputs
     w.add("top_k_v2", {"X": node.inputs[0]}, {"Out": values, "Indices": indices},
           k=w.ints(node.inputs[1], "count")[0], axis=int(attrs["axis"]), sorted=True,
@@ -299,7 +299,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 
 @lowers("Shape")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    raise w.refuse(tr("shapes computed while running are not written; give input shapes"))
+    raise w.refuse(tr("shapes computed at run time are not written; give input shapes"))
 
 
 @lowers("Expand")

@@ -27,7 +27,7 @@ def _(op: Call) -> None:
     if gone:
         index = op.node("Squeeze", [index, op.const(gone)])
     if op.ints("none_axes"):
-        raise op.unsupported(tr("assigns through None axes; write the index without None"))
+        raise op.unsupported(tr("it assigns through None axes; write the index without None"))
     value = op.node("Expand", [_value(op, x), op.node("Shape", [index])])
     flat = op.node("ScatterND", [
         op.to_shape(x, [-1]), op.to_shape(index, [-1, 1]), op.to_shape(value, [-1])

@@ -16,7 +16,7 @@ from ..registry import Call, translate_block, translates
 def _block(op: Op, call: Call) -> int:
     block = op.attrs.get("sub_block")
     if not isinstance(block, int):
-        raise call.unsupported(tr("has no block"))
+        raise call.unsupported(tr("it has no block"))
     return block
 
 
@@ -53,7 +53,7 @@ def _(op: Call) -> None:
     names, mask = op.op.inputs.get("X", []), op.need("Mask")
     if len(names) != 2:
         raise op.unsupported(
-            tr("chooses from {values} values, only two are supported", values=len(names))
+            tr("it selects from {values} values, but only two are supported", values=len(names))
         )
     otherwise, then = (_branch(op, n) for n in names)
     y = op.node(
@@ -85,7 +85,9 @@ def _(op: Call) -> None:
     written = {n for inner in block.ops for names in inner.outputs.values() for n in names}
     carried = sorted(n for n in written if n != condition and scope.has(n))
     if any(n in scope.arrays for n in carried):
-        raise op.unsupported(tr("carries tensor arrays through a loop; unroll it when exporting"))
+        raise op.unsupported(
+            tr("it carries tensor arrays through a loop; unroll it when exporting")
+        )
     starts = [scope.read(n) for n in carried]
     shapes = [v.shape for v in starts]
     body, ends = _body(op, index, condition, carried, starts, shapes)
@@ -131,7 +133,7 @@ def _(op: Call) -> None:
     items = op.scope.arrays.setdefault(name, [])
     if not 0 <= at <= len(items):
         raise op.unsupported(
-            tr("writes element {at} of an array of {count}", at=at, count=len(items))
+            tr("it writes element {at} of an array of {count}", at=at, count=len(items))
         )
     items[at:] = [op.need("X"), *items[at + 1 :]]
 
@@ -142,7 +144,7 @@ def _(op: Call) -> None:
     at = op.fixed_int(op["I"], tr("the index into a tensor array"))
     if not 0 <= at < len(items):
         raise op.unsupported(
-            tr("reads element {at} of an array of {count}", at=at, count=len(items))
+            tr("it reads element {at} of an array of {count}", at=at, count=len(items))
         )
     op.set("Out", items[at])
 
@@ -158,7 +160,7 @@ def _(op: Call) -> None:
     items = op.scope.arrays.get((op.op.inputs.get("X") or [""])[0], [])
     axis = int(op.attr("axis", 0))
     if not items:
-        raise op.unsupported(tr("joins an empty tensor array"))
+        raise op.unsupported(tr("it concatenates an empty tensor array"))
     if op.flag("use_stack"):
         items = [op.node("Unsqueeze", [v, op.const([axis])]) for v in items]
     op.set("Out", op.node("Concat", items, axis=axis))

@@ -25,7 +25,9 @@ def window_pads(op: Call, n: int) -> dict[str, Any]:
     if len(pads) == 1:
         pads = pads * n
     if len(pads) != n:
-        raise op.unsupported(tr("paddings {pads} for {number} spatial axes", pads=pads, number=n))
+        raise op.unsupported(
+            tr("paddings {pads} do not fit {number} spatial axes", pads=pads, number=n)
+        )
     return {"pads": pads + pads}
 
 
@@ -48,7 +50,12 @@ def spatial(op: Call, name: str, n: int) -> list[int]:
     values = op.ints(name, [1] * n)
     if len(values) not in (1, n):
         raise op.unsupported(
-            tr("{name} {values} for {number} spatial axes", name=name, values=values, number=n)
+            tr(
+                "{name} {values} do not fit {number} spatial axes",
+                name=name,
+                values=values,
+                number=n,
+            )
         )
     return values * n if len(values) == 1 else values
 
@@ -105,7 +112,11 @@ def _extra_of_size(
     n = len(strides)
     if op.rank(x) != n + 2 or len(size) not in (1, n):
         raise op.unsupported(
-            tr("output_size {size} for an input of rank {rank}", size=size, rank=op.rank(x))
+            tr(
+                "output_size {size} does not fit an input of rank {rank}",
+                size=size,
+                rank=op.rank(x),
+            )
         )
     out = []
     for i in range(n):

@@ -16,7 +16,9 @@ def filled(op: Call, shape: Value, value: Value) -> Value:
     if shape.const is not None and value.const is not None:
         dims = [int(d) for d in shape.const]
         if any(d < 0 for d in dims):
-            raise op.unsupported(tr("fills a tensor of shape {dims}", dims=dims))
+            raise op.unsupported(
+                tr("it fills a tensor of shape {dims}, which is not valid", dims=dims)
+            )
         if int(np.prod(dims, dtype=np.float64)) <= 1 << 16:
             return op.const(np.full(dims, value.const.reshape(())), value.dtype)
     return op.node("Expand", [value, shape])
@@ -35,7 +37,11 @@ def _fill_value(op: Call, dtype: DType) -> Value:
         return op.const(int(text) if whole else float(text), dtype)
     except (ValueError, OverflowError):
         raise op.unsupported(
-            tr("fills with {text!r}, which is no {dtype}", text=text[:40], dtype=dtype)
+            tr(
+                "it fills with {text!r}, which is not a value of {dtype}",
+                text=text[:40],
+                dtype=dtype,
+            )
         ) from None
 
 
@@ -56,7 +62,11 @@ def _(op: Call) -> None:
     size = op.node("Shape", [x], start=source, end=source + 1)
     if not 0 <= target < len(shape):
         raise op.unsupported(
-            tr("dimension {target} of a shape of {count}", target=target, count=len(shape))
+            tr(
+                "dimension {target} is outside a shape of {count} dimensions",
+                target=target,
+                count=len(shape),
+            )
         )
     parts = [op.const(shape[:target], DType.I64), size, op.const(shape[target + 1 :], DType.I64)]
     y = filled(op, op.node("Concat", parts, axis=0), _fill_value(op, dtype))
@@ -83,7 +93,9 @@ def _(op: Call) -> None:
     data: list[float] = next((op.attr(n, []) for n in names if op.attr(n)), [])
     array, shape = np.asarray(data), op.ints("shape")
     if array.dtype.kind not in "fiub" or array.ndim != 1 or array.size != math.prod(shape):
-        raise op.unsupported(tr("{values} values for shape {shape}", values=len(data), shape=shape))
+        raise op.unsupported(
+            tr("{values} values do not fill shape {shape}", values=len(data), shape=shape)
+        )
     op.set("Out", op.const(array.reshape(shape), dtype))
 
 
@@ -98,10 +110,10 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     start, stop, count = (op.need(s) for s in ("Start", "Stop", "Num"))
     if any(v.const is None for v in (start, stop, count)):
-        raise op.unsupported(tr("its bounds are computed while running"))
+        raise op.unsupported(tr("its bounds are computed at run time"))
     n = op.fixed_int(count, tr("the number of points"))
     if not 0 <= n <= 1 << 24:
-        raise op.unsupported(tr("makes {number} points", number=n))
+        raise op.unsupported(tr("it makes {number} points, which is not supported", number=n))
     first, last = (float(v.const.reshape(-1)[0]) for v in (start, stop))  # type: ignore[union-attr]
     op.set("Out", op.const(np.linspace(first, last, n), op.attr_dtype("dtype", 5)))
 
@@ -111,7 +123,9 @@ def _(op: Call) -> None:
     rows, cols = int(op.attr("num_rows", 1)), int(op.attr("num_columns", -1))
     cols = rows if cols < 0 else cols
     if not (0 < rows <= 8192 and 0 < cols <= 8192):
-        raise op.unsupported(tr("makes a {rows}x{cols} matrix", rows=rows, cols=cols))
+        raise op.unsupported(
+            tr("it makes a {rows}x{cols} matrix, which is not supported", rows=rows, cols=cols)
+        )
     op.set("Out", op.const(np.eye(rows, cols), op.attr_dtype("dtype", 5)))
 
 
@@ -152,4 +166,4 @@ def _(op: Call) -> None:
 @translates("gaussian_random", "uniform_random", "randint", "sampling_id", "bernoulli",
             "multinomial", "truncated_gaussian_random", "randperm")  # fmt: skip
 def _(op: Call) -> None:
-    raise op.unsupported(tr("draws random numbers; feed them as an input instead"))
+    raise op.unsupported(tr("it draws random numbers; feed them as an input instead"))

@@ -80,7 +80,7 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     if op["RoisNum"] is not None:
         raise op.unsupported(
-            tr("suppresses per region (RoisNum); only batches of images are supported")
+            tr("it suppresses boxes per region (RoisNum), but only batches of images are supported")
         )
     attrs = _given(op, "background_label", "score_threshold", "nms_top_k", "keep_top_k",
                    "nms_threshold", "nms_eta", "normalized")  # fmt: skip
@@ -120,7 +120,7 @@ def _(op: Call) -> None:
     attrs = _given(op, "min_level", "max_level", "refer_level", "refer_scale", "pixel_offset")
     levels = int(op.attr("max_level", 0)) - int(op.attr("min_level", 1)) + 1
     if not 1 <= levels <= 16:
-        raise op.unsupported(tr("{levels} levels", levels=levels))
+        raise op.unsupported(tr("expected 1 to 16 levels, found {levels}", levels=levels))
     inputs = [op.need("FpnRois"), op["RoisNum"]]
     outs = op.nodes("distribute_fpn_proposals", inputs, 1 + 2 * levels, **attrs)
     op.set("RestoreIndex", outs[0])

@@ -16,7 +16,7 @@ def aligned(op: Call, x: Value, y: Value) -> tuple[Value, Value]:
     if axis == -1 or x.shape is None or y.shape is None:
         return x, y
     if axis < 0:
-        raise op.unsupported(tr("axis {axis} is not an axis", axis=axis))
+        raise op.unsupported(tr("axis must be -1 or at least 0, got {axis}", axis=axis))
     if len(x.shape) < len(y.shape):
         y, x = aligned_to(op, y, x, axis)
         return x, y
@@ -33,7 +33,7 @@ def aligned_to(op: Call, x: Value, y: Value, axis: int) -> tuple[Value, Value]:
         if axis + len(dims) > rank or not all(isinstance(d, int) for d in dims):
             raise op.unsupported(
                 tr(
-                    "axis {axis} does not fit ranks {rank} and {small}",
+                    "axis {axis} does not align ranks {rank} and {small}",
                     axis=axis,
                     rank=rank,
                     small=small,
@@ -182,7 +182,7 @@ def _(op: Call) -> None:
     integer = not op.dtype(x).is_float
     factor, bias = float(op.attr("scale", 1.0)), float(op.attr("bias", 0.0))
     if integer and tensor is None and (factor != int(factor) or bias != int(bias)):
-        raise op.unsupported(tr("scales an integer tensor by a fraction"))
+        raise op.unsupported(tr("it scales an integer tensor by a fraction"))
     scale = tensor if tensor is not None else op.const(factor, like=x)
     y = x
     after = op.flag("bias_after_scale", True)

@@ -40,7 +40,7 @@ def dequantise(op: Call, x: Value, scales: Sequence[float], axis: int) -> Value:
     if len(scales) > 1 and isinstance(channels, int) and channels != len(scales):
         raise op.unsupported(
             tr(
-                "{scales} scales for {channels} channels of {x}",
+                "{scales} scales do not fit the {channels} channels of {x}",
                 scales=len(scales),
                 channels=channels,
                 x=x.name,
@@ -85,7 +85,11 @@ def bias_of(op: Call, slot: str = "Bias") -> Value | None:
     scales = np.asarray(_scales(op, slot), np.float32)
     if scales.size not in (1, b.const.size):
         raise op.unsupported(
-            tr("{scales} scales for a bias of {size}", scales=scales.size, size=b.const.size)
+            tr(
+                "{scales} scales do not fit a bias of {size} elements",
+                scales=scales.size,
+                size=b.const.size,
+            )
         )
     return op.const(b.const.reshape(-1).astype(np.float32) * scales)
 
@@ -97,7 +101,7 @@ def with_int8_input(op: Call, slot: str) -> Value:
         return x
     scales = op.attr(f"{slot}0_scale") or op.attr("Input0_scale") or op.attr("X0_scale")
     if not scales:
-        raise op.unsupported(tr("its input {x} is int8 and no scale is given", x=x.name))
+        raise op.unsupported(tr("its input {x} is int8, but has no scale", x=x.name))
     return dequantise(op, x, [float(np.atleast_1d(scales)[0])], 0)
 
 
@@ -108,7 +112,7 @@ def with_int8_output(op: Call, y: Value, slot: str = "Output") -> Value:
         return y
     scales = op.attr(f"{slot}0_scale") or op.attr("Output0_scale") or op.attr("Out0_scale")
     if not scales:
-        raise op.unsupported(tr("its kernel writes int8 and no output scale is given"))
+        raise op.unsupported(tr("its kernel writes int8, but the output has no scale"))
     return quantise(op, y, float(np.atleast_1d(scales)[0]))
 
 

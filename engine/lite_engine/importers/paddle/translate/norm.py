@@ -34,7 +34,7 @@ def _scale_and_bias(op: Call, x: Value) -> tuple[Value, Value]:
     scale, bias = op["Scale"], op["Bias"]
     if scale is None or bias is None:
         if channels is None:
-            raise op.unsupported(tr("has no scale and an unknown number of channels"))
+            raise op.unsupported(tr("it has no scale, and an unknown number of channels"))
         scale = scale or filled(op, op.const([channels]), op.const(1.0))
         bias = bias or filled(op, op.const([channels]), op.const(0.0))
     return scale, bias
@@ -61,7 +61,7 @@ def _(op: Call) -> None:
         size = scale.shape[0] if scale is not None and scale.shape else None
         known = [d for d in tail if isinstance(d, int)]
         if len(known) != len(tail) - 1 or not isinstance(size, int):
-            raise op.unsupported(tr("normalizes axes of unknown size; import with shapes=…"))
+            raise op.unsupported(tr("it normalizes axes of unknown size; import with shapes=…"))
         tail = [d if isinstance(d, int) else size // math.prod(known) for d in tail]
     dims = [int(d) for d in tail]  # type: ignore[arg-type]
     if scale is None:

@@ -76,7 +76,7 @@ def _(op: Call) -> None:
             _bound(op)
         )
     else:
-        raise op.unsupported(tr("has no stored scale"))
+        raise op.unsupported(tr("it has no stored scale"))
     op.set("Out", quantise(op, x, step, _axis(op, step)))
     op.set("OutScale", op.const(step * np.float32(_bound(op))))
 

@@ -120,7 +120,7 @@ def _(op: Call) -> None:
     x = op.need("X")
     axis = op.ints("axis")
     if not op.flag("is_sorted", True):
-        raise op.unsupported(tr("only the sorted form is supported"))
+        raise op.unsupported(tr("only is_sorted=True is supported"))
     parts = op.nodes("Unique", [x], 4, axis=axis[0] if axis else None, sorted=1)
     for slot, value in zip(("Out", "Indices", "Index", "Counts"), parts):
         op.set(slot, value)

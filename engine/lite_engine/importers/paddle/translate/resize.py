@@ -34,7 +34,7 @@ def _scales(op: Call, n: int) -> list[float]:
     tensor, given = op["Scale"], op.attr("scale")
     if tensor is not None:
         if tensor.const is None:
-            raise op.unsupported(tr("its scale is computed while running"))
+            raise op.unsupported(tr("its scale is computed at run time"))
         given = tensor.const.reshape(-1).tolist()
     if given is None:
         return []
@@ -55,7 +55,7 @@ def _size(op: Call, n: int) -> Value | None:
     names = ("out_d", "out_h", "out_w")[3 - n :]
     size = [int(op.attr(name, -1)) for name in names]
     if any(s <= 0 for s in size):
-        raise op.unsupported(tr("has neither a scale nor an output size"))
+        raise op.unsupported(tr("it has neither a scale nor an output size"))
     return op.const(size)
 
 

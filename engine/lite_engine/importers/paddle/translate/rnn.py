@@ -21,7 +21,7 @@ def _regate(array: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
 def _weights(op: Call) -> list[np.ndarray]:
     values = op.all("WeightList")
     if any(v.const is None for v in values):
-        raise op.unsupported(tr("its weights are computed while running"))
+        raise op.unsupported(tr("its weights are computed at run time"))
     return [v.const for v in values]  # type: ignore[misc]
 
 
@@ -39,7 +39,7 @@ def _(op: Call) -> None:
         raise op.unsupported(tr("{layers} layers", layers=layers))
     if len(weights) not in (count, 2 * count):
         raise op.unsupported(
-            tr("{weights} weights for {layers} layers", weights=len(weights), layers=layers)
+            tr("{weights} weights do not fit {layers} layers", weights=len(weights), layers=layers)
         )
     states = op.all("PreState")
     x, lengths = op.need("Input"), op["SequenceLength"]
@@ -102,7 +102,7 @@ def _sequence(op: Call, x: Value) -> Value:
 def _stored(op: Call, slot: str) -> np.ndarray:
     value = op.need(slot)
     if value.const is None:
-        raise op.unsupported(tr("its {slot} is computed while running", slot=slot.lower()))
+        raise op.unsupported(tr("its {slot} is computed at run time", slot=slot.lower()))
     return value.const
 
 
@@ -114,7 +114,11 @@ def _(op: Call) -> None:
     h = weight.shape[0]
     if weight.shape != (h, 4 * h) or bias.size not in (4 * h, 7 * h):
         raise op.unsupported(
-            tr("a weight of {shape} and {size} biases", shape=weight.shape, size=bias.size)
+            tr(
+                "a weight of shape {shape} does not fit {size} biases",
+                shape=weight.shape,
+                size=bias.size,
+            )
         )
     order = (1, 3, 2, 0)  # i o f c
     eye = np.eye(4 * h, dtype=np.float32)
@@ -138,7 +142,9 @@ def _(op: Call) -> None:
     weight = _stored(op, "Weight")
     h = weight.shape[0]
     if weight.shape != (h, 3 * h):
-        raise op.unsupported(tr("a weight of {shape}", shape=weight.shape))
+        raise op.unsupported(
+            tr("a weight must have shape (H, 3·H), found {shape}", shape=weight.shape)
+        )
     flat = weight.reshape(-1)
     gates = flat[: 2 * h * h].reshape(h, 2 * h)
     r = np.concatenate([gates.T, flat[2 * h * h :].reshape(h, h).T])

@@ -110,7 +110,7 @@ def _(op: Call) -> None:
         if sections.count(-1) == 1:
             size = op.size(x, axis)
             if size is None:
-                raise op.unsupported(tr("splits an axis of unknown size; import with shapes=…"))
+                raise op.unsupported(tr("it splits an axis of unknown size; import with shapes=…"))
             sections[sections.index(-1)] = size - sum(s for s in sections if s >= 0)
         parts = op.nodes("Split", [x, op.const(sections)], count, axis=axis)
     else:
@@ -158,7 +158,7 @@ def _(op: Call) -> None:
     x = op.need("X")
     shape = op.list_input("Shape", "expand_shapes_tensor", "shape")
     if shape is None:
-        raise op.unsupported(tr("has no shape"))
+        raise op.unsupported(tr("it has no shape"))
     if shape.const is not None:
         # -1 keeps a dimension, which ONNX writes as 1
         shape = op.const(np.where(shape.const == -1, 1, shape.const))
@@ -175,11 +175,11 @@ def _(op: Call) -> None:
     else:
         times = op.list_input("RepeatTimes", "repeat_times_tensor", "repeat_times")
     if times is None:
-        raise op.unsupported(tr("does not say how often to repeat"))
+        raise op.unsupported(tr("it has no number of repetitions"))
     rank = op.rank(x)
     count = times.shape[0] if times.shape else None
     if not isinstance(count, int) or count > MAX_RANK:
-        raise op.unsupported(tr("repeats along an unknown number of axes, or too many"))
+        raise op.unsupported(tr("it repeats along an unknown number of axes, or too many"))
     if count < rank:
         times = op.node("Concat", [op.const([1] * (rank - count)), times], axis=0)
     elif count > rank:
@@ -206,11 +206,11 @@ def _(op: Call) -> None:
 def _(op: Call) -> None:
     x = op.need("X")
     if op.type == "pad_constant_like":
-        raise op.unsupported(tr("pads by another tensor's shape; use a fixed padding"))
+        raise op.unsupported(tr("it pads to the shape of another tensor; use a fixed padding"))
     rank = op.rank(x)
     pads = op.list_input("Paddings", "", "paddings")
     if pads is None or pads.const is None:
-        raise op.unsupported(tr("its padding is computed while running"))
+        raise op.unsupported(tr("its padding is computed at run time"))
     amounts = [int(p) for p in pads.const]
     last = op.type != "pad" and is_channels_last(op)
     if op.type == "pad":  # begin, end of each axis
@@ -244,7 +244,7 @@ def _(op: Call) -> None:
     else:
         shape = op.list_input("Shape", "ShapeTensor", "shape")
     if shape is None:
-        raise op.unsupported(tr("does not say which shape to crop to"))
+        raise op.unsupported(tr("it has no shape to crop to"))
     if shape.const is not None and offsets.const is not None and (shape.const < 0).any():
         ends = np.where(shape.const < 0, np.iinfo(np.int64).max, offsets.const + shape.const)
         stop: Value = op.const(ends)

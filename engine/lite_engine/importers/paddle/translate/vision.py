@@ -27,7 +27,9 @@ def _(op: Call) -> None:
 def _fixed(op: Call, x: Value) -> list[int]:
     dims = list(x.shape or ())
     if len(dims) != 4 or not all(isinstance(d, int) for d in dims[1:]):
-        raise op.unsupported(tr("needs the (N,C,H,W) of {x}; import with shapes=…", x=x.name))
+        raise op.unsupported(
+            tr("it needs a known shape (N,C,H,W) of {x}; import with shapes=…", x=x.name)
+        )
     return [int(d) for d in dims[1:]]  # type: ignore[arg-type]
 
 
@@ -36,7 +38,7 @@ def _(op: Call) -> None:
     x, r = op.need("X"), int(op.attr("downscale_factor", 1))
     c, h, w = _fixed(op, x)
     if r < 1:
-        raise op.unsupported(tr("a factor of {reason}", reason=r))
+        raise op.unsupported(tr("the factor must be at least 1, got {reason}", reason=r))
     y = op.to_shape(x, [0, c, h // r, r, w // r, r])
     y = op.transpose(y, [0, 1, 3, 5, 2, 4])
     op.set("Out", op.to_shape(y, [0, c * r * r, h // r, w // r]))
@@ -98,9 +100,9 @@ def _columns(op: Call, x: Value, kernel: list[int], strides: list[int], pads: li
     """Windows as columns (N, C·kh·kw, oh, ow): a convolution with an identity weight, grouped."""
     channels = op.size(x, 1)
     if channels is None:
-        raise op.unsupported(tr("needs a known number of channels"))
+        raise op.unsupported(tr("it needs a known number of channels"))
     if len(kernel) != 2 or not all(0 < k <= MAX_WINDOW for k in kernel):
-        raise op.unsupported(tr("windows of {kernel}", kernel=kernel))
+        raise op.unsupported(tr("windows of {kernel} are not supported", kernel=kernel))
     taps = kernel[0] * kernel[1]
     if channels * taps * taps > MAX_WEIGHT:
         raise op.unsupported(
