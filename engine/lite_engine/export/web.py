@@ -22,10 +22,9 @@ MODULE = "wasm"
 _SOURCES = Path(__file__).parent / "web"
 README = "../web/README.md"  # from the templates
 PIPELINE_README = "../web/pipeline_README.md"
-_FILES = ("index.html", "page.js", "page.css", "parts.js", "lite.js", "lite.d.ts", "image.js",
-          "answer.js")  # fmt: skip
-_PIPELINE_FILES = ("pipeline.html", "pipeline.js", "page.css", "parts.js", "found.js", "lite.js",
-                   "lite.d.ts")  # fmt: skip
+_FILES = ("page.css", "parts.js", "lite.js", "lite.d.ts")
+_MODEL_FILES = ("page.js", "image.js", "answer.js")
+_PIPELINE_FILES = ("pipeline.js", "found.js")
 #: What each file is, for people.
 WHAT = {
     "index.html": tr("the page"),
@@ -53,7 +52,7 @@ def fill_web(model: Model, folder: Path, module: Path | None = None) -> Path:
         "name": model.name, "file": made.name, "preprocess": image_input(model),
         "labels": model.metadata.get("labels") or [],
     }  # fmt: skip
-    _fill(folder, _FILES, module, "model.json", about)
+    _fill(folder, "page", _MODEL_FILES, module, "model.json", about)
     return made
 
 
@@ -62,15 +61,22 @@ def fill_pipeline(pipeline: Pipeline, folder: Path, module: Path | None = None) 
     module = module or web_module_path(pipelines=True)
     made = pipeline.for_targets([MODULE]).save(folder / f"{pipeline.name}.lite")
     about = {"name": pipeline.name, "file": made.name, "sound": pipeline.hears}
-    _fill(folder, _PIPELINE_FILES, module, "pipeline.json", about)
+    _fill(folder, "pipeline", _PIPELINE_FILES, module, "pipeline.json", about)
     return made
 
 
 def _fill(
-    folder: Path, files: Iterable[str], module: Path, named: str, about: dict[str, Any]
+    folder: Path, kind: str, files: Iterable[str], module: Path, named: str, about: dict[str, Any]
 ) -> None:
-    for name in files:
-        place = "index.html" if name == "pipeline.html" else name
-        write_file(folder / place, (_SOURCES / name).read_text(encoding="utf-8"))
+    """The page with the body and the script of its kind, and what they use."""
+    page, body = (_text(name) for name in ("page.html", f"{kind}_body.html"))
+    page = page.replace("@BODY@\n", body).replace("@SCRIPT@", f"{kind}.js")
+    write_file(folder / "index.html", page)
+    for name in (*files, *_FILES):
+        write_file(folder / name, _text(name))
     shutil.copyfile(module, folder / "lite.wasm")
     write_file(folder / named, json.dumps(about, ensure_ascii=False, indent=1) + "\n")
+
+
+def _text(name: str) -> str:
+    return (_SOURCES / name).read_text(encoding="utf-8")

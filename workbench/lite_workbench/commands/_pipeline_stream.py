@@ -50,8 +50,9 @@ def _tell(frame: Frame, quiet: bool) -> None:
     if frame.answer is None:
         said = str(frame.error)
     else:
-        rows = [" ".join(row[1:3]) for row in found(frame.answer["answers"])[:3]]
-        said = "; ".join(rows) or tr("nothing found")
+        rows = found(frame.answer["answers"])
+        said = "; ".join(f"{text or what} {score}" for what, text, score, _ in rows[:3])
+        said = said or tr("nothing found")
     print(tr("frame {number}: {said} ({latency:.0f} ms)", number=frame.number, said=said,
              latency=frame.latency_ms), flush=True)  # fmt: skip
 

@@ -3,6 +3,7 @@ differ."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Heads and rows: name, pictures, ms, share of the total, and of a model its three parts in ms,
+    """Heads and rows: name, images, ms, share of the total, and of a model its three parts in ms,
     per stage."""
     total = times["total_ms"]
 
@@ -27,7 +28,7 @@ def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     for s in times["stages"]:
         parts = [s[key] for key in ("prepare_ms", "model_ms", "read_ms") if key in s]
         rows.append(row(s["name"], s["pictures"], s["ms"], *parts))
-    heads = [tr("stage"), tr("pictures"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
+    heads = [tr("stage"), tr("images"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
     return heads, [*rows, row(tr("total"), "", total)]
 
 
@@ -77,7 +78,7 @@ def models_table(pipeline: Pipeline) -> tuple[list[str], list[list[Any]]]:
         kind = str(part.read.get("kind", tr("by its shapes")))
         labels = str(len(part.labels)) if part.labels else ""
         rows.append([part.name, str(graph.inputs[0].type), outputs, len(graph.nodes),
-                     f"{size / 1e6:.2f}", kind, labels])  # fmt: skip
+                     f"{size / 1e6:.3g}", kind, labels])  # fmt: skip
     heads = [tr("model"), tr("input"), tr("outputs"), tr("layers"), "MB", tr("read as"),
              tr("labels")]  # fmt: skip
     return heads, rows
@@ -100,9 +101,18 @@ def table_traits(title: str, heads: list[str], rows: list[list[Any]]) -> dict[st
     """As `lite_widgets.DataTable` takes it."""
     return {
         "title": title,
-        "columns": [{"id": str(i), "head": head, "kind": "text"} for i, head in enumerate(heads)],
+        "columns": [
+            {"id": str(i), "head": head, "kind": "number" if _numbers(rows, i) else "text"}
+            for i, head in enumerate(heads)
+        ],
         "rows": [{str(i): str(cell) for i, cell in enumerate(row)} for row in rows],
     }
+
+
+def _numbers(rows: list[list[Any]], column: int) -> bool:
+    """Are its cells numbers, but for empty ones?"""
+    told = [text for row in rows if (text := str(row[column]))]
+    return bool(told) and all(re.fullmatch(r"[-+\d.e]+", text) for text in told)
 
 
 def cards(pipeline: Pipeline) -> list[dict[str, Any]]:
@@ -121,16 +131,19 @@ def cards(pipeline: Pipeline) -> list[dict[str, Any]]:
     return made
 
 
-def found(answers: dict[str, Any], indent: str = "") -> list[tuple[str, str, str, str]]:
-    """A row for each thing that was found: model, answer, score, place."""
+def found(answers: dict[str, Any], within: str = "") -> list[tuple[str, str, str, str]]:
+    """A row for each thing that was found: what found it (those of a crop below it), the answer,
+    its score, its place."""
     rows: list[tuple[str, str, str, str]] = []
     for model, answer in answers.items():
+        at = within + model
         if answer["kind"] == "text":
-            rows.append((indent + model, answer["text"], f"{answer['confidence']:.3f}", ""))
-        for item in answer.get("items", []):
+            rows.append((at, answer["text"], f"{answer['confidence']:.3f}", ""))
+        for number, item in enumerate(answer.get("items", []), 1):
             score = item.get("score", item.get("share"))
-            box = " ".join(f"{v:.0f}" for v in item.get("box", []))
+            box = ", ".join(f"{v:.0f}" for v in item.get("box", []))
+            name = f"{at} {number}" if box else at
             told = "" if score is None else f"{score:.3f}"
-            rows.append((indent + model, item.get("label", answer["kind"]), told, box))
-            rows += found(item.get("answers", {}), indent + "  ")
+            rows.append((name, item.get("label", ""), told, box))
+            rows += found(item.get("answers", {}), f"{name} → ")
     return rows

@@ -21,6 +21,12 @@ export function foundRows(answers, within = "") {
   return out;
 }
 
+/** JSON for people: lists of numbers stand on one line. */
+export function jsonText(value) {
+  const text = JSON.stringify(value, null, 2);
+  return text.replace(/\[\n[^[\]{}"]*\]/g, (list) => `[${list.slice(1, -1).trim().replace(/\s+/g, " ")}]`);
+}
+
 /** An ImageData as a BMP file of 24 bits: the same pixels, without what was transparent. */
 export function bmpOf({ width, height, data }) {
   const line = (3 * width + 3) & ~3, head = 54;

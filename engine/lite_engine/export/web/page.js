@@ -1,7 +1,6 @@
 import { answerOf } from "./answer.js";
 import { imageInput } from "./image.js";
-import { fetchBytes, loadRuntime } from "./lite.js";
-import { find, pixelsOf, rows, say, takeCamera, takeFiles } from "./parts.js";
+import { find, median, pixelsOf, rows, say, start, takeCamera, takeFiles } from "./parts.js";
 
 let model, about, runs = [];
 
@@ -18,11 +17,9 @@ function show(outputs) {
 function showTimes() {
   const times = model.times();
   runs.push(times.run_ms);
-  const sorted = [...runs].sort((a, b) => a - b);
-  const median = sorted[sorted.length >> 1];
   find("times").textContent =
-    `last ${times.run_ms.toFixed(2)} ms, median ${median.toFixed(2)} ms, ` +
-    `least ${sorted[0].toFixed(2)} ms of ${runs.length} runs`;
+    `last ${times.run_ms.toFixed(2)} ms, median ${median(runs).toFixed(2)} ms, ` +
+    `least ${Math.min(...runs).toFixed(2)} ms of ${runs.length} runs`;
   const total = times.steps.reduce((sum, step) => sum + step.ms, 0) || 1;
   const layers = [...times.steps].sort((a, b) => b.ms - a.ms);
   rows(find("layers"), layers.map((s) => [
@@ -56,24 +53,19 @@ function again() {
   say("ran ten times more with the same input");
 }
 
-async function main() {
-  about = await (await fetch("model.json")).json();
-  document.title = about.name;
-  find("name").textContent = about.name;
-  const runtime = await loadRuntime();
-  model = runtime.open(await fetchBytes(about.file));
+start("model.json", (said, runtime, file) => {
+  about = said;
+  model = runtime.open(file);
   find("facts").textContent = [
     ...model.inputs.map((t) => `input ${t.name} ${t.dtype} ${t.shape.join("×")}`),
     ...model.outputs.map((t) => `output ${t.name} ${t.dtype} ${t.shape.join("×")}`),
     `Lite Workbench ${runtime.version}, ${runtime.features.join(" ")}`,
   ].join("\n");
   const image = about.preprocess && ["f32", "u8", "i8"].includes(model.inputs[0].dtype);
-  find("image").hidden = !image;
+  find("input").hidden = !image;
   find("again").onclick = again;
   if (image) takeFiles(runFile);
   takeCamera(run);
-  say(image ? "choose an image, or drop one here" : "this model takes no image: run it on zeros");
+  say(image ? "Choose an image, or drop one here." : "This model takes no image: run it on zeros.");
   globalThis.lite = { model, about, run, runFile };
-}
-
-main().catch((error) => say(error.message, true));
+});

@@ -1,4 +1,6 @@
-// What the pages share: how they say things, and where files and camera frames come from.
+// What the pages share: how they begin and say things, and where files and camera frames come from.
+
+import { fetchBytes, loadRuntime } from "./lite.js";
 
 export const MOST_PIXELS = 1 << 26;
 export const find = (id) => document.getElementById(id);
@@ -8,21 +10,47 @@ export function say(text, bad = false) {
   find("status").className = bad ? "bad" : "";
 }
 
-/** Replaces a table's rows by these texts. */
+/** Calls `open` with what the file `named` says, the runtime and the model's bytes; what it throws is said. */
+export async function start(named, open) {
+  try {
+    const about = await (await fetch(named)).json();
+    document.title = find("name").textContent = about.name;
+    const runtime = await loadRuntime();
+    await open(about, runtime, await fetchBytes(about.file));
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+/** Replaces a table's rows by these texts; a number stands on the right, where its head says so. */
 export function rows(table, lines) {
+  const heads = [...(table.parentElement.tHead?.rows[0].cells ?? [])];
   table.replaceChildren(...lines.map((cells) => {
     const row = document.createElement("tr");
-    for (const cell of cells) row.insertCell().textContent = cell;
+    cells.forEach((text, i) => {
+      const cell = row.insertCell();
+      cell.textContent = text;
+      if (heads[i]?.className) cell.className = heads[i].className;
+    });
     return row;
   }));
+}
+
+export const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+
+/** The canvas #picture, visible and of this size. */
+export function pictureOf(width, height) {
+  const canvas = find("picture");
+  canvas.width = width;
+  canvas.height = height;
+  canvas.hidden = false;
+  return canvas;
 }
 
 /** The pixels of `source`, which #picture shows from now on. Throws for too many of them. */
 export function pixelsOf(source, width, height) {
   if (width * height > MOST_PIXELS) throw new Error("the image is too large");
-  const canvas = find("picture");
-  canvas.width = width;
-  canvas.height = height;
+  const canvas = pictureOf(width, height);
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.drawImage(source, 0, 0);
   return context.getImageData(0, 0, width, height);

@@ -1,6 +1,5 @@
-import { bmpOf, foundRows } from "./found.js";
-import { fetchBytes, loadRuntime } from "./lite.js";
-import { find, pixelsOf, rows, say, takeCamera, takeFiles } from "./parts.js";
+import { bmpOf, foundRows, jsonText } from "./found.js";
+import { find, median, pictureOf, pixelsOf, rows, say, start, takeCamera, takeFiles } from "./parts.js";
 
 // Files that the runtime decodes itself, with the same pixels on every device.
 const READ = ["image/jpeg", "image/png", "image/bmp", "image/x-ms-bmp"];
@@ -11,17 +10,13 @@ async function showDrawn() {
   const png = pipeline.drawn();
   if (!png) return;
   const drawn = await createImageBitmap(new Blob([png], { type: "image/png" }));
-  const canvas = find("picture");
-  canvas.width = drawn.width;
-  canvas.height = drawn.height;
-  canvas.getContext("2d").drawImage(drawn, 0, 0);
+  pictureOf(drawn.width, drawn.height).getContext("2d").drawImage(drawn, 0, 0);
 }
 
 function showTimes({ total_ms, decode_ms, stages }) {
   totals.push(total_ms);
-  const median = [...totals].sort((a, b) => a - b)[totals.length >> 1];
   find("times").textContent = totals.length === 1 ? `${total_ms.toFixed(1)} ms`
-    : `${total_ms.toFixed(1)} ms, median of ${totals.length} runs ${median.toFixed(1)} ms`;
+    : `${total_ms.toFixed(1)} ms, median of ${totals.length} runs ${median(totals).toFixed(1)} ms`;
   const part = (ms) => (ms === undefined ? "" : ms.toFixed(1));
   rows(find("stages"), [
     ["decode", "", decode_ms.toFixed(1), "", "", ""],
@@ -38,7 +33,7 @@ async function run(bytes) {
   const found = foundRows(answer.answers);
   rows(find("answer"), found.length ? found : [["", "nothing was found", "", ""]]);
   const { times, ...said } = answer;
-  find("json").textContent = JSON.stringify(said, null, 1);
+  find("json").textContent = jsonText(said);
   showTimes(times);
   say("done");
   return answer;
@@ -50,21 +45,17 @@ async function runFile(file) {
   return run(bmpOf(pixelsOf(image, image.width, image.height)));
 }
 
-async function main() {
-  about = await (await fetch("pipeline.json")).json();
-  document.title = about.name;
-  find("name").textContent = about.name;
-  const runtime = await loadRuntime();
-  pipeline = runtime.openPipeline(await fetchBytes(about.file));
+start("pipeline.json", (said, runtime, file) => {
+  about = said;
+  pipeline = runtime.openPipeline(file);
   find("facts").textContent = `Lite Workbench ${runtime.version}, ${runtime.features.join(" ")}`;
+  find("picture").ariaLabel = "The image with the answer drawn on it";
   find("kind").textContent = about.sound ? "Sound" : "Image";
   find("file").accept = about.sound ? ".wav,audio/wav" : "image/*";
-  find("camera").hidden = find("picture").hidden = about.sound;
+  find("camera").hidden = about.sound;
   find("input").hidden = false;
   takeFiles(runFile);
   takeCamera((pixels) => run(bmpOf(pixels)));
-  say(about.sound ? "choose a WAV file, or drop one here" : "choose an image, or drop one here");
+  say(about.sound ? "Choose a WAV file, or drop one here." : "Choose an image, or drop one here.");
   globalThis.lite = { pipeline, about, run, runFile };
-}
-
-main().catch((error) => say(error.message, true));
+});
