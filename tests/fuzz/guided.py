@@ -130,6 +130,19 @@ def _damaged_json(document: Any, rng: random.Random) -> Any:
     return document
 
 
+def _odd_json(text: str, rng: random.Random) -> str:
+    """Now and then a key twice, or lists deeper than any reader takes."""
+    where = [at for at, letter in enumerate(text) if letter == ":"]
+    if not where or rng.random() < 0.9:
+        return text
+    at = rng.choice(where)
+    if rng.random() < 0.5:
+        deep = rng.choice((40, 5000))
+        return f"{text[:at]}: {'[' * deep}{']' * deep}{text[at + 1 :]}"
+    key = text[text.rfind('"', 0, text.rfind('"', 0, at)) : at]
+    return f"{text[:at]}: 0, {key}{text[at:]}"
+
+
 def _has(holder: Any, key: Any) -> bool:
     return key in holder if isinstance(holder, dict) else key < len(holder)
 
@@ -142,7 +155,7 @@ def damaged(data: bytes, rng: random.Random, count: int) -> Iterable[bytes]:
                 made = json.loads(data)
                 for _ in range(rng.randrange(1, 3)):
                     made = _damaged_json(made, rng) if isinstance(made, (dict, list)) else made
-                yield json.dumps(made).encode()
+                yield _odd_json(json.dumps(made), rng).encode()
             return
         except (ValueError, RecursionError):
             pass
@@ -151,7 +164,21 @@ def damaged(data: bytes, rng: random.Random, count: int) -> Iterable[bytes]:
         for _ in range(count - 1):
             yield protobuf.mutant(data, rng) or data
         return
+    elif rng.random() < 0.3 and (places := _slots(data)):
+        for _ in range(count):
+            made = bytearray(data)
+            for at in rng.sample(places, min(len(places), rng.randrange(1, 3))):
+                made[at : at + 2] = rng.choice((0, 0, 4, 8, 200)).to_bytes(2, "little")
+            yield bytes(made)
+        return
     yield from mutants(data, rng.randrange(1 << 30), count)
+
+
+def _slots(data: bytes) -> list[int]:
+    """Where words lie that can be the place of a field in a table of a FlatBuffer: 0 there leaves
+    the field out."""
+    words = np.frombuffer(data[: len(data) // 2 * 2], "<u2")
+    return [int(at) * 2 for at in np.flatnonzero((words >= 4) & (words < 64))]
 
 
 # ---- the loop

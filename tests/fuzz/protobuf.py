@@ -8,6 +8,8 @@ from dataclasses import dataclass
 #: Wire types (protobuf's encoding guide): varint, 8 bytes, length and bytes, 4 bytes.
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 _MOST_DEPTH = 12
+#: Messages within each other, more than any reader takes.
+_NESTED = 150
 _ODD_NUMBERS = (0, 1, 2, 3, 7, 8, 11, 16, 127, 2**31, 2**32 - 1, 2**63, 2**64 - 1)
 _ODD_BYTES = (b"", b"\0", b"x", b"../x", b"\xff" * 9, b"-1", b"x" * 300, b"a\0b", "é".encode())
 
@@ -94,7 +96,7 @@ def _change(fields: list[_Field], lists: list[list[_Field]], rng: random.Random)
     if not fields:
         return
     at = rng.randrange(len(fields))
-    field, kind = fields[at], rng.randrange(6)
+    field, kind = fields[at], rng.randrange(7)
     if kind == 0:
         del fields[at]
     elif kind == 1:
@@ -106,7 +108,23 @@ def _change(fields: list[_Field], lists: list[list[_Field]], rng: random.Random)
         copy = parse(other.written())  # a message must not hold itself
         if copy:
             fields[at] = _Field(field.number, copy[0].wire, copy[0].value)
+    elif kind == 4 and rng.random() < 0.5:
+        fields[at] = _of_another_wire(field, rng)
     elif isinstance(field.value, int):
         fields[at] = _Field(field.number, field.wire, rng.choice(_ODD_NUMBERS))
     elif field.wire == _BYTES and not isinstance(field.value, list):
         fields[at] = _Field(field.number, field.wire, rng.choice(_ODD_BYTES))
+
+
+def _of_another_wire(field: _Field, rng: random.Random) -> _Field:
+    """The same number with a value of another kind, or nested deeper than anybody writes."""
+    wire = rng.choice((_VARINT, _EIGHT, _BYTES, _FOUR))
+    if isinstance(field.value, list) and rng.random() < 0.3:
+        data = b""
+        for _ in range(_NESTED):
+            data = _Field(field.number, _BYTES, data).written()
+        return _Field(field.number, _BYTES, data)
+    if wire == _VARINT:
+        return _Field(field.number, wire, rng.choice(_ODD_NUMBERS))
+    size = {_EIGHT: 8, _FOUR: 4}.get(wire, rng.randrange(12))
+    return _Field(field.number, wire, rng.randbytes(size))

@@ -74,6 +74,15 @@ def test_honest_record() -> None:
     assert array.shape == (2, 3) and at == len(record(np.ones((2, 3), np.float32)))
 
 
+def test_levels_of_detail_are_passed_over() -> None:
+    """Each has its size in bytes, and its offsets."""
+    body = field(1, 5) + field(2, 2)
+    levels = struct.pack("<QQQQQ", 2, 16, 1, 2, 0)
+    data = struct.pack("<I", 0) + levels + struct.pack("<Ii", 0, len(body)) + body
+    array, at = read_record(memoryview(data + np.float32([3, 4]).tobytes()), 0, "w")
+    assert array.tolist() == [3, 4] and at == len(data) + 8
+
+
 def test_parameter_names_stay_in_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     folder.mkdir()

@@ -66,6 +66,17 @@ def test_damaged_label_archive_does_not_stop_the_import(tflite_imported):
     assert "preprocess" in graph.metadata
 
 
+@pytest.mark.parametrize("code", [3, 4], ids=["convolution", "depthwise"])
+@pytest.mark.parametrize("image, weight", [((), (3, 3, 3, 2)), ((1, 5, 5, 2), ())])
+def test_a_convolution_of_a_single_number(code: int, image, weight, tflite_imported):
+    m = TinyModel()
+    x, y = m.tensor("x", "float32", image), m.tensor("y", "float32", (1, 3, 3, 3))
+    w = m.tensor("w", "float32", weight, np.ones(weight))
+    m.op(code, [x, w], [y], Table(_1=Num("i", 1), _2=Num("i", 1)))
+    with pytest.raises(ModelFormatError, match="y: expected an image and a weight of 4 axes"):
+        tflite_imported(m.bytes([x], [y]))
+
+
 def test_label_bomb(tflite_imported):
     with pytest.raises(ModelFormatError, match="too large"):
         tflite_imported(metadata_model(b"\0" * (1 << 23)))

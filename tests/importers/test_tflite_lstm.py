@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lite_engine.errors import UnsupportedOperatorError
+from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import load
 from lite_engine.passes import optimize_graph
 from lite_engine.plan import make_plan
@@ -13,6 +13,7 @@ from lite_engine.testing import places
 
 from tests.importers.golden_runs import run_graph
 from tests.importers.tflite_lstm import CASES, forward, litert, recorded
+from tests.importers.tiny_tflite import TinyModel
 
 WANTED = recorded()
 PLACES = {p.name: p for p in places() if p.name in ("avx2", "emulated ARM", "opencl")}
@@ -53,4 +54,19 @@ def test_the_recordings_are_of_litert():
 def test_an_activation_that_no_cell_has(tmp_path):
     content, _ = forward(activation=5)
     with pytest.raises(UnsupportedOperatorError, match="cell activation 5"):
+        _graph(tmp_path, content)
+
+
+@pytest.mark.parametrize("which", ["w2", "w13"])
+def test_a_weight_without_axes(tmp_path, monkeypatch, which: str):
+    """w2 says how many units there are, w13 is the projection."""
+    tensor = TinyModel.tensor
+
+    def bare(self, name, dtype, shape, data=None, **more):
+        single = (name, dtype, (), np.float32(1))
+        return tensor(self, *(single if name == which else (name, dtype, shape, data)), **more)
+
+    monkeypatch.setattr(TinyModel, "tensor", bare)
+    content, _ = forward(projection=True)
+    with pytest.raises(ModelFormatError, match="a weight of an LSTM of [08] units has"):
         _graph(tmp_path, content)

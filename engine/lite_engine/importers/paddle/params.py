@@ -45,7 +45,8 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
             tr("{levels} levels of detail are more than any tensor has", levels=levels), where=where
         )
     for _ in range(levels):
-        at += take("<Q")
+        size = take("<Q")
+        at += size
     if take("<I") != 0:
         raise ModelFormatError(tr("not a tensor record (tensor version is not 0)"), where=where)
     size = take("<i")

@@ -17,7 +17,7 @@ from ._call import Call, Result, builtin
 @builtin("CONV_2D")
 def conv_2d(c: Call) -> Value:
     """x (N,H,W,C), w (O,kh,kw,C/g)."""
-    channels, per_group = c.emit.dims(c.raw(0))[-1], c.tensor(1).shape[3]
+    channels, per_group = _channels(c)
     if channels is None or per_group < 1 or channels % per_group:
         raise ModelFormatError(
             tr(
@@ -34,8 +34,8 @@ def conv_2d(c: Call) -> Value:
 @builtin("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(c: Call) -> Value:
     """x (N,H,W,C), w (1,kh,kw,C·multiplier)."""
-    channels = c.emit.dims(c.raw(0))[-1]
-    if channels is None or channels < 1 or c.tensor(1).shape[3] % channels:
+    channels, of_weight = _channels(c)
+    if channels is None or channels < 1 or of_weight % channels:
         raise ModelFormatError(
             tr(
                 "tflite: {source}: {channels} channels do not fit a weight of shape {shape}",
@@ -45,6 +45,23 @@ def depthwise_conv_2d(c: Call) -> Value:
             )
         )
     return _convolve(c, (3, 0, 1, 2), channels)
+
+
+def _channels(c: Call) -> tuple[int | None, int]:
+    """The last sizes of an image (N,H,W,C) and of its weight. Raises ModelFormatError for other
+    ranks."""
+    image, weight = c.emit.dims(c.raw(0)), c.tensor(1).shape
+    if len(image) != 4 or len(weight) != 4:
+        raise ModelFormatError(
+            tr(
+                "tflite: {source}: expected an image and a weight of 4 axes, found {image} and "
+                "{weight}",
+                source=c.emit.source,
+                image=image,
+                weight=list(weight),
+            )
+        )
+    return image[-1], weight[-1]
 
 
 def _convolve(c: Call, perm: Sequence[int], group: int) -> Value:

@@ -43,7 +43,8 @@ class Cell:
 
     @property
     def units(self) -> int:
-        return int(self.w[1].shape[0])
+        """0 where the weight is a single number, which `_check` refuses."""
+        return int((*self.w[1].shape, 0)[0])
 
     @property
     def is_plain(self) -> bool:
@@ -108,7 +109,7 @@ def _cell(c: Call, at: int, norms: tuple[int, ...]) -> Cell:
 
 def _check(c: Call, cell: Cell) -> None:
     units = cell.units
-    outputs = units if cell.projection is None else cell.projection.shape[0]
+    outputs = units if cell.projection is None else (*cell.projection.shape, 0)[0]
     wrong = [a.shape for a in cell.w if a.ndim != 2 or a.shape != cell.w[1].shape]
     wrong += [a.shape for a in cell.r if a.shape != (units, outputs)]
     rows = [*cell.bias, *(cell.peephole or ()), *(cell.norms or ())]
