@@ -68,5 +68,5 @@ def test_a_weight_without_axes(tmp_path, monkeypatch, which: str):
 
     monkeypatch.setattr(TinyModel, "tensor", bare)
     content, _ = forward(projection=True)
-    with pytest.raises(ModelFormatError, match="a weight of an LSTM of [08] units has"):
+    with pytest.raises(ModelFormatError, match=r"a weight of an LSTM of [08] units has"):
         _graph(tmp_path, content)
