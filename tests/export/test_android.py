@@ -13,7 +13,7 @@ import pytest
 from lite_engine import optimize
 from lite_engine._native import library_path
 from lite_engine.errors import BackendUnavailableError, TargetMismatchError
-from lite_engine.export import android, export_android
+from lite_engine.export import export_android, sources
 from lite_engine.pipeline import Pipeline
 from lite_engine.runtime import host_target
 from lite_workbench.cli import main
@@ -157,8 +157,8 @@ def test_refusals(model, tmp_path, monkeypatch, capsys):
         export_android(Pipeline.open(other), tmp_path / "a")
     arguments = ["export", str(model), "-o", str(tmp_path / "a"), "--android", "--trim"]
     assert main(arguments) == 2
-    assert "--android does not take --trim" in capsys.readouterr().err
-    monkeypatch.setattr(android, "SOURCES", tmp_path / "nowhere")
+    assert "--android and --swift do not take --trim" in capsys.readouterr().err
+    monkeypatch.setattr(sources, "SOURCES", tmp_path / "nowhere")
     with pytest.raises(BackendUnavailableError, match="which a wheel does not carry"):
         export_android(Pipeline.open(model), tmp_path / "a")
     assert not (tmp_path / "a").exists()

@@ -64,6 +64,8 @@ NOT_RUN_PYTHON = {
 WASM = ("--target web", "--backend wasm", "reference,wasm")
 #: Pages whose blocks another test runs, with what they claim.
 ELSEWHERE = {
+    "docs/board.md": "tests/devices/test_walks.py",
+    "docs/phone.md": "tests/devices/test_walks.py",
     "docs/edit.md": "tests/edit/test_page.py",
     "docs/backends.md": "tests/plugins/test_page.py",
 }

@@ -180,6 +180,6 @@ def test_yaml_and_toml_in_the_pages_are_read() -> None:
 
 def test_every_language_is_known() -> None:
     """A block in a language that nothing checks says so here."""
-    known = {"", "sh", "python", "py", "json", "yaml", "toml", "c", "text"}
+    known = {"", "sh", "python", "py", "json", "yaml", "toml", "c", "swift", "text"}
     found = {language for page in pages.pages() for language, _, _ in pages.blocks(page)}
     assert found <= known and importlib.util.find_spec("tests.house.pages")

@@ -3,5 +3,13 @@
 from .android import export_android
 from .application import export_application
 from .exporter import Exported, export_model, what_is
+from .swift import export_swift
 
-__all__ = ["Exported", "export_android", "export_application", "export_model", "what_is"]
+__all__ = [
+    "Exported",
+    "export_android",
+    "export_application",
+    "export_model",
+    "export_swift",
+    "what_is",
+]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
-from lite_messages import tr
-
-from ..errors import BackendUnavailableError
 from ..files import filling
 from ..pipeline import Pipeline
 from .exporter import TEMPLATES, Exported, check_target, sizes_of, write_templates
-from .trim import SOURCES
+from .sources import check_sources, copy_sources, told
 
 TARGET = "arm"
 _CPP = "app/src/main/cpp"
@@ -29,11 +25,6 @@ _FILES = {
     "android/lite_app_jni.c": f"{_CPP}/lite_app_jni.c",
     "android/README.md": "README.md",
 }
-#: Where the sources lie.
-_SOURCE_FOLDERS = (f"{_CPP}/native", f"{_CPP}/lite_engine")
-#: What CMake needs of the runtime's sources, and of the files beside them that it builds in.
-_SOURCES = ("CMakeLists.txt", "cmake", "include", "src")
-_BESIDE = ("_version.py", "backends/opencl/places.txt", "backends/opencl/kernels")
 
 
 def export_android(pipeline: Pipeline, folder: Path) -> Exported:
@@ -45,42 +36,20 @@ def export_android(pipeline: Pipeline, folder: Path) -> Exported:
     """
     for part in pipeline.parts:
         check_target(part.model, TARGET)
-    if not (SOURCES / "CMakeLists.txt").is_file():
-        raise BackendUnavailableError(
-            tr("--android writes the runtime's sources, which a wheel does not carry"),
-            fix=tr("use a source checkout"),
-        )
+    check_sources("--android")
     opencl = all("opencl" in part.model.targets for part in pipeline.parts)
     with filling(folder) as into:
         assets = into / "app/src/main/assets"
         assets.mkdir(parents=True)
         pipeline.save(assets / "model.lite", [TARGET])
-        _copy_sources(into / _CPP)
-        # Gradle and XML would read other characters as their own.
-        name = re.sub(r"[^\w .-]", "_", pipeline.name) or "model"
-        told = "" if opencl else (TEMPLATES / "no_opencl.md").read_text("utf-8")
-        write_templates(into, _FILES, {"@NAME@": name, "@OPENCL@": told})
-        exported = Exported(folder, "android", _told(sizes_of(into)))
+        copy_sources(into / _CPP)
+        no_opencl = "" if opencl else (TEMPLATES / "no_opencl.md").read_text("utf-8")
+        marks = {"@NAME@": plain_name(pipeline), "@OPENCL@": no_opencl}
+        write_templates(into, _FILES, marks)
+        exported = Exported(folder, "android", told(sizes_of(into), _CPP))
     return exported
 
 
-def _told(sizes: dict[str, int]) -> dict[str, int]:
-    """The sources, counted by folder: a list of hundreds of files helps no one."""
-    told: dict[str, int] = {}
-    for file, size in sizes.items():
-        folder = next((f for f in _SOURCE_FOLDERS if file.startswith(f"{f}/")), file)
-        told[folder] = told.get(folder, 0) + size
-    return told
-
-
-def _copy_sources(cpp: Path) -> None:
-    """In the places that the runtime's CMake files know them by."""
-    engine = SOURCES.parent / "lite_engine"
-    pairs = [(SOURCES / name, cpp / "native" / name) for name in _SOURCES]
-    pairs += [(engine / name, cpp / "lite_engine" / name) for name in _BESIDE]
-    for source, target in pairs:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target)
-        else:
-            shutil.copyfile(source, target)
+def plain_name(pipeline: Pipeline) -> str:
+    """The name without characters that Gradle, XML or Swift would read as their own."""
+    return re.sub(r"[^\w .-]", "_", pipeline.name) or "model"

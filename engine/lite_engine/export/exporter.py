@@ -53,7 +53,11 @@ _WHAT = {
     "app/app.cpp": tr("the application in C++"),
     "app/app.py": tr("the application in Python"),
     "app/src/main/cpp/native": tr("the runtime's sources"),
+    "Runtime/native": tr("the runtime's sources"),
     "app/src/main/cpp/lite_engine": tr("OpenCL kernels, which the runtime has built in"),
+    "Runtime/lite_engine": tr("OpenCL kernels, which the runtime has built in"),
+    "build.sh": tr("builds the runtime"),
+    "Package.swift": tr("describes the package"),
     "CMakeLists.txt": tr("builds the samples or the application"),
     "README.md": tr("how to use these files"),
     "report.html": tr("report about the model, with its profile"),
@@ -110,6 +114,7 @@ def what_is(file: str) -> str:
         return web.WHAT[file]
     kind = {
         "app": tr("Android app"),
+        "Sources": tr("Swift package"),
         "java": tr("Java binding"),
         "paddle": tr("Paddle-Lite's C++ interface"),
         "samples": tr("sample"),

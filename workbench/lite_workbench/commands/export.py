@@ -65,16 +65,30 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )  # fmt: skip
     parser.add_argument(
+        "--swift", action="store_true",
+        help=tr(
+            "write a Swift package for iOS, macOS and Linux: a library that takes an image and "
+            "runs MODEL, as --app takes it (needs a source checkout)"
+        ),
+    )  # fmt: skip
+    parser.add_argument(
         "--report", action=argparse.BooleanOptionalAction, default=True,
         help=tr("also measure the model here and write report.html (default: on)"),
     )  # fmt: skip
 
 
 def _call(args: argparse.Namespace) -> Exported:
-    from lite_engine.export import export_android, export_application, export_model
+    from lite_engine.export import (
+        export_android,
+        export_application,
+        export_model,
+        export_swift,
+    )
 
     if args.android:
         return export_android(_pipeline(args), Path(args.output))
+    if args.swift:
+        return export_swift(_pipeline(args), Path(args.output))
     if args.app:
         return export_application(
             _pipeline(args), Path(args.output), args.target, trimmed=args.trim
@@ -94,10 +108,14 @@ def _pipeline(args: argparse.Namespace) -> Pipeline:
 
     if args.shape or args.params or args.plugins or args.library:
         raise UsageError(
-            tr("--app and --android do not take --shape, --params, --plugins or --library")
+            tr("--app, --android and --swift do not take --shape, --params, --plugins or --library")
         )
-    if args.android and args.trim:
-        raise UsageError(tr("--android does not take --trim: Gradle builds the whole runtime"))
+    if (args.android or args.swift) and args.trim:
+        raise UsageError(
+            tr("--android and --swift do not take --trim: they build the whole runtime")
+        )
+    if args.android and args.swift:
+        raise UsageError(tr("--android and --swift each need a folder of their own"))
     return Pipeline.open(args.model)
 
 
