@@ -83,7 +83,8 @@ def test_options_that_are_named_exist(root: Path) -> None:
     from lite_workbench.commands import available, get_command, parser_for
 
     known = {o for v in available() for o in parser_for(get_command(v))._option_string_actions}
-    for file in (root / "benchmarks").rglob("*.py"):
+    modules = root / "benchmarks", root / "engine/lite_engine/testing"
+    for file in (f for folder in modules for f in folder.rglob("*.py")):
         known.update(ADDED.findall(file.read_text()))
     runner = (root / "engine/native/src/runner/lite_run.cc").read_text()
     known.update(re.findall(r'"(--[a-z-]+)"', runner))

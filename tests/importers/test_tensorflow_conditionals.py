@@ -80,21 +80,3 @@ def test_an_output_of_one_branch_is_refused(tensorflow_imported):
     nodes = [*conditional(placeholder("p", (), np.bool_)), node("z", "Exp", "xs:1", T=F32)]
     with pytest.raises(UnsupportedOperatorError, match="z is computed in one branch"):
         tensorflow_imported(nodes)
-
-
-def test_a_loop_says_how_to_export(tensorflow_imported):
-    nodes = [
-        placeholder("x", (1, 3)),
-        const("zero", np.array(0, np.int32)),
-        const("four", np.array(4, np.int32)),
-        node("enter", "Enter", "x", frame_name=b"", T=F32),
-        node("merge", "Merge", "enter", "next", T=F32, N=2),
-        node("less", "Less", "zero", "four"),
-        node("cond", "LoopCond", "less"),
-        node("switch", "Switch", "merge", "cond", T=F32),
-        node("body", "Neg", "switch:1", T=F32),
-        node("next", "NextIteration", "body", T=F32),
-        node("exit", "Exit", "switch", T=F32),
-    ]
-    with pytest.raises(UnsupportedOperatorError, match="enable_control_flow_v2"):
-        tensorflow_imported(nodes)

@@ -22,10 +22,11 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
 from ._conditions import all_of, constant, of_type
+from ._conv_window import WINDOW
 from ._core import define_op
 from ._records import Cost
 from ._samples import Draw, Sample
-from .conv import WINDOW, conv, correlate
+from .conv import conv, correlate
 
 Array = np.ndarray
 _WEIGHTS = ("w", "w_scale", "b")

@@ -23,6 +23,7 @@ from .._protobuf import Message
 from . import fields, ops_basic, ops_control, ops_nn, ops_quantized
 from ._translate import OPS, Nodes
 from .conditionals import fold_conditionals
+from .frames import rewrite_frames
 from .functions import Flat, Ref, split_ref
 from .graphdef import DTYPES, STRING, GraphDef, NodeDef, read_graph, read_shape
 from .saved_model import Signature, read_saved_model
@@ -95,6 +96,7 @@ def _build(
     emit = Emitter(graph)
     nodes = Nodes(emit, flat, variables)
     conditionals = fold_conditionals(flat)
+    rewrite_frames(flat)
     wanted = [
         (name, ref) for name, ref in _wanted(flat, signature, outputs)
         if outputs or signature is not None or conditionals.is_output(ref)

@@ -3,7 +3,7 @@ which takes the one that was computed.
 
 Where the predicate is constant a Merge stands for the branch that is taken, and nodes of the other
 are dropped. Otherwise both branches are computed, and the predicate selects between the results.
-Loops of that form (Enter, NextIteration) are left alone: `Flat.order` refuses them.
+Merges and Switches of loops are left alone: `frames` makes a While of each loop.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from lite_messages import tr
 from ...errors import UnsupportedOperatorError
 from ...ir import Value
 from ._translate import Call, Result, op
+from .frames import is_loop_merge
 from .functions import Flat, Ref
 from .graphdef import read_tensor
 
@@ -59,12 +60,19 @@ def fold_conditionals(flat: Flat) -> Conditionals:
     """Merges by constant predicates are replaced in place; others get the inputs predicate, true
     branch, false branch."""
     found = Conditionals()
-    kinds = {node.op for node in flat.nodes.values()}
-    if "Switch" not in kinds or "NextIteration" in kinds:
+    if not any(node.op == "Switch" for node in flat.nodes.values()):
         return found
     for name in _in_order(flat):
         node, inputs = flat.nodes[name], [flat.resolve(r) for r in flat.inputs[name]]
         needs = [*inputs, *((c, 0) for c in node.controls if c in flat.nodes)]
+        if node.op == "Merge" and is_loop_merge(flat, name):
+            found.branches[name, 0] = frozenset(
+                b
+                for ref in inputs
+                if flat.nodes[ref[0]].op != "NextIteration"
+                for b in found.of(ref)
+            )
+            continue
         if node.op == "Merge" and len(inputs) == 2:
             found.branches[name, 0] = found.of(inputs[0]) & found.of(inputs[1])
             _fold_merge(flat, found, name, inputs)
@@ -75,6 +83,9 @@ def fold_conditionals(flat: Flat) -> Conditionals:
         found.branches[name, 0] = above
         if node.op == "Switch" and len(inputs) == 2:
             predicate = _source(flat, inputs[1])
+            if flat.nodes[predicate[0]].op == "LoopCond":
+                found.branches[name, 0] = found.branches[name, 1] = above
+                continue
             value = _constant(flat, predicate)
             if value is not None:
                 found.known[predicate] = value
@@ -144,7 +155,10 @@ def _in_order(flat: Flat) -> list[str]:
             elif name not in seen and name in flat.nodes:
                 seen.add(name)
                 stack.append((name, True))
-                before = (flat.resolve(ref)[0] for ref in flat.inputs[name])
+                before = [flat.resolve(ref)[0] for ref in flat.inputs[name]]
+                if flat.nodes[name].op == "Merge":  # where a loop closes
+                    before = [n for n in before if n not in flat.nodes
+                              or flat.nodes[n].op != "NextIteration"]  # fmt: skip
                 stack += [(n, False) for n in (*before, *flat.nodes[name].controls)]
     return out
 

@@ -50,6 +50,7 @@ class Flat:
         self.inputs: dict[str, list[Ref]] = {}
         #: outputs of inlined calls: (call, output) → what stands for it
         self._alias: dict[Ref, Ref] = {}
+        self._bodies: dict[str, int] = {}
         #: in file order, calls replaced by their bodies
         for node in graph.nodes:
             self._add(node.name, node, [split_ref(i) for i in node.inputs], 0)
@@ -79,6 +80,11 @@ class Flat:
                     tr("tensorflow: the definition of {ref} refers to itself", ref=ref[0])
                 )
         return ref
+
+    def fresh(self, stem: str) -> str:
+        """A name for a body that is translated once more."""
+        count = self._bodies[stem] = self._bodies.get(stem, 0) + 1
+        return f"{stem}{count}"
 
     def stand_for(self, ref: Ref, other: Ref) -> None:
         """Readers of `ref` get `other` from now on."""
