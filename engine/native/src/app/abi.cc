@@ -88,7 +88,7 @@ int run(void* user, int model, const lite_array* in, lite_array* out, char* erro
 bool open_widths(Programs* programs, size_t model, size_t count, const lite_options* options, char* error,
                  size_t bytes) {
   for (size_t i = 0; i < count; ++i) {
-    char tag[24];
+    char tag[32];
     snprintf(tag, sizeof tag, "SIZE.%zu", i);
     lite_file* part = lite::open_part(programs->list[model].file, tag, error, bytes);
     if (!part) return false;

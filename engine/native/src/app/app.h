@@ -73,4 +73,18 @@ void turn_half(View* view);
 // A point of a view → the photo's pixels.
 void to_photo(const View& view, double x, double y, double* out);
 
+// Which pixels of the photo the mask of `found` has, all of them in x0...x1, y0...y1.
+class MaskPixels {
+ public:
+  MaskPixels(const View& photo, const View& view, const Answer& answer, const Found& found);
+  bool at(int x, int y) const;
+  int x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+
+ private:
+  const View& view_;
+  const Answer& answer_;
+  const Found& found_;
+  double from_[9] = {};  // the photo's pixels → those of the view
+};
+
 }  // namespace lite::app

@@ -67,7 +67,12 @@ struct Pen {
   }
 };
 
-// Half of the pixel, half of its class's colour; class 0 is the background unless it has a colour of its own.
+// Half of the pixel, half of a colour.
+void blend(const uint8_t* colour, uint8_t* pixel) {
+  for (int c = 0; c < 3; ++c) pixel[c] = static_cast<uint8_t>((pixel[c] + colour[c]) / 2);
+}
+
+// Class 0 is the background unless it has a colour of its own.
 void colour_mask(const Answer& a, const Reading& how, const View& view, Image* out) {
   const int own = static_cast<int>(how.colours.size() / 3);
   for (int y = 0; y < out->height; ++y)
@@ -77,8 +82,7 @@ void colour_mask(const Answer& a, const Reading& how, const View& view, Image* o
       if (u >= a.mask_w || v >= a.mask_h) continue;
       const int number = a.mask[static_cast<size_t>(v) * a.mask_w + u];
       const uint8_t* colour = own ? &how.colours[3 * (number % own)] : kColours[number % 8];
-      for (int c = 0; (number || own) && c < 3; ++c)
-        out->at(x, y)[c] = static_cast<uint8_t>((out->at(x, y)[c] + colour[c]) / 2);
+      if (number || own) blend(colour, out->at(x, y));
     }
 }
 
@@ -116,6 +120,10 @@ void draw_view(const App& app, const View& view, Image* out) {
         to_photo(view, static_cast<double>(p[2 * i]) * view.image.width,
                  static_cast<double>(p[2 * i + 1]) * view.image.height, at[i]);
       Pen pen{out, kColours[static_cast<uint32_t>(f.index) % 8], wide};
+      const MaskPixels mask(*app.photo, view, *a, f);
+      for (int y = mask.y0; y < mask.y1; ++y)
+        for (int x = mask.x0; x < mask.x1; ++x)
+          if (mask.at(x, y)) blend(pen.colour, out->at(x, y));
       for (int i = 0; i < 4; ++i) pen.line(at[i], at[(i + 1) % 4]);
       for (int32_t k = 0; k < f.num_points; ++k) {
         const Keypoint& p = a->points[f.first_point + k];

@@ -38,6 +38,8 @@ struct BoxList {
 
 // False where no output is such a head.
 bool read_heads(const Given& g, BoxList* list);
+// Boxes that have masks in other outputs. False where there are none.
+bool read_instances(const Given& g, BoxList* list);
 // (1,N,5+C) or (1,4+C,N), and their transposes: boxes that the model decodes.
 bool read_yolo_rows(const Given& g, BoxList* list);
 

@@ -125,6 +125,8 @@ bool read_boxes(const Given& g, Answer* out, const char** why) {
   if (g.how.heads.form != Heads::kNone) {
     thin = true;
     if (!read_heads(g, &list)) return out->found.clear(), false;
+  } else if (read_instances(g, &list)) {
+    thin = !list.pixels;  // where each has a mask of its own, the model has chosen among them
   } else if (!post_processed(g.outputs, &list) && !rows(g.outputs, &list)) {
     thin = true;
     if (!corners(g.outputs, &list) && !read_yolo_rows(g, &list)) return out->found.clear(), false;
@@ -140,6 +142,7 @@ bool read_boxes(const Given& g, Answer* out, const char** why) {
       for (int i = 0; i < 4; ++i)
         each.box[i] /= static_cast<float>(i % 2 ? g.placed.height : g.placed.width);
   if (thin && !suppress(&f, g.how.overlap)) *why = "does not fit in memory";
+  if (!*why && !read_masks(g, out)) *why = "does not fit in memory";
   for (Found& each : f) {
     g.placed.to_picture(&each.box[0], &each.box[1]);
     g.placed.to_picture(&each.box[2], &each.box[3]);

@@ -22,6 +22,15 @@ struct Found {
   bool slanted;   // `corners` say more than `box`
   View* crop;     // owned by the answer, null until it is cut out
   int32_t first_point = 0, num_points = 0;  // of Answer::points
+  int32_t row = -1;    // of the output that has its mask
+  int32_t shape = -1;  // of Answer::shapes
+};
+
+// A mask as a grid of levels over `rect`, in parts of the view: what is above 0 belongs to it.
+struct Shape {
+  size_t first;  // of Answer::levels
+  int32_t width, height;
+  float rect[4];
 };
 
 // A keypoint, in parts of the view.
@@ -43,6 +52,8 @@ struct Answer {
   Array<Found> found;
   Array<Class> classes;      // of a text: its letters in order, -1 for a space without label
   Array<Keypoint> points;
+  Array<Shape> shapes;       // masks of what was found
+  Array<float> levels;
   Array<float> vector;       // of length 1
   Array<char> text;          // UTF-8, with its zero byte
   float confidence = 0;      // mean of the letters' scores
@@ -93,6 +104,9 @@ bool read_vector(const Given& g, Answer* out, const char** why);
 bool read_image(const Given& g, Answer* out, const char** why);
 // The first kind that fits, or the one that was chosen. Null, or why not.
 const char* read_answer(const Given& g, Answer* out);
+
+// The masks of the things that were found, whose boxes are parts of the input, as far as memory goes.
+bool read_masks(const Given& g, Answer* out);
 
 const char* read_gallery(Json::Value from, Reading* out);
 // The dims that are not 1; how many there are.
