@@ -36,6 +36,26 @@ def read_array(path: str | Path) -> np.ndarray:
         raise UsageError(_why(path, tr("a .npy file"), error), where=path) from None
 
 
+def read_numbers(path: str | Path) -> np.ndarray:
+    """The numbers of a `.csv` file, row by row, between commas, semicolons or tabs; a first line of
+    words names the columns and is left out. Raises UsageError."""
+    try:
+        lines = [line for line in Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
+        mark = next((m for m in ";\t," if lines and m in lines[0]), ",")
+        if lines and not _are_numbers(lines[0].split(mark)):
+            lines = lines[1:]
+        return np.array([[float(cell) for cell in line.split(mark)] for line in lines])
+    except (OSError, ValueError) as error:
+        raise UsageError(_why(path, tr("a .csv file of numbers"), error), where=path) from None
+
+
+def _are_numbers(cells: list[str]) -> bool:
+    try:
+        return bool([float(cell) for cell in cells])
+    except ValueError:
+        return False
+
+
 def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.ndarray]:
     """A `.npz` file: name → array. Raises UsageError.
 

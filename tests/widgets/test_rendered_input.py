@@ -239,3 +239,18 @@ def test_a_drawing_keeps_focus_caret_and_what_was_typed(mount):
     page.evaluate("s => models[2].set('status', s)", {**error, "what": "**Still no.**"})
     page.locator("#w2 b", has_text="Still").wait_for()
     assert page.locator("#w2 details").get_attribute("open") is not None
+
+
+def test_a_form_offers_choices(mount):
+    fields = [
+        {"name": "input:a", "label": "a", "options": [["", "random data"], ["a.csv", "a.csv"]]},
+        {"name": "seed", "label": "Seed", "optional": True},
+    ]
+    page = mount([lw.Form(title="Inputs", fields=fields, values={"seed": "3"})])
+    choice = page.locator("[data-field='input:a']")
+    assert choice.input_value() == ""
+    page.locator("[data-field=seed]").press("Enter")
+    assert saved(page)["action"]["values"] == {"input:a": "", "seed": "3"}
+    choice.select_option("a.csv")
+    page.locator("[data-field=seed]").press("Enter")
+    assert saved(page)["action"]["values"] == {"input:a": "a.csv", "seed": "3"}

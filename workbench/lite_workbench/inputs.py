@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lite_engine.errors import UsageError
+from lite_engine.errors import UsageError, reason_of
 from lite_engine.files import write_file
 from lite_messages import tr
 
@@ -41,16 +41,21 @@ def is_prepared(metadata: Mapping[str, Any]) -> bool:
         return False
 
 
-def feeds_of(model: Model, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
-    """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds,
-    or None for seeded random numbers. Raises UsageError, ShapeError."""
+def feeds_of(
+    model: Model, source: Any, *, seed: int = 0, tokenizer: str | Path | None = None
+) -> tuple[dict[str, np.ndarray], bytes]:
+    """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds
+    (arrays, files, or None), a text for the `tokenizer`, or None for random numbers of this `seed`.
+    Raises UsageError, ShapeError."""
     from lite_engine.preprocess import is_image, open_image
     from lite_engine.runtime.inputs import image_feed, random_feeds, read_feeds
 
     if source is None:
-        return random_feeds(model.graph), b""
+        return random_feeds(model.graph, seed), b""
     if isinstance(source, Mapping):
-        return {name: np.asarray(array) for name, array in source.items()}, b""
+        return _each(model, source, seed)
+    if tokenizer is not None:
+        return _text(model, source, tokenizer), b""
     if isinstance(source, (str, Path)):
         picture = png(open_image(source)) if _is_picture(source, is_image) else b""
         return read_feeds(model, [source]), picture
@@ -65,6 +70,40 @@ def feeds_of(model: Model, source: Any) -> tuple[dict[str, np.ndarray], bytes]:
         tr("a {kind} cannot be an input", kind=type(source).__name__),
         fix=tr("give a file, image or array"),
     )
+
+
+def _each(
+    model: Model, sources: Mapping[str, Any], seed: int
+) -> tuple[dict[str, np.ndarray], bytes]:
+    """Input by input: an array, a file, or None for random numbers; and the first picture."""
+    from lite_engine.preprocess import is_image, open_image
+    from lite_engine.runtime.inputs import random_feeds, read_feeds
+
+    files = {n: s for n, s in sources.items() if isinstance(s, (str, Path))}
+    noise = random_feeds(model.graph, seed) if any(s is None for s in sources.values()) else {}
+    feeds = {
+        name: read_feeds(model, [f"{name}={source}"])[name]
+        if name in files
+        else np.asarray(noise[name] if source is None else source)
+        for name, source in sources.items()
+    }
+    images = [path for path in files.values() if is_image(path)]
+    return feeds, png(open_image(images[0])) if images else b""
+
+
+def _text(model: Model, source: Any, tokenizer: str | Path) -> dict[str, np.ndarray]:
+    """Numbers of a text, which is given itself or as a .txt file."""
+    from lite_engine.runtime.texts import Tokenizer, text_feeds
+
+    text = str(source)
+    if text.endswith(".txt"):
+        try:
+            text = Path(text).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(
+                tr("the text cannot be read ({reason})", reason=reason_of(error)), where=source
+            ) from None
+    return text_feeds(model.graph, text, Tokenizer.open(tokenizer))
 
 
 def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple[int, int] | None]:

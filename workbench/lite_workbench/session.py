@@ -1,8 +1,8 @@
 """Session: one model and everything that was done with it. Observable, with no UI in it.
 
-Changes are told as ``(what, value)``: "versions", "targets", "prepared", "input", "run", "profile",
-"tuned", "comparison", "evaluation", "sweep", "quantization", "overrides", "selected", "job",
-"code", "exported", "error".
+Changes are told as ``(what, value)``: "versions", "targets", "prepared", "labels", "input", "run",
+"profile", "tuned", "comparison", "evaluation", "sweep", "quantization", "overrides", "selected",
+"job", "code", "exported", "error".
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from lite_engine.display import answer_html
 from lite_engine.errors import LiteError
 from lite_messages import tr, trn
 
-from ._old_names import OldNames
 from .answers import Answer, Run
 from .changes import Change
 from .cluster import Cluster
 from .inputs import is_prepared
+from .session_inputs import SessionInputs
 from .state import (
     architecture,
     comparisons,
     evaluations,
     exports,
-    feeds,
     inside,
     int8_version,
     layer_changes,
@@ -61,13 +60,12 @@ if TYPE_CHECKING:
     from .model_diff import ModelDiff
     from .pruning import Pruning
     from .quantizing import Quantization
-    from .recipes import RecipeAnswer
     from .recommend import Recommendation
     from .state._state import Pair
     from .sweep import Sweep
 
 
-class Session(OldNames):
+class Session(SessionInputs):
     """``session = lw.open("model.onnx")``; every method blocks, `start` runs one in the background.
 
     What it holds is described at `SessionState`. `boards` are devices besides this machine: add,
@@ -156,23 +154,6 @@ class Session(OldNames):
         `options` are the fields of `lite_engine.prune.PruneOptions`, keep, measure and force, as
         `lite prune` has them. Raises UsageError, CalibrationError."""
         return pruned_version.prune(self, images, options)
-
-    # ---- input
-
-    def prepare(self, how: str) -> None:
-        """How an image becomes the input: what `--preprocess` takes, like "imagenet,crop" or
-        "mean=127,std=128"; "letterbox" alone leaves the model's numbers. Every version keeps it, in
-        its file too. Raises UsageError."""
-        versions.prepare(self, how)
-
-    def recipes(self, image: Any, backend: str = "auto") -> list[RecipeAnswer]:
-        """What the model would answer to an image with each usual preprocessing, for a model that
-        does not say its own. Raises LiteError."""
-        return feeds.recipes(self, image, backend)
-
-    def set_input(self, source: Any = None) -> dict[str, np.ndarray]:
-        """An image (path, bytes, array), a .npy or .npz, a feed; None: random numbers."""
-        return feeds.set_input(self, source)
 
     # ---- running, measuring, comparing
 

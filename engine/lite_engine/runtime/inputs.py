@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import wave
 from collections.abc import Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..arrays import read_array, read_arrays
+from ..arrays import read_array, read_arrays, read_numbers
 from ..errors import ShapeError, UsageError, reason_of
 from ..ir import DType, Graph, Value
 from ..model_file import Model
@@ -21,8 +22,8 @@ from ..preprocess import Preprocess, is_image
 def read_feeds(
     model: Model, files: Sequence[str | Path], names: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
-    """`X.npy`, `X.npz`, `X.wav`, an image, each optionally as `name=file`. With the inputs' `names`
-    arrays are read without the graph. Raises UsageError, ShapeError."""
+    """`X.npy`, `X.npz`, `X.csv`, `X.wav`, an image, each optionally as `name=file`.
+    With the inputs' `names` arrays are read without the graph. Raises UsageError, ShapeError."""
     feeds: dict[str, np.ndarray] = {}
     waiting = list(names) or [v.name for v in model.graph.inputs]
     for item in files:
@@ -44,8 +45,12 @@ def read_feeds(
             feeds[target] = image_feed(model, _input(model, target), path)
         elif kind == ".wav":
             feeds[target] = sound_feed(_input(model, target), path)
+        elif kind == ".csv":
+            feeds[target] = numbers_feed(_input(model, target), path)
         else:
-            raise UsageError(tr("an input is an image, a .npy, .npz or .wav file"), where=path)
+            raise UsageError(
+                tr("an input is an image, a .npy, .npz, .csv or .wav file"), where=path
+            )
     return feeds
 
 
@@ -108,6 +113,23 @@ def image_feed(model: Model, value: Value, image: str | Path | np.ndarray) -> np
     elif value.quant is not None:
         x = np.round(x / value.quant.scale) + value.quant.zero_point
     return np.clip(x, info.min, info.max).astype(dtype.np)
+
+
+def numbers_feed(value: Value, path: Path) -> np.ndarray:
+    """The numbers of a `.csv` file, in the shape of the input; one open size follows from their
+    count. Raises UsageError, ShapeError."""
+    numbers = read_numbers(path)
+    dims = [d if isinstance(d, int) else -1 for d in value.shape or (-1,)]
+    fixed = math.prod(d for d in dims if d >= 0)
+    opens = dims.count(-1)
+    whole = numbers.size == fixed if not opens else fixed > 0 and numbers.size % fixed == 0
+    if not whole or opens > 1:
+        raise ShapeError(
+            tr("{count} numbers do not fit input {name} ({type})", count=numbers.size,
+               name=value.name, type=value.type),
+            where=path,
+        )  # fmt: skip
+    return numbers.reshape(dims).astype(value.type.dtype.np)
 
 
 def sound_feed(value: Value, path: Path) -> np.ndarray:

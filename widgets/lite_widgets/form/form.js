@@ -6,7 +6,7 @@ import { tr } from "../_shared/words.js";
 
 /** Fields that must be filled in and are not. */
 export const missing = (fields, values) =>
-  fields.filter((f) => !f.optional && !(values[f.name] || "").trim()).map((f) => f.label);
+  fields.filter((f) => !f.optional && !f.options && !(values[f.name] || "").trim()).map((f) => f.label);
 
 const read = (c) =>
   Object.fromEntries(
@@ -27,6 +27,19 @@ function submit(c, event) {
   c.act("submit", { values });
 }
 
+/** One of some values. */
+const pick = (c, f) =>
+  html`<select
+    class="sel"
+    data-field="${f.name}"
+    aria-invalid=${c.get("errors")[f.name] ? "true" : nothing}
+  >
+    ${f.options.map(
+      ([value, text]) =>
+        html`<option value=${value} .selected=${value === (c.get("values")[f.name] ?? f.options[0][0])}>${text}</option>`,
+    )}
+  </select>`;
+
 export default widget({
   name: "form",
   view: (c) =>
@@ -42,7 +55,7 @@ export default widget({
             (f) =>
               html`<label class=${c.get("errors")[f.name] ? "wrong" : nothing}
                 ><span>${f.label}${f.optional ? html` <small>${tr("optional")}</small>` : nothing}</span
-                ><input
+                >${f.options ? pick(c, f) : html`<input
                   type="text"
                   spellcheck="false"
                   autocomplete="off"
@@ -50,7 +63,7 @@ export default widget({
                   placeholder="${f.hint || " "}"
                   aria-invalid=${c.get("errors")[f.name] ? "true" : nothing}
                   .value=${c.get("values")[f.name] || ""}
-                />${
+                />`}${
                   c.get("errors")[f.name]
                     ? html`<small class="bad" role="alert">${c.get("errors")[f.name]}</small>`
                     : nothing
@@ -64,4 +77,9 @@ export default widget({
       </div>
     </form>`,
   watch: ["title", "fields", "values", "errors", "button", "note", "closable"],
+  key(c, event) {
+    if (event.key !== "Enter" || event.target.tagName !== "INPUT") return false;
+    event.target.form.requestSubmit(); // in a notebook of JupyterLab the browser does not do it
+    return true;
+  },
 });

@@ -12,7 +12,8 @@ class Form(LiteWidget):
     """A card with text fields.
 
     fields  [{"name", "label", "hint", "optional"}]; the button waits for those that are not
-            optional. values: {name: text}, where the fields start; hint is an example in grey.
+            optional. values: {name: text}, where the fields start; hint is an example in grey. A
+            field with "options", [[value, text]], is a choice of these.
     errors  {name: what is wrong with this field}; a field of them is marked, its text beneath.
     button  its word; note: a sentence beneath; closable: whether it has a Close button.
 

@@ -206,7 +206,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]FILE",
-        help=tr("an image, .npy, .npz or .wav file (default: random data); repeatable"),
+        help=tr("an image, .npy, .npz, .csv or .wav file (default: random data); repeatable"),
     )
 
 

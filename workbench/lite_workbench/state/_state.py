@@ -77,6 +77,7 @@ class SessionState(Observable):
     int8_targets   those that are int8 in an exported file while the others take the chosen version
     pixels_known   does the file itself say how pixels become numbers?
     feeds, image   the input: arrays by name, and the PNG bytes of the image that it was made of
+    input_name     what it is, in a few words
     runs, profiles (by backend), comparisons (by pair), advice (by backend)   the last of each
     profiled       backend → the version and the Predictor that its profile is of
     as_in_file     runs the file's graph as it is; made when somebody looks inside it
@@ -105,6 +106,7 @@ class SessionState(Observable):
     int8_targets: list[str] = field(default_factory=list)
     feeds: dict[str, np.ndarray] | None = None
     image: bytes = b""
+    input_name: str = ""
     runs: dict[str, Run] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
     profiled: dict[str, tuple[str, Predictor]] = field(default_factory=dict)

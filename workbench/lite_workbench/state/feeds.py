@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_engine.errors import UsageError
+from lite_messages import tr
 
+from ..answers import read_labels
 from ..inputs import as_code, feeds_of
 from ..recipes import RecipeAnswer, recipe_answers
 from ._state import SessionState
@@ -13,18 +18,78 @@ from .predictors import predictor
 from .versions import model_of
 
 
-def set_input(state: SessionState, source: Any) -> dict[str, np.ndarray]:
+def set_input(
+    state: SessionState, source: Any, seed: int = 0, sample: int | None = None,
+    tokenizer: str | Path | None = None,
+) -> dict[str, np.ndarray]:  # fmt: skip
     """See `Session.set_input`. Raises UsageError, ShapeError."""
-    state.feeds, state.image = feeds_of(model_of(state), source)
+    given = source if sample is None else _sample(source, sample)
+    state.feeds, state.image = feeds_of(model_of(state), given, seed=seed, tokenizer=tokenizer)
+    state.input_name = _name(source, seed, sample)
+    options = {"seed": seed or None, "sample": sample, "tokenizer": tokenizer and str(tokenizer)}
+    said = "".join(f", {k}={v!r}" for k, v in options.items() if v is not None)
+    if (code := _as_code(source)) is not None:
+        state.remember(f"session.set_input({code}{said})")
     state.notify("input", source)
     return state.feeds
+
+
+def _name(source: Any, seed: int, sample: int | None) -> str:
+    if source is None:
+        return tr("random data") if not seed else tr("random data of seed {seed}", seed=seed)
+    if isinstance(source, Mapping):
+        return ", ".join(dict.fromkeys(_name(one, seed, None) for one in source.values()))
+    if not isinstance(source, (str, Path)):
+        return tr("data from Python")
+    name = Path(source).name if len(str(source)) < 200 else tr("text")
+    return name if sample is None else tr("sample {number} of {name}", number=sample, name=name)
+
+
+def _sample(data: Any, number: int) -> Any:
+    """The input of a sample of a data set. Raises UsageError."""
+    from ..evaluate.formats import read_dataset
+
+    made = read_dataset(data)
+    if not 0 <= number < len(made):
+        raise UsageError(
+            tr("there is no sample {number}: the data set has {count}", number=number,
+               count=len(made)),
+            where=data,
+        )  # fmt: skip
+    return made.samples[number].source
+
+
+def _as_code(source: Any) -> str | None:
+    """A file, random numbers, or one of both for each input, as code; None for data."""
+    sources = source if isinstance(source, Mapping) else {"": source}
+    if not all(one is None or isinstance(one, (str, Path)) for one in sources.values()):
+        return None
+    said = {name: "None" if one is None else repr(str(one)) for name, one in sources.items()}
+    if not isinstance(source, Mapping):
+        return said[""]
+    return "{" + ", ".join(f"{name!r}: {one}" for name, one in said.items()) + "}"
+
+
+def set_labels(state: SessionState, labels: str | Path | Sequence[str]) -> list[str]:
+    """See `Session.set_labels`. Raises UsageError."""
+    is_file = isinstance(labels, (str, Path))
+    made = read_labels(labels) if isinstance(labels, (str, Path)) else list(labels)
+    for metadata in (state.graph.metadata, *(m.metadata for m in state.versions.values())):
+        metadata["labels"] = made
+    state.remember(f"session.set_labels({str(labels)!r})" if is_file else
+                   f"session.set_labels({made!r})")  # fmt: skip
+    state.notify("labels", made)
+    return made
 
 
 def input_of(state: SessionState, source: Any = None) -> dict[str, np.ndarray]:
     """Sets `source`; None keeps the input, or sets random numbers where there is none yet."""
     if source is None and state.feeds is not None:
         return state.feeds
-    return set_input(state, source)
+    state.feeds, state.image = feeds_of(model_of(state), source)
+    state.input_name = _name(source, 0, None)
+    state.notify("input", source)
+    return state.feeds
 
 
 def recipes(state: SessionState, image: Any, backend: str) -> list[RecipeAnswer]:

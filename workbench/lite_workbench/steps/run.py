@@ -17,12 +17,13 @@ from ..inputs import is_guessed, save_upload
 from ..state.comparisons import backend_and_version
 from ..words import listed
 from ._base import COLOURED, Step, button, sides
+from ._inputs import InputsPanel
 from ._picture import choices, chosen, prepare
 from ._recipes import GUESSED, RecipesPanel
 
 _NAMES = {"opencl": "OpenCL"}
 _WHERE = tr("A comparison layer by layer shows where the difference begins.")
-_FIRST = tr("Drop an image, or arrays (.npy, .npz). Without an input, random data is used.")
+_FIRST = tr("Drop an image, or arrays (.npy, .npz, .csv). Without an input, random data is used.")
 
 
 class RunStep(Step):
@@ -33,7 +34,8 @@ class RunStep(Step):
 
     def build(self) -> None:
         self.drop = DropZone(
-            label=tr("Drop or choose an image…"), accept="image/*,.npy,.npz,.wav", preview=True,
+            label=tr("Drop or choose an image…"), preview=True,
+            accept="image/*,.npy,.npz,.csv,.wav",
             choices=[[str(p), p.name] for p in pictures(self.session.path)],
         )  # fmt: skip
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
@@ -43,19 +45,21 @@ class RunStep(Step):
         self._made: dict[str, Run] = {}  # side → what it answered last
         self._source: str | None = None
         self.recipes = RecipesPanel(self, lambda: self._start(self._source), self._likely_image)
+        self.inputs = InputsPanel(self, self._use_input)
         self._copied = ""  # where a dropped file lies
         self.header.values = dict(zip("ab", self._usual(), strict=True))
         self._ask()
         self._choose_sides()
         self.header.observe(lambda _: self.guard(self._changed), ["values"])
         self.on(self.header, "run", lambda _: self._run())
+        self.on(self.header, "inputs", lambda _: self.inputs.open())
         for card in self._pair:
             self.on(card, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("prepared", lambda _: self._ask())
         self.follow("versions", lambda _: self._ask())
         self.follow("run", self._answered)
-        self.show(self.drop, self.recipes.view, columns(*self._pair))
+        self.show(self.drop, self.inputs.view, self.recipes.view, columns(*self._pair))
 
     def _likely_image(self) -> str | None:
         """The image that was chosen, or the first that could be."""
@@ -136,6 +140,11 @@ class RunStep(Step):
     def _run(self) -> None:
         self._start(None)
 
+    def _use_input(self) -> None:
+        """The session has its input already."""
+        self._copied, self._source = "", None
+        self._start(None)
+
     def _start(self, source: str | None) -> None:
         session, names = self.session, list(self.cards)
         self._source = source or self._source
@@ -162,7 +171,10 @@ class RunStep(Step):
         self._buttons()
 
     def _buttons(self) -> None:
-        self.header.buttons = [button("run", tr("Run"), primary=True, disabled=self.pending)]
+        self.header.buttons = [
+            button("inputs", tr("Inputs…"), disabled=self.pending),
+            button("run", tr("Run"), primary=True, disabled=self.pending),
+        ]
         for name, card in self.cards.items():
             if name not in self._made:
                 card.status = self._empty(name)
@@ -204,7 +216,7 @@ class RunStep(Step):
             self._fill(self.cards[name], made, masks[1 - i] if len(runs) == 2 else None)
 
     def _input_name(self) -> str:
-        return self._copied or (tr("random data") if not self.session.image else "")
+        return self._copied or self.session.input_name
 
     def _fill(self, card: ResultCard, run: Run, other: np.ndarray | None) -> None:
         """`other` is the mask of the other side."""
