@@ -1,4 +1,4 @@
-"""Launches of integer steps other than convolutions: conversions, tables, sums, pools, softmax."""
+"""Launches of integer steps on one tensor: conversions, tables, pools, resizing, softmax."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import numpy as np
 
 from ...ir import DType
 from ...ops import get_op
-from ...ops._scales import Scale
-from ...ops.litert import LITERT, factors, product_scale
+from ...ops.litert import LITERT
 from ...ops.pool import Window
+from ...ops.quant_fixed import line
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
 from .integers import Quantization, flip_of, number
 from .launch import Launch
 from .movement import taps
-from .options import CPU_RUN, code_of, join, several, storage_option, vector, vectors
+from .options import CPU_RUN, join, several, storage_option, vector, vectors
 from .problem import DEPTHWISE_ITEMS
 from .profile import DeviceProfile
 from .reductions import blocks
 from .registry import Target, builds
-from .strides import broadcast_strides, collapsed
 
 _C_TYPES = {
     DType.I8: "char", DType.U8: "uchar", DType.I16: "short", DType.U16: "ushort", DType.I32: "int",
@@ -121,46 +120,6 @@ def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return out
 
 
-def _litert(
-    op: str, of_a: Quantization, of_b: Quantization, of_y: Quantization
-) -> tuple[str, list[float | int]]:
-    """The option and the numbers with which i8_binary rounds as LiteRT does."""
-    a, b, y = (Scale(np.array(q.scale), np.array(q.zero)) for q in (of_a, of_b, of_y))
-    if op == "QLinearMul":
-        factor = float(product_scale(a, b, y))
-        numbers: list[float | int] = [of_a.zero, of_b.zero, 1.0, 1.0, 1.0, factor]
-        return "#define BY_PRODUCT", [of_y.flip, *numbers, float(of_y.zero), 0, 0, 0]
-    f = factors(a, b, y, -1 if op == "QLinearSub" else 1)
-    numbers = [of_y.flip, f.a, f.b, 0.0, 0.0, 0.0, 0.0, float(of_y.zero), f.bias, f.shift, 0]
-    return "#define FIXED", numbers
-
-
-@builds("i8_binary")
-def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    a, b = (plan.tensors[step.inputs[i]] for i in (0, 3))
-    y = plan.tensors[step.outputs[0]]
-    of_a, of_b, of_y = (Quantization.read(plan, step, t, i) for t, i in ((a, 1), (b, 4), (y, 6)))
-    numbers = [
-        of_y.flip, of_a.zero, of_b.zero, float(of_a.scale), float(of_b.scale), float(of_y.scale),
-        of_y.inverse, float(of_y.zero), 0, 0, 0,
-    ]  # fmt: skip
-    code, way = code_of(step.op, "i8_binary"), ""
-    if step.attrs.get("rounding") == LITERT:
-        way, numbers = _litert(step.op, of_a, of_b, of_y)
-    merged = collapsed(y.dims, broadcast_strides(a, y.dims), broadcast_strides(b, y.dims))
-    assert merged is not None, "the registry's condition keeps larger ranks away"
-    dims, (sa, sb) = merged
-    function = join(f"#define OP(p,q) {code}", way)
-    if dims[:4] == [1] * 4 and sa[5] == sb[5] == 1:
-        width, rows = dims[5], dims[4]
-        v, options = several(target.profile, width)
-        args = [a, b, y, width, rows, sa[4], sb[4], *numbers]
-        grid, options = (width // v, rows), join(options, function)
-        return [Launch("i8_binary", "binary_rows", args, grid, options)]
-    args = [a, b, y, y.size, *dims[1:], *sa, *sb, *numbers]
-    return [Launch("i8_binary", "binary", args, (y.size,), join(function))]
-
-
 @builds(
     "i8_pool", "MaxPool", "GlobalMaxPool", "QLinearAveragePool", "QLinearGlobalAveragePool"
 )  # fmt: skip
@@ -220,6 +179,20 @@ def resize(step: Step, plan: Plan, target: Target) -> list[Launch]:
     args = [x, *places, y, *x.dims, y.dims[1], y.dims[2]]
     grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
     return [Launch("i8_resize", "resize", args, grid, options)]
+
+
+@builds("i8_resize_linear", "QLinearResize")
+def interpolate(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    tables = []
+    for axis in (1, 2):
+        of_axis = line(x.dims[axis], y.dims[axis], step.attrs["coordinate_transformation_mode"])
+        pairs = np.stack([of_axis.low, of_axis.high], 1)
+        tables += [Constant.of(t.astype(np.int32)) for t in (pairs, of_axis.weight)]
+    v, options = several(target.profile, x.dims[3])
+    args = [x, *tables, y, *x.dims, y.dims[1], y.dims[2], flip_of(x)]
+    grid = (x.dims[3] // v, y.dims[2], y.dims[0] * y.dims[1])
+    return [Launch("i8_resize", "interpolate", args, grid, options)]
 
 
 @builds("i8_softmax", "QLinearSoftmax")

@@ -17,7 +17,7 @@ from . import (  # noqa: F401
     elementwise,
     integer_convolutions,
     integer_elementwise,
-    integer_fixed,
+    integer_pairs,
     movement,
     recurrent,
     reductions,

@@ -112,3 +112,6 @@ static inline UV requantized(IV acc, FV scale, UV r, REQUANTIZE) {
   }
   return nearest_byte(v, y_zero, y_flip);
 }
+// What kernels of two tensors are told (i8_binary.cl); ways that have no use for a number get 0.
+#define OPERANDS int flip, int a_zero, int b_zero, int y_zero, int a_whole, int a_exponent, int b_whole, int b_exponent, int y_whole, int y_exponent, float a_scale, float b_scale, float y_scale, float inverse, int nothing
+#define OPERANDS_ARGS flip, a_zero, b_zero, y_zero, a_whole, a_exponent, b_whole, b_exponent, y_whole, y_exponent, a_scale, b_scale, y_scale, inverse, nothing
