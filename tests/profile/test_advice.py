@@ -150,6 +150,17 @@ def test_an_island_of_floats() -> None:
     assert island("q", "i8", "i8", "d", "f32") == set()
 
 
+def test_conversions_around_what_has_no_integer_form_are_needed() -> None:
+    """A transformer's LayerNorm: no way of quantizing would keep it in integers."""
+    rows = [layer(i, 0.5, op=op, dtype=dtype) for i, (op, dtype) in enumerate([
+        ("Conv", "i8"), ("DequantizeLinear", "f32"), ("LayerNormalization", "f32"),
+        ("QuantizeLinear", "i8"), ("Conv", "i8"),
+    ])]  # fmt: skip
+    made = "lite quantize f.onnx --calibration text"
+    found = advise(of_layers(rows), Plan("cpu"), made=made)
+    assert "int8-island" not in {a.rule for a in found}
+
+
 def test_an_island_in_a_file_quantized_elsewhere() -> None:
     """Nobody here knows the float model: the passes say what kept the layers in float."""
     rows = [layer(i, 0.5, op=op, dtype=dtype) for i, (op, dtype) in enumerate([

@@ -18,7 +18,9 @@ from lite_messages import tr, trn
 from lite_widgets._rows import family
 
 CONVOLUTIONS = ("Conv", "Conv 1×1", "Depthwise conv", "Transposed conv")
-_ATTENTION_OPS = ("Attention", "MultiHeadAttention", "GroupQueryAttention", "FusedAttention")
+_ATTENTION_OPS = (
+    "Attention", "MultiHeadAttention", "GroupQueryAttention", "FusedAttention", "QLinearAttention",
+)  # fmt: skip
 _SUMS = ("Add", "Sum")
 _MOST = 24  # nodes that are shown as one block
 _ENDS = ("Pool", "MatMul", "Layout", "Detection")  # what begins a head behind the last block

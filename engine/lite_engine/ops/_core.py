@@ -75,8 +75,8 @@ class OpDef:
     #: what passes/quantize_fuse_qdq makes of DQ→op→Q: "view" and "keep" pass bytes on (moved, or
     #: chosen among), "table" looks each up; other words name its function
     integer_form: str = ""
-    #: how quantize/select treats it: "weights" begins int8, "joins" where an input is int8 already,
-    #: "follows" its input
+    #: how quantize/select treats it: "weights" begins int8, "operands" too with its first three
+    #: inputs (attention), "joins" where an input is int8 already, "follows" its input
     quantized: str = ""
     #: what passes/layout_sink_transposes makes of a Transpose before it: "same" moves it behind,
     #: "axis" turns the attribute too; other words name its function

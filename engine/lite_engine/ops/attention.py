@@ -22,6 +22,8 @@ Array = np.ndarray
 
 attention = define_op(
     "Attention",
+    integer_form="attention",
+    quantized="operands",
     inputs="q k v attn_mask? past_key? past_value? nonpad_kv_seqlen?",
     outputs="y present_key present_value qk_matmul_output",
     attrs={
@@ -49,6 +51,18 @@ def heads_type(x: TypeInfo, heads: int | None) -> tuple[Dim, Dim, Dim, Dim]:
     return batch, heads, length, width // heads if isinstance(width, int) else None
 
 
+def attention_type(
+    q: TypeInfo, v: TypeInfo, q_num_heads: int | None, kv_num_heads: int | None
+) -> TypeInfo:
+    """Type of the result: that of q, with the size of v."""
+    batch, heads, rows, _ = heads_type(q, q_num_heads)
+    size = heads_type(v, kv_num_heads)[3]
+    if q.rank == 4:
+        return q.with_shape((batch, heads, rows, size))
+    packed = heads * size if isinstance(heads, int) and isinstance(size, int) else None
+    return q.with_shape((batch, rows, packed))
+
+
 @attention.infer
 def _(
     q: TypeInfo,
@@ -69,11 +83,7 @@ def _(
     v_size = heads_type(v, kv_num_heads)[3]
     past = past_key.dims[2] if past_key is not None else 0
     total = past + columns if isinstance(past, int) and isinstance(columns, int) else None
-    if q.rank == 3:
-        packed = heads * v_size if isinstance(heads, int) and isinstance(v_size, int) else None
-        y = q.with_shape((batch, rows, packed))
-    else:
-        y = q.with_shape((batch, heads, rows, v_size))
+    y = attention_type(q, v, q_num_heads, kv_num_heads)
     present_key = k.with_shape((batch, kv_heads, total, k_size))
     present_value = v.with_shape((batch, kv_heads, total, v_size))
     return [y, present_key, present_value, q.with_shape((batch, heads, rows, total))][:n_outputs]
@@ -215,11 +225,32 @@ def expressible(node: Node, types: list[TypeInfo | None]) -> bool | str:
     k, mask = types[1], types[3] if len(types) > 3 else None
     if node.attrs.get("softmax_precision") not in (None, DType.F32):
         return tr("its softmax has another precision")
-    if mask is None or k is None:
+    return True if k is None else mask_fits(mask, k, node.attrs.get("kv_num_heads"))
+
+
+def why_not_integer(node: Node) -> str:
+    """Why its products are not computed in integers, "" when they can be: one output, no past keys,
+    nothing between the scores and the softmax but a scale and a mask."""
+    if len(node.outputs) > 1:
+        return tr("it has more than one output")
+    if any(node.input(i) is not None for i in (4, 5, 6)):
+        return tr("it has past keys, or lengths")
+    if node.attrs.get("softcap"):
+        return tr("its scores pass through a soft cap")
+    if any(node.attrs.get(f"{side}_window_size", -1) >= 0 for side in ("left", "right")):
+        return tr("it has a window")
+    if node.attrs.get("softmax_precision") is not None:
+        return tr("the model gives the precision of its softmax")
+    return ""
+
+
+def mask_fits(mask: TypeInfo | None, k: TypeInfo, kv_num_heads: int | None) -> bool | str:
+    """Rank 2 to 4, a column for each key."""
+    if mask is None:
         return True
     if not 2 <= mask.rank <= 4:
         return tr("its mask has rank {rank}", rank=mask.rank)
-    if mask.dims[-1] != heads_type(k, node.attrs.get("kv_num_heads"))[2]:
+    if mask.dims[-1] != heads_type(k, kv_num_heads)[2]:
         return tr("its mask has no column for each key")
     return True
 

@@ -16,14 +16,17 @@ from .attention import expressible, heads_type
 def expand_missing(graph: Graph, runs: Callable[[Node, list[TypeInfo | None]], bool]) -> None:
     """Writes out, in place, every node that `runs` is false of and that can be written out. The
     graph is specialised: types are known and sizes fixed."""
-    for node in list(graph.nodes):
-        types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
-        if can_expand(node, types) and not runs(node, types):
-            _EXPANSIONS[node.op](graph, node, types)
+    for op in _EXPANSIONS:  # what one becomes another may write out
+        for node in [n for n in graph.nodes if n.op == op]:
+            types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
+            if can_expand(node, types) and not runs(node, types):
+                _EXPANSIONS[op](graph, node, types)
 
 
 def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
     """Whether a node can be written out in others."""
+    if node.op == "QLinearAttention":
+        return True
     if node.op not in _EXPANSIONS or any(t is not None and not t.is_static for t in types):
         return False
     return not any(t is not None for t in types[4:]) and expressible(node, types) is True
@@ -127,6 +130,17 @@ def _biased(
     return scores, guarded
 
 
+def _integer_attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+    """Attention of real numbers between DequantizeLinear and QuantizeLinear."""
+    write = Writer(graph, node)
+    given = [node.input(i) for i in range(12)]
+    q, k, v = (write("DequantizeLinear", *given[at : at + 3]) for at in (0, 3, 6))
+    mask = given[11:] if given[11] is not None else []
+    y = write("Attention", q, k, v, *mask, **node.attrs)
+    graph.replace([node], "QuantizeLinear", [y, *given[9:11]])
+
+
 _EXPANSIONS: dict[str, Callable[[Graph, Node, list[TypeInfo | None]], None]] = {
-    "Attention": _attention
+    "QLinearAttention": _integer_attention,
+    "Attention": _attention,
 }

@@ -5,6 +5,7 @@
     DQ(a), DQ(B) → Gemm / MatMul → Q      QGemm / QLinearMatMul
     DQ(a), DQ(b) → Add / Sub / Mul → Q    QLinearAdd / QLinearSub / QLinearMul
     DQ(x) → pooling, Softmax, Concat → Q  QLinear…
+    DQ(q), DQ(k), DQ(v) → Attention → Q   QLinearAttention
     DQ(x) → any unary function → Q        QLookup: 256 answers
     DQ(x), a number → Add, Sub, Mul, Div → Q  QLookup as well
     DQ(x) → what LiteRT computes in fixed point → Q  QLinearResize, QLinearPRelu, …
@@ -24,6 +25,7 @@ from lite_messages import tr
 from ..ir import DType, Graph, Journal, Node, Value
 from ..ops import all_ops, op_names
 from ..ops.litert import has_ratios
+from ._attention_form import attention_form
 from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
 from ._int16_forms import clamped16, int16_form, rescale16
@@ -372,5 +374,6 @@ _FORMS: dict[str, Handler] = {
     "conv_transpose": _conv_transpose,
     "gemm": _gemm,
     "matmul": _matmul,
+    "attention": attention_form,
 }
 INTEGER_FORMS = {op.name: _FORMS[op.integer_form] for op in all_ops() if op.integer_form}

@@ -16,6 +16,7 @@ from lite_messages import tr, trn
 from ..ir import Journal
 from ..ops import op_names
 from ..plan import Plan
+from ..quantize.select import HEAVY
 from ..runtime.choice import host_target, is_plugin
 from .advice_case import Advice, Case
 from .measured import FEWEST_RUNS
@@ -241,15 +242,19 @@ def _first_layer_on_the_device(case: Case) -> Iterator[Advice]:
 
 
 def _int8_island(case: Case) -> Iterator[Advice]:
-    """Isolated float layers in an int8 model, and the conversions around them. Those at its
-    inputs and outputs are needed."""
+    """Isolated float layers in an int8 model, and the conversions around them. Those at its inputs
+    and outputs are needed, and so are those around layers that the quantizer never takes (LayerNorm
+    and the sums between such layers)."""
     rows = case.profile.layers
     whole = [i for i, r in enumerate(rows) if r.dtype in ("i8", "u8") and r.op not in _EDGES]
     between = rows[whole[0] : whole[-1]] if whole else []
     edges = [r for r in between if r.op in _EDGES]
-    floats = [r.name for r in between if r.dtype.startswith(("f", "bf")) and r not in edges]
+    single = [r for r in between if r.dtype.startswith(("f", "bf")) and r not in edges]
+    floats = [r.name for r in single]
     cost = sum(r.median_ms for r in edges)
     if len(edges) < 2 or cost < WORTH_SHARE * case.whole_ms:
+        return
+    if case.made and single and not any(r.op in HEAVY for r in single):
         return
     if case.made:
         advice = tr("quantize all layers of the float model")

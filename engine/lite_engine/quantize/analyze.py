@@ -20,7 +20,7 @@ from .calibrate import Calibration, Progress, Ranges
 from .metrics import Error, Errors
 from .rounding import sum_preserving
 from .scheme import Rounding, Scheme, shaped_scale, weight_scale
-from .select import WEIGHTED, conversions, integer_nodes, weight_axis
+from .select import HEAVY, WEIGHTED, conversions, integer_nodes, weight_axis
 from .static import quantize_static
 from .statistics import Statistics
 
@@ -199,9 +199,9 @@ def sensitivity(
     rounding: Rounding = sum_preserving,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """Each weighted layer alone in integers: SQNR of the outputs, most sensitive first."""
+    """Each layer of products alone in integers: SQNR of the outputs, most sensitive first."""
     chosen, _ = integer_nodes(parent, scheme.keep_float)
-    layers = [n for n in parent.nodes if n.name in chosen and n.op in WEIGHTED]
+    layers = [n for n in parent.nodes if n.name in chosen and n.op in HEAVY]
     outputs = [v.name for v in parent.outputs]
     wants = [run(parent, feed) for feed in feeds]
     everything = frozenset(n.name for n in parent.nodes)

@@ -1,8 +1,9 @@
 """Which nodes compute in integers.
 
-Heavy operators (a constant weight times an activation) are worth it by themselves. Light ones join
-when their input is in integers already and a reader wants integers as well; views follow their
-input. So no conversion is made for the sake of a cheap node.
+Heavy operators (a constant weight times an activation, and attention, whose products are of
+computed tensors) are worth it by themselves. Light ones join when their input is in integers
+already and a reader wants integers as well; views follow their input. So no conversion is made for
+the sake of a cheap node.
 """
 
 from __future__ import annotations
@@ -15,10 +16,16 @@ from lite_messages import tr
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, Value
 from ..ops import get_op, op_names
+from ..ops.attention import why_not_integer
 
 WEIGHTED = op_names(lambda op: op.quantized == "weights")
 JOINING = op_names(lambda op: op.quantized == "joins")
 VIEWS = op_names(lambda op: op.quantized == "follows")
+#: Products of computed tensors: their first inputs are quantized, others (a mask) are not.
+ATTENTION = op_names(lambda op: op.quantized == "operands")
+OPERANDS = 3
+#: Where most of the time is: what a search for sensitive layers tries in floats.
+HEAVY = (*WEIGHTED, *ATTENTION)
 
 
 def weight_axis(node: Node) -> int:
@@ -39,6 +46,8 @@ def why_float(node: Node, keep: frozenset[str] = frozenset()) -> str:
         return tr("its input is not f32")
     if node.op in WEIGHTED:
         return _why_not_weighted(node)
+    if node.op in ATTENTION:
+        return why_not_integer(node)
     if node.op in VIEWS:
         return "" if len(node.outputs) == 1 or node.op == "Split" else tr("it has several outputs")
     if node.op in JOINING:
@@ -114,12 +123,12 @@ def integer_nodes(
     """(names of the nodes that compute in integers, name → why the others do not)."""
     why = {n.name: why_float(n, keep) for n in graph.nodes}
     able = {name for name, reason in why.items() if not reason}
-    chosen = {n.name for n in graph.nodes if n.name in able and n.op in WEIGHTED}
+    chosen = {n.name for n in graph.nodes if n.name in able and n.op in HEAVY}
     for node in graph.nodes:  # forward: an input in integers
-        if node.name in able and node.op not in WEIGHTED and _fed(node, chosen):
+        if node.name in able and node.op not in HEAVY and _fed(node, chosen):
             chosen.add(node.name)
     for node in reversed(graph.nodes):  # backward: a reader that wants integers
-        if node.name in chosen and node.op not in WEIGHTED and not _wanted(graph, node, chosen):
+        if node.name in chosen and node.op not in HEAVY and not _wanted(graph, node, chosen):
             chosen.discard(node.name)
     for node in graph.nodes:
         if node.name in able and node.name not in chosen:

@@ -14,13 +14,13 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import CalibrationError
-from ..ir import Graph, Node, QuantParams, Value
+from ..ir import DType, Graph, Node, QuantParams, Value
 from ..ops import infer_types
 from .calibrate import Ranges
 from .observers import Range
 from .rounding import sum_preserving
 from .scheme import Rounding, Scheme, activation_params, bias_integers, weight_scale
-from .select import VIEWS, WEIGHTED, integer_nodes, weight_axis
+from .select import ATTENTION, OPERANDS, VIEWS, WEIGHTED, integer_nodes, weight_axis
 
 #: Operators whose output has the parameters of their input.
 KEEPING = (*VIEWS, "Resize")
@@ -46,6 +46,10 @@ def quantize_static(
     scheme = scheme or Scheme()
     out = graph.copy()
     chosen, _ = integer_nodes(out, scheme.keep_float)
+    for node in out.nodes:
+        if node.op in ATTENTION and node.name not in chosen:
+            # integers on all sides of it would have the passes compute it in integers, too
+            node.attrs["softmax_precision"] = node.attrs.get("softmax_precision") or DType.F32
     sums = unrounded(out, chosen)
     params = _params(out, chosen, sums, ranges, scheme)
     _Writer(out, chosen, sums, params, scheme, rounding, dict(biases or {})).write()
@@ -103,6 +107,8 @@ def _data(node: Node, sums: set[int]) -> list[Value]:
     if node.op in WEIGHTED or node.op in (*KEEPING, "Clip"):
         first = node.inputs[0]
         return [] if first is None else [first]
+    if node.op in ATTENTION:
+        return [v for v in node.inputs[:OPERANDS] if v is not None]
     return [v for v in node.inputs if v is not None and id(v) not in sums]
 
 

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine._native import runner_path
+from lite_engine.ir import DType, Node, Value
 from lite_engine.model_file.program_file import tensor_file_name, write_program_file
+from lite_engine.ops import get_op, samples
 from lite_engine.plan import make_plan
 from lite_engine.plan.model import Plan
 
@@ -121,4 +123,23 @@ def test_integer_kernels(isa, tmp_path):
     exact = taken[len(int8.CONVS) : len(convolutions)]
     assert exact == ["i8_conv2d_winograd43" if isa == "neon" else int8.GEMM] * len(int8.EXACT)
     for got, (_, _, want) in zip(results, cases + transposed, strict=True):
+        assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])
+def test_integer_attention(isa, tmp_path):
+    op = get_op("QLinearAttention")
+    both = zip(samples(op, DType.U8), samples(op, DType.I8), strict=True)
+    calls = [pair[i % 2] for i, pair in enumerate(both)]
+    wanted = []
+    for call in calls:
+        values = [None if x is None else Value("x", DType.of(x), x.shape) for x in call.inputs]
+        wanted += op.run(Node(op.name, values, [Value("y")], dict(call.attrs)), call.inputs)
+    plans = [
+        one_step_plan(
+            op.name, "i8_attention", c.inputs, [np.zeros_like(want)], c.attrs, range(len(c.inputs))
+        )
+        for c, want in zip(calls, wanted, strict=True)
+    ]
+    for got, want in zip(run_on_arm(merged(plans), tmp_path, isa), wanted, strict=True):
         assert np.array_equal(got, want)

@@ -102,8 +102,8 @@ def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     wanted = opset or USUAL
     while True:
         copy = graph.copy()
-        if wanted < ATTENTION:
-            expand_missing(copy, lambda *_: False)
+        own = ("Attention",) if wanted >= ATTENTION else ()
+        expand_missing(copy, lambda node, _, own=own: node.op in own)  # type: ignore[misc]
         try:
             lower(copy, wanted)
         except NeedsOpset as error:

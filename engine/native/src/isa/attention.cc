@@ -8,24 +8,15 @@
 
 #include "lite_kernel.h"
 #include "f32_tile.h"
+#include "ops/attention_shape.h"
 #include "transcendental.h"
 #include "transpose.h"
 
 namespace lite::LITE_ISA {
 namespace {
 
-// Elements from one batch, head and row to the next.
-struct Strides {
-  int64_t batch, head, row;
-};
-
-struct Attention {
-  int64_t batches, heads, group;   // `group` query heads read the same keys
-  int64_t rows, keys, size, v_size;
-  Strides q, k, v, y, mask;
-  bool bytes_mask;                 // false hides a key
-  float scale, softcap;            // softcap 0: none
-  bool causal;
+struct Attention : AttentionShape {
+  float softcap;                   // 0: none
   bool few_rows;
   int64_t block;                   // keys packed at a time
   int64_t chunks, chunk_rows;      // of one head's rows
@@ -35,44 +26,6 @@ struct Attention {
 constexpr int kFewRows = 3;  // packing keys pays from here on
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-// (batch, length, heads * size) or (batch, heads, length, size).
-struct Shape {
-  int64_t batch, heads, length, size;
-  Strides strides;
-};
-
-bool shape_of(const Tensor* t, int64_t heads, Shape* out) {
-  if (!t || t->dtype != DType::kF32 || (t->rank != 3 && t->rank != 4)) return false;
-  int64_t s[kMaxRank];
-  strides_of(*t, s);
-  if (t->rank == 4) {
-    *out = {t->dims[0], t->dims[1], t->dims[2], t->dims[3], {s[0], s[1], s[2]}};
-    return true;
-  }
-  if (heads < 1 || t->dims[2] % heads) return false;
-  const int64_t size = t->dims[2] / heads;
-  *out = {t->dims[0], heads, t->dims[1], size, {s[0], size, s[1]}};
-  return true;
-}
-
-bool read_mask(const Tensor* t, Env& env, Attention* s) {
-  if (!t) return true;
-  s->bytes_mask = t->dtype == DType::kBool;
-  if (!s->bytes_mask && t->dtype != DType::kF32) return env.fail("attn_mask must be f32 or bool");
-  if (t->rank < 2 || t->rank > 4) return env.fail("attn_mask must have rank 2 to 4");
-  int64_t strides[kMaxRank];
-  strides_of(*t, strides);
-  const int64_t want[4] = {s->batches, s->heads, s->rows, s->keys};
-  int64_t* step[3] = {&s->mask.batch, &s->mask.head, &s->mask.row};
-  for (int i = 0; i < t->rank; ++i) {
-    const int axis = 4 - t->rank + i;
-    if (axis == 3 ? t->dims[i] != want[3] : t->dims[i] != want[axis] && t->dims[i] != 1)
-      return env.fail("attn_mask does not broadcast over the scores");
-    if (axis < 3) *step[axis] = t->dims[i] == 1 ? 0 : strides[i];
-  }
-  return true;
-}
 
 bool choose_blocks(Step& step, Env& env, Attention* s) {
   s->few_rows = s->rows <= kFewRows;
@@ -101,43 +54,20 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
 }
 
 bool prepare(Step& step, Env& env) {
-  Shape q{}, k{}, v{}, y{};
-  const int64_t heads = attr_int(step, "q_num_heads", 0);
-  const int64_t kv_heads = attr_int(step, "kv_num_heads", 0);
-  if (!shape_of(input_of(step, 0), heads, &q) || !shape_of(input_of(step, 1), kv_heads, &k) ||
-      !shape_of(input_of(step, 2), kv_heads, &v) || !shape_of(output_of(step, 0), heads, &y))
-    return env.fail("needs f32 q, k, v and y of rank 3 (with numbers of heads) or 4");
+  const Tensor* operands[4] = {input_of(step, 0), input_of(step, 1), input_of(step, 2),
+                               output_of(step, 0)};
+  for (const Tensor* t : operands)
+    if (!t || t->dtype != DType::kF32) return env.fail("needs f32 q, k, v and y");
   if (step.num_outputs != 1) return env.fail("has one output");
   for (int i = 4; i < step.num_inputs; ++i)
     if (input_of(step, i)) return env.fail("takes no past keys and no lengths");
-  if (k.batch != q.batch || v.batch != q.batch || y.batch != q.batch || v.heads != k.heads ||
-      y.heads != q.heads || v.length != k.length || y.length != q.length || k.size != q.size ||
-      y.size != v.size)
-    return env.fail("shapes of q, k, v and y do not fit each other");
-  if (k.heads < 1 || q.heads % k.heads) return env.fail("heads of q do not share those of k");
-  if (q.size < 1 || v.size < 1 || k.length < 1 || q.length < 1)
-    return env.fail("an axis has no elements");
-  if (attr_int(step, "left_window_size", -1) >= 0 || attr_int(step, "right_window_size", -1) >= 0)
-    return env.fail("has no windows");
   Attention* s = static_cast<Attention*>(env.allocate(sizeof(Attention)));
   if (!s) return env.out_of_memory();
   step.state = s;
-  s->batches = q.batch;
-  s->heads = q.heads;
-  s->group = q.heads / k.heads;
-  s->rows = q.length;
-  s->keys = k.length;
-  s->size = q.size;
-  s->v_size = v.size;
-  s->q = q.strides;
-  s->k = k.strides;
-  s->v = v.strides;
-  s->y = y.strides;
-  const double scale = attr_float(step, "scale", 0);
-  s->scale = static_cast<float>(scale != 0 ? scale : 1 / ::sqrt(static_cast<double>(q.size)));
+  if (!read_attention(step, env, *operands[0], *operands[1], *operands[2], *operands[3], s))
+    return false;
   s->softcap = static_cast<float>(attr_float(step, "softcap", 0));
-  s->causal = attr_int(step, "is_causal", 0) != 0;
-  if (!read_mask(input_of(step, 3), env, s) || !choose_blocks(step, env, s)) return false;
+  if (!read_attention_mask(input_of(step, 3), env, s) || !choose_blocks(step, env, s)) return false;
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, s->few_rows ? 1 : kTileRows,
               kTileColumns);
   return true;
@@ -231,22 +161,15 @@ struct Head {
 Head head_of(const Attention& s, const Step& step, int64_t unit) {
   const int64_t b = unit / s.heads, h = unit % s.heads, kv = h / s.group;
   const Tensor* mask = input_of(step, 3);
-  const int64_t bytes = s.bytes_mask ? 1 : 4;
   return {step.inputs[0]->as<float>() + b * s.q.batch + h * s.q.head,
           step.inputs[1]->as<float>() + b * s.k.batch + kv * s.k.head,
           step.inputs[2]->as<float>() + b * s.v.batch + kv * s.v.head,
-          mask ? mask->data + (b * s.mask.batch + h * s.mask.head) * bytes : nullptr,
+          mask ? mask->data + mask_offset(s, b, h) : nullptr,
           step.outputs[0]->as<float>() + b * s.y.batch + h * s.y.head};
 }
 
 const uint8_t* mask_row(const Attention& s, const Head& head, int64_t row, int64_t key) {
   return head.mask ? head.mask + (row * s.mask.row + key) * (s.bytes_mask ? 1 : 4) : nullptr;
-}
-
-// Keys of [key, key + n) that a row sees, counted from `key`.
-int64_t seen_keys(const Attention& s, int64_t row, int64_t key, int64_t n) {
-  if (!s.causal || row + 1 - key >= n) return n;
-  return row + 1 > key ? row + 1 - key : 0;
 }
 
 // One tile of rows against the packed block of keys [key, key + n).

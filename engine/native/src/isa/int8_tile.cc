@@ -260,6 +260,12 @@ void tile(const IntTile& t) {
 #if defined(__ARM_FEATURE_MATMUL_INT8)
   squares.spread(acc);
 #endif
+  if (t.sums) {
+    LITE_UNROLL for (int m = 0; m < kRows; ++m)
+      LITE_UNROLL for (int n = 0; n < kVectors; ++n)
+        store(t.sums + m * t.ld_sums + n * kLanes, acc[m][n]);
+    return;
+  }
   if (t.real) finish_real<kVectors>(t, &acc[0][0], kRows);
   else finish(t, acc);
 }

@@ -133,6 +133,8 @@ struct IntTile {
   const float* real_bias;
   float row_scale[kTileRows];
   int32_t fours;                    // columns before the rest, -1: one rounding (dynamic_quantize.cc)
+  int32_t* sums = nullptr;          // where the sums go as they are, whole vectors of them; or nullptr
+  ptrdiff_t ld_sums;
 };
 using IntTileFn = void (*)(const IntTile&);
 
