@@ -63,6 +63,33 @@ def test_a_budget_that_is_exceeded_says_what_keeps_it(tmp_path, capsys):
     assert main([*words[:-1], needed]) == 0  # as the error says
 
 
+def test_the_closing_lines_say_what_few_samples_show(digits, tmp_path, capsys):
+    np.savez(tmp_path / "few.npz", images=digits[0][:30], labels=digits[1][:30])
+    words = ["quantize", MODEL, "-o", str(tmp_path / "q.lite"), "--data",
+             str(tmp_path / "few.npz"), "--method", "minmax", "--force"]  # fmt: skip
+    main([*words, "--max-drop", "0.5%"])
+    said = capsys.readouterr().out
+    assert "one of 24 samples is 4.2 points of top-1: so few cannot show a loss of 0.5 points" in (
+        said
+    )
+    main([*words, "--max-drop", "5%"])
+    assert "so few cannot show" not in capsys.readouterr().out
+
+
+def test_the_closing_line_has_the_answers_that_stay(tmp_path, capsys):
+    """Of lines of text, where no output is a class."""
+    out = str(tmp_path / "q.lite")
+    images = np.load(lw.shipped("ocr_held_back.npz"))["images"][:12]
+    np.savez(tmp_path / "x.npz", images=images)
+    words = ["quantize", str(lw.shipped("ocr.onnx")), "-o", out, "--method", "minmax",
+             "--rounding", "sums", "--calibration", str(tmp_path / "x.npz")]  # fmt: skip
+    assert main([*words, "--json", str(tmp_path / "q.json")]) == 0
+    found = json.loads((tmp_path / "q.json").read_text())
+    held = found["guard"]["samples"]
+    line = f"and the same result on {100 * found['same_answers']:.3g} % of {held} samples"
+    assert line in capsys.readouterr().out and found["guard"]["held_out"]
+
+
 def test_samples_that_calibrate_do_not_judge(digit_folders, tmp_path):
     whole = read_dataset(digit_folders / "classes")
     calibrating, judging = split(whole, None)

@@ -41,6 +41,16 @@ def test_all_right_is_not_certain():
     assert (low, high) == pytest.approx((1 / (1 + z * z / 46), 1.0))  # Wilson's, by its formula
 
 
+def test_no_error_at_all_is_not_certain_either():
+    """A ratio like CER, and a mean of other values."""
+    z, none = 1.959964, np.zeros((20, 2)) + [0, 7]
+    rate = Measure("CER", 0.0, ratio(none, lambda sums: sums[..., 0] / sums[..., 1]))
+    low, high = interval(rate, draws(rate, 20), 20)
+    assert (low, high) == pytest.approx((0.0, z * z / (20 + z * z)))
+    mixed = Measure("mIoU", 1.0, lambda counts: np.linspace(0.9, 1, len(counts)))
+    assert interval(mixed, draws(mixed, 20), 20)[0] == pytest.approx(0.9025, abs=1e-3)
+
+
 def test_draws_do_not_depend_on_how_many_fit_the_memory():
     right = np.random.default_rng(2).random(9000) < 0.5
     made = Measure("top-1", right.mean(), mean(right), share=True)

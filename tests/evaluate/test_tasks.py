@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import lite_workbench as lw
@@ -18,6 +19,7 @@ from lite_engine.preprocess import open_image
 from lite_workbench.cli import main
 from lite_workbench.evaluate import Side, evaluate, read_dataset
 from lite_workbench.evaluate.dataset import Box
+from lite_workbench.evaluate.results import Change
 from lite_workbench.evaluate.tasks._boxes import Found, matched
 from PIL import Image
 from pycocotools.coco import COCO
@@ -175,6 +177,27 @@ def test_text_is_judged_by_edit_distances():
     assert cer.value == edits / sum(map(len, data["texts"])) and not cer.higher_is_better
     assert exact.value == np.mean([r.sides["x86"].prediction == r.label for r in result.rows])
     assert dimmed.shape == data["images"].shape
+
+
+def test_another_metric_is_compared_and_has_the_budget():
+    session = lw.open(lw.shipped("ocr.onnx"))
+    session.convert(targets=["x86"])
+    data = read_dataset(lw.shipped("ocr_held_back.npz")).first(20)
+    worse = [replace(s, source=s.source // 2 + 60) for s in data.samples]
+    by_cer = replace(data, samples=[*data.samples, *worse], metric="cer")
+    made = session.evaluate(by_cer, ["x86", "reference"])
+    assert [m.name for m in made["x86"].metrics] == ["CER", "exact match"]
+    assert made.changes[0].metric == "CER" and made.changes[0].test == "paired bootstrap"
+    with pytest.raises(UsageError, match=r"'mAP' is not a metric .* exact match, CER"):
+        session.evaluate(replace(data, metric="mAP"), ["x86"])
+
+
+@pytest.mark.parametrize(("difference", "word"), [(0.01, "more"), (-0.01, "less")])
+def test_an_error_rate_is_neither_gained_nor_lost(difference, word):
+    made = Change("float", "int8", "CER", difference, -0.02, 0.02, 0.3, "paired bootstrap", False,
+                  False, 3, 1, 2, 50)  # fmt: skip
+    assert made.sentence.startswith(f"int8 has 1.0 ± 2.0 points {word} CER than float on 50 ")
+    assert made.worse is (difference > 0)
 
 
 @pytest.mark.slow

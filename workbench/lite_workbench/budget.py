@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 STEPS = (0, 1, 2, 4, 8, 16, 32, 64)
 #: Of a data set without a calibration set of its own, every fifth sample calibrates, at most these.
 EVERY, MOST = 5, 100
+#: Metrics that count samples.
+COUNTED = ("top-1", "top-5", "exact match")
 #: Samples that the ranking of layers is made on.
 RANKED = 4
 
@@ -205,6 +207,8 @@ class WithinBudget:
         name = evaluation.sides[1].main.name
         said = evaluation.changes[0].sentence
         reached = loss <= self.limit
+        if few := too_few(name, self.limit, evaluation.samples):
+            said += f"; {few}"
         if not reached:
             limit = readable(name, self.limit)
             said += tr("; the budget is {limit} points", limit=limit)
@@ -223,6 +227,18 @@ class WithinBudget:
                     layers=count,
                 )
         return Budget(name, self.limit, loss, evaluation.samples, reached, said, steps)
+
+
+def too_few(metric: str, limit: float, samples: int) -> str:
+    """What a budget cannot show on so few samples, or "": where samples are right or wrong, one of
+    them is 1 / samples of the metric."""
+    if metric not in COUNTED or not 0 < limit < 1 / samples:
+        return ""
+    return tr(
+        "one of {samples} samples is {share} points of {metric}: so few cannot show a loss of "
+        "{limit} points", samples=samples, share=readable(metric, 1 / samples), metric=metric,
+        limit=readable(metric, limit),
+    )  # fmt: skip
 
 
 def loss_of(evaluation: Evaluation) -> float:

@@ -163,6 +163,22 @@ def model_from(graph: Graph, parent: Model) -> Model:
     return model
 
 
+def same_answers(
+    models: Sequence[Model],
+    feeds: Sequence[Mapping[str, np.ndarray]],
+    labels: Sequence[str] | None = None,
+) -> float | None:
+    """The share of the feeds to which all models answer with the same text: a class, a line, what
+    was found. None where their outputs are plain values."""
+    said = []
+    for model in models:
+        predictor = Predictor(model)
+        said.append([answer_of(model, feed, predictor.run(feed), labels) for feed in feeds])
+    if not feeds or any(answer.kind == "values" for own in said for answer in own):
+        return None
+    return float(np.mean([len({a.text for a in row}) == 1 for row in zip(*said, strict=True)]))
+
+
 def calibrated(model: Model, samples: Any) -> Model:
     """The int8 version of a float Model with the usual options, checked against it.
 

@@ -15,7 +15,7 @@ from lite_engine.errors import LiteError
 from lite_engine.runtime import host_target, strict_json, usability
 from lite_messages import tr, trn
 
-from .budget import split
+from .budget import split, too_few
 from .evaluate.display import html_table
 from .names import with_ending
 from .recommend_versions import Kept, versions
@@ -150,6 +150,8 @@ def recommend(
                 tr("the float model could not be evaluated ({reason})", reason=why),
                 where=model.name,
             )
+        if few := too_few(best[0].metric, max_drop, len(judging)):
+            notes.append(few)
         for candidate in found:
             _judge(candidate, best[0], max_drop, max_ms, max_mb)
         found.sort(key=lambda c: (bool(c.why), c.cell.latency_ms or float("inf")))
@@ -168,7 +170,9 @@ def _key(model: Model, data: Dataset, max_drop: float) -> str:
     """What a folder of versions belongs to."""
     names = [sample.name for sample in data.samples]
     meta = model.metadata.get("preprocess"), model.metadata.get("adapter")
-    return key_of(model.path, [], repr((data.name, names, max_drop, meta)))
+    return key_of(
+        model.path, [], repr((data.name, names, max_drop, meta, *filter(None, [data.metric])))
+    )
 
 
 def _backends(device: str) -> list[str]:

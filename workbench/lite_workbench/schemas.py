@@ -27,7 +27,7 @@ from lite_messages import tr
 Schema = dict[str, Any]
 
 #: The version of each verb's document.
-VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 2, "prune": 1, "run": 2, "profile": 3,
+VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 3, "prune": 1, "run": 2, "profile": 3,
             "tune": 1, "compare": 4, "evaluate": 1, "sweep": 2, "recommend": 1, "devices": 1,
             "export": 2, "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
@@ -245,6 +245,7 @@ def _quantize() -> list[Schema]:
         "ranges": dict[str, Any] | None, "integer_nodes": list[str], "float_nodes": dict[str, str],
         "conversions": list[list[str]], "dead_channels": dict[str, list[int]],
         "guard": dict[str, Any] | None, "missed": str, "budget": Budget | None,
+        "same_answers": float | None,
     }  # fmt: skip
     return [
         schema_of(WeightsOnly),

@@ -55,7 +55,6 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
         for name in guard["worst"]
     ]
     integers = len(result.facts["integer_nodes"])
-    agreement = [o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"]]
     lines = (
         [tr("note: {note}", note=GUESSED_OPTION), ""]
         if is_guessed(result.model) and of_images(args)
@@ -68,15 +67,9 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
             right=(2, 3),
         ),
         "",
-        tr("outputs have an SQNR of {guard:.1f} dB against the float model", guard=guard["sqnr_db"])
-        + (
-            tr(" and its top-1 class on {least:.3g} %", least=100 * min(agreement))
-            if agreement
-            else ""
-        )
+        _judged(guard, result.facts["same_answers"])
         + tr(
-            " of {samples} (threshold {guard:g} dB); {integers} of {layers} layers run in integers",
-            samples=trn("{n} sample", "{n} samples", guard["samples"]),
+            " (threshold {guard:g} dB); {integers} of {layers} layers run in integers",
             guard=guard["threshold_db"],
             integers=integers,
             layers=integers + len(result.facts["float_nodes"]),
@@ -98,6 +91,23 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
         lines[-1:-1] = [_dead(dead)]
     lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
     return "\n".join(lines)
+
+
+def _judged(guard: dict[str, Any], same: float | None) -> str:
+    """How near the outputs are, and how often the answer is the same."""
+    agreement = [
+        o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"] is not None
+    ]
+    said: dict[str, Any] = {
+        "db": guard["sqnr_db"], "samples": trn("{n} sample", "{n} samples", guard["samples"]),
+    }  # fmt: skip
+    if agreement:
+        return tr("outputs have an SQNR of {db:.1f} dB against the float model and its top-1 class "
+                  "on {share:.3g} % of {samples}", share=100 * min(agreement), **said)  # fmt: skip
+    if same is not None:
+        return tr("outputs have an SQNR of {db:.1f} dB against the float model and the same result "
+                  "on {share:.3g} % of {samples}", share=100 * same, **said)  # fmt: skip
+    return tr("outputs have an SQNR of {db:.1f} dB against the float model on {samples}", **said)
 
 
 def _int4(facts: dict[str, Any]) -> list[str]:

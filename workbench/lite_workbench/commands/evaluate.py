@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lite_engine.settings import BACKENDS
@@ -70,6 +71,11 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--limit", type=at_least(1), metavar="N", help=tr("use at most N samples, spread evenly")
     )
+    parser.add_argument(
+        "--metric", default="", metavar="NAME",
+        help=tr("the metric that is compared and that budgets are about, like CER or mAP@.5 "
+                "(default: the task's first)"),
+    )  # fmt: skip
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +118,7 @@ def dataset_of(args: argparse.Namespace) -> Dataset:
     """The data set that the options name. Raises UsageError."""
     from ..evaluate import read_dataset
 
-    made = read_dataset(args.data, task=args.task, images=args.images)
+    made = replace(read_dataset(args.data, task=args.task, images=args.images), metric=args.metric)
     return made.shifted(args.label_offset) if args.label_offset else made
 
 

@@ -204,9 +204,17 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import UsageError
     from lite_engine.quantize import Calibration, Curve, quantize
 
+    from ..answers import read_labels
     from ..budget import require
     from ..quantize_shards import calibrator
-    from ..quantizing import FastRun, LatencyOn, calibration, float_graph, model_from
+    from ..quantizing import (
+        FastRun,
+        LatencyOn,
+        calibration,
+        float_graph,
+        model_from,
+        same_answers,
+    )
     from ._first_look import say_first
 
     cluster = cluster_of(args)
@@ -253,7 +261,11 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     quantised = model_from(made.finished().graph, model)
     quantised.metadata["quantized_by"] = command_of(args, options)
     out = quantised.save(args.output)
-    facts = {**made.to_dict(), "budget": asdict(budget) if budget else None}
+    labels = read_labels(args.labels) if args.labels else None
+    facts = {
+        **made.to_dict(), "budget": asdict(budget) if budget else None,
+        "same_answers": same_answers([model, quantised], made.held, labels),
+    }  # fmt: skip
     return QuantizeResult(out, quantised, facts, constant_bytes(model.graph))
 
 

@@ -48,12 +48,14 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """`classes` are the names that labels count in; empty where labels are the model's numbers."""
+    """`classes` are the names that labels count in; empty where labels are the model's numbers.
+    `metric` names the one that is compared and has a budget; empty for the task's first."""
 
     name: str
     task: str
     samples: Sequence[Sample]
     classes: Sequence[str] = ()
+    metric: str = ""
 
     def __len__(self) -> int:
         return len(self.samples)

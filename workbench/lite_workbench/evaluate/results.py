@@ -97,6 +97,20 @@ class Change:
                 samples, candidate=candidate, baseline=baseline, metric=metric, margin=margin,
             )  # fmt: skip
         size = readable(metric, abs(self.difference))
+        if not self.higher_is_better and self.worse:
+            return trn(
+                "{candidate} has {size} ± {margin} more {metric} than {baseline} on {n} sample",
+                "{candidate} has {size} ± {margin} more {metric} than {baseline} on {n} samples",
+                samples, candidate=candidate, baseline=baseline, metric=metric, size=size,
+                margin=margin,
+            )  # fmt: skip
+        if not self.higher_is_better:
+            return trn(
+                "{candidate} has {size} ± {margin} less {metric} than {baseline} on {n} sample",
+                "{candidate} has {size} ± {margin} less {metric} than {baseline} on {n} samples",
+                samples, candidate=candidate, baseline=baseline, metric=metric, size=size,
+                margin=margin,
+            )  # fmt: skip
         if self.worse:
             return trn(
                 "{candidate} loses {size} ± {margin} of {metric} against {baseline} on {n} sample",

@@ -64,9 +64,9 @@ def _counts(samples: int, number: int) -> Iterator[np.ndarray]:
 
 
 def interval(measure: Measure, values: np.ndarray, samples: int) -> tuple[float, float]:
-    """The CONFIDENCE interval of a metric. Where every draw of a share gives the same (all right or
-    all wrong) the bootstrap would claim certainty: then it is Wilson's."""
-    if measure.share and measure.value in (0.0, 1.0):
+    """The CONFIDENCE interval of a metric. Where every draw gives 0 or 1 (all right or all wrong)
+    the bootstrap would claim certainty: then it is Wilson's."""
+    if measure.value in (0.0, 1.0) and (values == measure.value).all():
         from scipy.stats import binomtest
 
         found = binomtest(round(measure.value * samples), samples).proportion_ci(

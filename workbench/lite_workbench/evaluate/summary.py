@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from lite_engine.errors import UsageError
+from lite_messages import tr
 
 from .evaluation import Evaluation
 from .results import Change, Metric, SampleResult, SampleRow, SideResult
@@ -28,9 +30,10 @@ def summarize(
     outcomes: Sequence[Sequence[Outcome]],
     sides: Sequence[Side | PipelineSide],
 ) -> Evaluation:
-    """`outcomes` has a list for each side, in the order of `samples`."""
+    """`outcomes` has a list for each side, in the order of `samples`. Raises UsageError for a
+    metric that the task does not have."""
     count = len(samples)
-    measured = [task.measures(samples, own) for own in outcomes]
+    measured = [_ordered(task.measures(samples, own), dataset.metric) for own in outcomes]
     drawn = [[draws(m, count) for m in own] for own in measured]
     results = [
         SideResult(
@@ -57,6 +60,18 @@ def summarize(
     ]  # fmt: skip
     rows.sort(key=lambda row: row.order)
     return Evaluation(sides[0].title, dataset.name, dataset.task, count, results, changes, rows)
+
+
+def _ordered(measures: list[Measure], first: str) -> list[Measure]:
+    """The metric that was asked for before the others. Raises UsageError."""
+    names = [m.name for m in measures]
+    wanted = first.casefold()
+    if wanted and wanted not in [name.casefold() for name in names]:
+        raise UsageError(
+            tr("{name!r} is not a metric of this task", name=first),
+            fix=tr("choose from {metrics}", metrics=", ".join(names)),
+        )
+    return sorted(measures, key=lambda m: bool(wanted) and m.name.casefold() != wanted)
 
 
 def _metric(measure: Measure, values: np.ndarray, samples: int) -> Metric:

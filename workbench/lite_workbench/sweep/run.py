@@ -60,7 +60,7 @@ def sweep(
             tr("expected 1 to {most} combinations, found {n}", most=MOST_CELLS, n=len(asked))
         )
     path = Path(resume) if resume is not None else None
-    key = saved.key_of(model.path, asked, data.name if data else "")
+    key = saved.key_of(model.path, asked, data.name + data.metric if data else "")
     known = saved.load(path, key, asked) if path else {}
     cells = [known.get(choice, Cell(choice)) for choice in asked]
 
