@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.importers import load
 from lite_workbench.cli import main
-from PIL import Image
+from PIL import Image, ImageDraw
 from sklearn.metrics import jaccard_score
 
 pytestmark = [pytest.mark.cpu, pytest.mark.models]
@@ -75,6 +76,71 @@ def test_objects_of_a_photograph(models_dir, tmp_path, capsys):
     assert averages["dog"] == 0 and averages["bicycle"] > 0.7 and averages["car"] > 0.7
 
 
+#: A football player, outlined by hand on `human.jpg` at a width of 800.
+OUTLINE = (
+    (450, 45), (470, 30), (485, 33), (484, 25), (497, 20), (512, 40), (512, 65), (530, 90),
+    (550, 115), (562, 130), (560, 150), (545, 157), (530, 150), (527, 185), (525, 225), (533, 265),
+    (525, 290), (505, 280), (505, 330), (503, 370), (502, 400), (540, 410), (575, 435), (600, 440),
+    (620, 480), (618, 515), (605, 520), (590, 500), (580, 475), (550, 455), (505, 435), (470, 425),
+    (455, 400), (450, 365), (437, 330), (425, 318), (395, 310), (375, 300), (350, 275), (325, 268),
+    (295, 315), (270, 350), (255, 335), (250, 330), (262, 300), (285, 260), (290, 235), (310, 227),
+    (345, 232), (390, 232), (420, 235), (418, 225), (430, 185), (433, 160), (440, 130), (460, 115),
+    (455, 100), (450, 80), (447, 60),
+)  # fmt: skip
+
+
+def _person(model: Path, photo: Image.Image) -> np.ndarray:
+    """The class of each pixel of the photograph, by hand: nearest of the 513x513 scores."""
+    small = np.asarray(photo.convert("RGB").resize((513, 513), Image.BILINEAR), np.float32)
+    used = Predictor(optimize(load(model)))
+    (scores,) = used.run({used.input_names[0]: small[None] / 127.5 - 1}).values()
+    sizes = (photo.height, photo.width)
+    rows, columns = (((np.arange(n) + 0.5) * 513 / n).astype(int) for n in sizes)
+    return scores[0].argmax(-1)[np.ix_(rows, columns)]
+
+
+def test_a_person_outlined_by_hand(models_dir, tmp_path, capsys):
+    """The mask was drawn without a look at what a model says. 255 along the edge, as in Pascal VOC:
+    an outline of straight lines is off by some pixels there. The model, made for portraits, misses
+    the player's head and a part of the shirt; what it finds lies inside the outline."""
+    photo = Image.open(models_dir / "images" / "human.jpg")
+    scale = photo.width / 800
+    points = [(x * scale, y * scale) for x, y in OUTLINE]
+    mask = Image.new("L", photo.size, 0)
+    draw = ImageDraw.Draw(mask)
+    draw.polygon(points, fill=1)
+    draw.line([*points, points[0]], fill=255, width=5)
+    for name in ("images", "masks"):
+        (tmp_path / name).mkdir()
+    shutil.copy(models_dir / "images" / "human.jpg", tmp_path / "images")
+    mask.save(tmp_path / "masks" / "human.png")
+    model = models_dir / "deeplab_dm05_person" / "deeplab_aiseg513_dm05_float.tflite"
+    made = evaluated(capsys, model, "--data", tmp_path, "--preprocess", "pm1")
+    background, person = (c["metrics"]["IoU"] for c in made["sides"][0]["classes"])
+    assert background > 0.94 and 0.5 < person < 0.7
+
+    got, truth = _person(model, photo), np.asarray(mask)
+    counted = truth != 255
+    want = jaccard_score(truth[counted], got[counted], average=None)
+    assert [background, person] == pytest.approx(want, abs=1e-12)
+    assert np.mean(truth[counted & (got == 1)] == 1) > 0.9
+
+
+def test_keywords_of_recordings(models_dir, tmp_path, capsys):
+    """A folder for each word, with sounds as they were recorded; the model's own front end."""
+    for word in ("yes", "no"):
+        (tmp_path / "words" / word).mkdir(parents=True)
+        shutil.copy(models_dir / "audio" / f"{word}_1000ms.wav", tmp_path / "words" / word)
+    labels = "silence unknown yes no up down left right on off stop go".split()
+    (tmp_path / "labels.txt").write_text("\n".join(labels))
+    made = evaluated(capsys, models_dir / "tf" / "DS_CNN_S.pb", "--data", tmp_path / "words",
+                     "--labels", tmp_path / "labels.txt")  # fmt: skip
+    top_1 = made["sides"][0]["metrics"][0]
+    assert made["samples"] == 2 and top_1["name"] == "top-1" and top_1["value"] == 1.0
+    scores = {row["label"]: row["sides"]["x86"]["score"] for row in made["rows"]}
+    assert scores["yes"] > 0.99 and scores["no"] > 0.99  # as the manifest says
+
+
 def test_a_person_in_a_pascal_mask(models_dir, tmp_path, capsys):
     """The label is TensorFlow's answer, as a mask of Pascal VOC: class numbers with a palette, 255
     along the person's edge. Half of the person is taken away, so that the answer is wrong there."""
@@ -98,11 +164,7 @@ def test_a_person_in_a_pascal_mask(models_dir, tmp_path, capsys):
     made = evaluated(capsys, model, "--data", tmp_path, "--preprocess", "pm1")
     assert made["task"] == "segmentation" and made["samples"] == 1
 
-    small = np.asarray(whole.convert("RGB").resize((513, 513), Image.BILINEAR), np.float32)
-    used = Predictor(optimize(load(model)))
-    (scores,) = used.run({used.input_names[0]: small[None] / 127.5 - 1}).values()
-    rows, columns = (((np.arange(n) + 0.5) * 513 / n).astype(int) for n in mask.shape)
-    got = scores[0].argmax(-1)[np.ix_(rows, columns)]
+    got = _person(model, whole)
     counted = mask != 255
     iou = made["sides"][0]["metrics"][0]
     assert iou["name"] == "mIoU"

@@ -11,6 +11,7 @@ from lite_engine.devices import add_entry
 from lite_engine.errors import LiteError
 from lite_engine.model_file import read_model
 from lite_workbench import recommend_versions
+from lite_workbench.budget import split
 from lite_workbench.cli import main
 from lite_workbench.evaluate import read_dataset
 from lite_workbench.recommend import Candidate, _judge, recommend
@@ -33,7 +34,13 @@ VERSIONS = {"fp32", "fp16", "bf16", "int8 weights", "int4 weights", "int8 auto",
             "int8 kl", "int8 mse"}  # fmt: skip
 
 
-def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys):
+@pytest.fixture
+def unpruned(monkeypatch):
+    """Pruning takes its time."""
+    monkeypatch.setattr(recommend_versions, "PRUNED", {})
+
+
+def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys, unpruned):
     out = tmp_path / "best.lite"
     words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "-o", str(out),
              "--resume", str(tmp_path / "kept")]  # fmt: skip
@@ -63,7 +70,7 @@ def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys):
     assert "belongs to another model, other budgets or other data" in capsys.readouterr().err
 
 
-def test_an_interrupted_search_continues(digits, tmp_path, monkeypatch):
+def test_an_interrupted_search_continues(digits, tmp_path, monkeypatch, unpruned):
     monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
     session = lw.open(MODEL)
     session.convert(targets=["x86"])
@@ -84,7 +91,7 @@ def test_an_interrupted_search_continues(digits, tmp_path, monkeypatch):
     assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
 
 
-def test_layers_in_float_are_candidates_where_int8_loses_too_much(tmp_path, monkeypatch):
+def test_layers_in_float_are_candidates_where_int8_loses_too_much(tmp_path, monkeypatch, unpruned):
     """Labels are the float model's own answers to noise: integers can only lose."""
     monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
     noise = np.random.default_rng(4).integers(0, 256, (200, 32, 32)).astype(np.uint8)
@@ -98,7 +105,7 @@ def test_layers_in_float_are_candidates_where_int8_loses_too_much(tmp_path, monk
     assert made.chosen is not None and made.chosen.drop == 0
 
 
-def test_it_measures_on_a_device(digits, monkeypatch):
+def test_it_measures_on_a_device(digits, monkeypatch, unpruned):
     monkeypatch.setattr(recommend_versions, "METHODS", ())
     add_entry("bench", "local")  # lite_run on this machine
     session = lw.open(MODEL)
@@ -109,6 +116,26 @@ def test_it_measures_on_a_device(digits, monkeypatch):
     assert made.chosen is not None and made.chosen.cell.latency_ms > 0
     with pytest.raises(LiteError, match="times under emulation are not meaningful"):
         session.recommend(data, 1.0, device="emulated")
+
+
+@pytest.mark.slow
+def test_pruned_versions_are_candidates(digits, tmp_path, monkeypatch):
+    """Within the budget by an evaluation of their own; fewer channels are a smaller file."""
+    monkeypatch.setattr(recommend_versions, "METHODS", ())
+    session = lw.open(MODEL)
+    session.convert(targets=["x86"])
+    data = read_dataset((digits[0][:60], digits[1][:60]))
+    made = recommend(session.model, data, max_drop=0.2, backends=["x86"], resume=tmp_path)
+    by_name = {c.version: c for c in made.candidates}
+    assert {"fewer channels", "zeros in weights"} <= set(by_name), made.notes
+    small = by_name["fewer channels"]
+    assert small.file_bytes < by_name["fp32"].file_bytes and small.drop <= 0.2
+    other = lw.open(tmp_path / "fewer-channels.lite")
+    judged = other.evaluate(split(data, None)[1])
+    assert judged.sides[0].main.value == small.cell.value
+    zeros = read_model(tmp_path / "zeros-in-weights.lite").graph.constants()
+    shares = [np.mean(v.const == 0) for v in zeros if v.const is not None and v.const.ndim > 1]
+    assert max(shares) >= 0.7
 
 
 def test_what_exceeds_a_budget_is_told():
@@ -125,7 +152,7 @@ def test_what_exceeds_a_budget_is_told():
     assert made.drop == pytest.approx(0.02) and made.why == ""
 
 
-def test_a_session_remembers_it(digits, monkeypatch):
+def test_a_session_remembers_it(digits, monkeypatch, unpruned):
     monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
     session = lw.open(MODEL)
     session.convert(targets=["x86"])

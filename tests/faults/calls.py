@@ -60,7 +60,7 @@ CALLS = {
     ),
     "recommend": Call(
         f"recommend digits.onnx --data {SAMPLES} --limit 2 -o out/m.lite --max-drop 100% "
-        "--backends x86 --json out/r.json"
+        "--backends x86 --try weights,int8 --json out/r.json"
     ),
     "tune": Call("tune digits.onnx --effort rapid --json out/t.json", warm=True, over=False),
     "pipeline": Call(

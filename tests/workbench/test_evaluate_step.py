@@ -77,6 +77,7 @@ def test_the_sweep_and_the_recommendation_use_the_same_data(
     session: lw.Session, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))  # the others take long
+    monkeypatch.setattr(recommend_versions, "PRUNED", {})
     step = step_class("Evaluate")(session)
     step.header.values = {**step.header.values, "data": "digits.npz", "limit": "100"}
     values = {"backends": "x86", "precisions": "auto", "threads": "1", "batches": "1,x",

@@ -3,7 +3,7 @@ the budgets of accuracy, latency and size is written with its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
@@ -18,7 +18,7 @@ from lite_messages import tr, trn
 from .budget import split, too_few
 from .evaluate.display import html_table
 from .names import with_ending
-from .recommend_versions import Kept, versions
+from .recommend_versions import KINDS, Kept, versions
 from .sweep import Cell, sweep
 from .sweep.measure import not_timed
 from .sweep.saved import key_of
@@ -121,13 +121,14 @@ def recommend(
     labels: Sequence[str] | None = None,
     output: str | Path | None = None,
     resume: str | Path | None = None,
+    kinds: Collection[str] = KINDS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Recommendation:
-    """Measures the versions of `recommend_versions` on these backends of `device` (default: all
-    that work there), and writes the fastest within the budgets to `output`. A fifth of the data
-    calibrates, all versions are judged on the same others. `resume` names a folder that keeps what
-    is finished. `progress` counts versions; the total is not known before the end. Raises
-    LiteError."""
+    """Measures the versions of `recommend_versions` (these `kinds`) on these backends of `device`
+    (default: all that work there), and writes the fastest within the budgets to `output`. A fifth
+    of the data calibrates, all versions are judged on the same others. `resume` names a folder that
+    keeps what is finished. `progress` counts versions; the total is not known before the end.
+    Raises LiteError."""
     names = list(backends) or _backends(device)
     _, judging = split(data, None)
     notes: list[str] = []
@@ -135,7 +136,7 @@ def recommend(
     models: dict[str, Model] = {}
     with TemporaryDirectory() as passing:
         kept = Kept(Path(resume or passing), _key(model, data, max_drop))
-        for made in versions(model, data, max_drop, labels, names, kept, notes):
+        for made in versions(model, data, max_drop, labels, names, kept, notes, kinds):
             measured = sweep(
                 made.model, backends=names, precisions=[made.precision], threads=threads,
                 devices=[device], data=judging, labels=labels, resume=kept.cells(made.name),

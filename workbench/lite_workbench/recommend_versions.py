@@ -1,11 +1,11 @@
 """The versions among which `recommend` chooses: precisions, int8 by each method with and without
-layers in float, and weights alone in integers. Each is a `.lite` file in a folder, so that an
-interrupted search continues where it stopped."""
+layers in float, weights alone in integers, fewer channels and zeros in weights. Each is a `.lite`
+file in a folder, so that an interrupted search continues where it stopped."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.files import write_file
 from lite_engine.model_file import open_model, retarget
+from lite_engine.prune import PruneOptions
 from lite_engine.quantize import Calibration, Options, quantize_weights, quantize_weights_int4
 from lite_engine.quantize import quantize as calibrate
 from lite_messages import tr
 
 from .budget import WithinBudget, split
+from .pruning import prune
 from .quantizing import FastRun, float_graph, model_from
 
 if TYPE_CHECKING:
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
 
 #: Methods of calibration that are tried, by the names that `lite quantize --method` takes.
 METHODS = ("auto", "minmax", "kl", "mse")
+#: Kinds of versions besides those in float.
+KINDS = ("weights", "int8", "pruned")
+#: The versions that are pruned, as far as the budget of the metric allows.
+PRUNED = {
+    "fewer channels": PruneOptions(channels=0.2),
+    "zeros in weights": PruneOptions(sparsity=0.8),
+}
 
 
 @dataclass
@@ -84,27 +93,34 @@ def versions(
     targets: Sequence[str],
     kept: Kept,
     notes: list[str],
+    kinds: Collection[str] = KINDS,
 ) -> Iterator[Version]:
     """One after another, the float ones first; why one could not be made goes to `notes`."""
     makers: list[tuple[str, str, Callable[[], Model]]] = [
         (p, p, lambda p=p: retarget(model, targets=targets, precision=p))  # type: ignore[misc]
         for p in ("fp32", "fp16", "bf16")
     ]
-    makers += [
-        ("int8 weights", "auto", lambda: _weights_only(model, 8)),
-        ("int4 weights", "auto", lambda: _weights_only(model, 4)),
-    ]
+    if "weights" in kinds:
+        makers += [
+            ("int8 weights", "auto", lambda: _weights_only(model, 8)),
+            ("int4 weights", "auto", lambda: _weights_only(model, 4)),
+        ]
     for name, precision, make in makers:
         try:
             yield kept.version(name, precision, make)
         except LiteError as error:
             notes.append(f"{name}: {error}")
     search = _Search(model, data, max_drop, labels, kept)
-    for method in METHODS:
+    for method in METHODS if "int8" in kinds else ():
         try:
             yield from search.versions(method)
         except LiteError as error:
             notes.append(f"int8 {method}: {error}")
+    for name, options in PRUNED.items() if "pruned" in kinds else ():
+        try:
+            yield kept.version(name, "auto", lambda how=options: search.pruned(how))  # type: ignore[misc]
+        except LiteError as error:
+            notes.append(f"{name}: {error}")
 
 
 def _weights_only(model: Model, bits: int) -> Model:
@@ -132,6 +148,13 @@ class _Search:
             float_budget=math.inf,  # every candidate is timed
         )  # fmt: skip
         self.calibration: Calibration | None = None
+
+    def pruned(self, options: PruneOptions) -> Model:
+        """Within the budget of the metric, or as near as it comes; layers are not timed one by one,
+        as the whole version is. Raises CalibrationError where nothing is left to prune."""
+        return prune(
+            self.model, self.budget.calibrating, options, measure=False, within=self.budget
+        )[1]  # fmt: skip
 
     def versions(self, method: str) -> Iterator[Version]:
         """All layers in int8, and, where that exceeds the budget of the metric, the mix with the

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
+    from ..recommend_versions import KINDS
+
     add_model(parser)
     add_dataset(parser, required=True)
     parser.add_argument("-o", "--output", metavar="OUT.lite", help=tr("write the version here"))
@@ -43,6 +45,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads", default=[1], type=numbers_of, metavar="N,…",
         help=tr("numbers of CPU threads to measure (default: 1)"),
+    )  # fmt: skip
+    parser.add_argument(
+        "--try", dest="kinds", default=list(KINDS), type=names_of(KINDS, tr("kind of version")),
+        metavar="KIND,…",
+        help=tr("what to try besides float versions: weights (in 8 and 4 bits), int8, pruned "
+                "(default: all)"),
     )  # fmt: skip
     add_device(parser)
     parser.add_argument(
@@ -68,7 +76,7 @@ def _call(args: argparse.Namespace) -> Recommendation:
     made = recommend(
         model, data, max_drop=args.max_drop, max_ms=args.max_ms,
         max_mb=args.max_mb, backends=args.backends, threads=args.threads, output=args.output,
-        device=args.device, resume=args.resume,
+        device=args.device, resume=args.resume, kinds=args.kinds,
         labels=read_labels(args.labels) if args.labels else None,
     )  # fmt: skip
     if args.report:

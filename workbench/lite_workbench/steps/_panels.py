@@ -85,9 +85,10 @@ class RecommendPanel:
                  "optional": True},
             ],
             values={"max_drop": "0.5"},
-            note=tr("fp32, fp16, bf16, int8 (several methods, with layers in float where needed) "
-                    "and weights in 8 and 4 bits are measured on every backend that works; a "
-                    "fifth of the data set calibrates, the rest measures the loss."),
+            note=tr("fp32, fp16, bf16, int8 (several methods, with layers in float where needed), "
+                    "weights in 8 and 4 bits, fewer channels and zeros in weights are measured on "
+                    "every backend that works; a fifth of the data set calibrates, the rest "
+                    "measures the loss."),
         )  # fmt: skip
         self.said, self.table = Notice(), DataTable()
         for widget in (self.said, self.table):
