@@ -68,6 +68,8 @@ NAMES = {
     "gpu without fp16 and images": "a profile's key in .lite files",
     "nvidia with matrix units": "a profile's key in .lite files",
     "int8 {…} mixed": "the name of a version, as in JSON",
+    "fewer channels": "the name of a version, as in JSON",
+    "zeros in weights": "the name of a version, as in JSON",
     "recommends suggests conflicts breaks replaces enhances": "fields of apt",
     "Paddle-Lite opt {…}": "a producer's name",
     "Paddle PIR": "a producer's name",

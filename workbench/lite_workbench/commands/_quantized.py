@@ -98,16 +98,17 @@ def _judged(guard: dict[str, Any], same: float | None) -> str:
     agreement = [
         o["top1_agreement"] for o in guard["outputs"].values() if o["top1_agreement"] is not None
     ]
-    said: dict[str, Any] = {
-        "db": guard["sqnr_db"], "samples": trn("{n} sample", "{n} samples", guard["samples"]),
-    }  # fmt: skip
+    db, samples = guard["sqnr_db"], trn("{n} sample", "{n} samples", guard["samples"])
     if agreement:
         return tr("outputs have an SQNR of {db:.1f} dB against the float model and its top-1 class "
-                  "on {share:.3g} % of {samples}", share=100 * min(agreement), **said)  # fmt: skip
+                  "on {share:.3g} % of {samples}", db=db, share=100 * min(agreement),
+                  samples=samples)  # fmt: skip
     if same is not None:
         return tr("outputs have an SQNR of {db:.1f} dB against the float model and the same result "
-                  "on {share:.3g} % of {samples}", share=100 * same, **said)  # fmt: skip
-    return tr("outputs have an SQNR of {db:.1f} dB against the float model on {samples}", **said)
+                  "on {share:.3g} % of {samples}", db=db, share=100 * same,
+                  samples=samples)  # fmt: skip
+    return tr("outputs have an SQNR of {db:.1f} dB against the float model on {samples}", db=db,
+              samples=samples)  # fmt: skip
 
 
 def _int4(facts: dict[str, Any]) -> list[str]:
