@@ -7,16 +7,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lite_engine.backends.opencl import reach
 from lite_engine.backends.opencl.cases.graphs import conv
+from lite_engine.backends.opencl.cases.integers import conv as integer_conv
 from lite_engine.backends.opencl.launch import Launch, Scratch
 from lite_engine.backends.opencl.profile import PROFILES
 from lite_engine.backends.opencl.programs import KERNELS
-from lite_engine.backends.opencl.registry import Target
+from lite_engine.backends.opencl.registry import Target, Way
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.plan import Plan, make_plan
 
@@ -48,6 +50,37 @@ def test_every_kernel_states_its_reach(file: str) -> None:
 def test_launches_stay_within_their_memory(profile: str, precision: str) -> None:
     for launch, plan in exact.planned(profile, precision):
         reach.check(launch, plan)
+
+
+class Each:
+    """Takes each way that a builder offers, one after the other."""
+
+    def __init__(self) -> None:
+        self.number, self.offered = 0, 1
+
+    def __call__(self, size: str, ways: Sequence[Way], /) -> Way:
+        self.offered = len(ways)
+        return ways[self.number]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("values", ["fp32", "fp16", "int8"])
+def test_every_way_of_a_convolution_stays_within_its_memory(profile: str, values: str) -> None:
+    """Also those that no case takes first: sizes of networks do, and the runtime refuses a whole
+    program for one launch with an option that its kernel does not state."""
+    made = integer_conv if values == "int8" else conv
+    for shape, outputs, window in (
+        ((1, 128, 40, 40), 128, 3), ((1, 2048, 7, 7), 512, 1), ((1, 32, 56, 56), 32, 3),
+        ((2, 12, 33, 30), 20, 5),
+    ):  # fmt: skip
+        plan = make_plan(made(shape, outputs, window), "opencl", precision=values)
+        (step,) = [s for s in plan.steps if s.backend == "opencl" and "Conv" in s.op]
+        each = Each()
+        while each.number < each.offered:
+            for launch in launches_of(step, plan, Target(PROFILES[profile], each)):
+                reach.check(launch, plan)
+            each.number += 1
+        assert each.offered > 1 or (values, PROFILES[profile].kind) == ("int8", "CPU")
 
 
 def launch_and_plan() -> tuple[Launch, Plan]:

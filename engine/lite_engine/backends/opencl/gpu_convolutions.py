@@ -115,7 +115,9 @@ def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> l
         n = m * outputs
         sums = [partial, problem.bias, problem.residual or y, y, n, outputs, parts, *lie[2:]]
         grid = (n // 4 if outputs % 4 == 0 else n,)
-        out.append(Launch("conv_tile", "conv_sum", sums, grid, join(text, tile.defines())))
+        # Beside the sums the text has the products of a tile, which matrix units do not use.
+        beside = SMALLEST if variant.matrix else tile
+        out.append(Launch("conv_tile", "conv_sum", sums, grid, join(text, beside.defines())))
     return out
 
 

@@ -164,10 +164,18 @@ class _Names(dict[str, Any]):
                 raise ReachError(f"{file}.cl lists no option {name}")
             if form.startswith("="):
                 self[name] = int(text)
+                if not _is_listed(int(text), form[1:]):
+                    raise ReachError(f"{file}.cl takes no option '{name} {text}'")
             elif form == ":type":
                 self[name] = _bytes(text)
             else:
                 self[name] = 1
+
+
+def _is_listed(value: int, form: str) -> bool:
+    """Whether it is among values and ranges like "1,4..8"."""
+    ends = (part.split("..") for part in form.split(","))
+    return any(int(low) <= value <= int(high[-1] if high else low) for low, *high in ends)
 
 
 def _bytes(name: str) -> int:
