@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, settings
 from lite_engine.backends.cpu import native
+from lite_engine.backends.opencl.profile import PROFILES
 from lite_engine.model_file import Model
 from lite_engine.model_file._container import read_container, write_container
 from lite_engine.runtime.inputs import random_feeds
 
+from tests.native.opencl.conftest import typical
 from tests.native.opencl.running import answer, network, run, save
 from tests.native.opencl.test_listing import ON_LOAD, shared_object
+from tests.opencl.tiny import device
 from tests.small_models import Builder
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
@@ -99,6 +102,19 @@ def test_without_a_library_the_cpu_runs(tmp_path: Path) -> None:
     assert choice.startswith("cpu: ") and "libnone.so" in choice
     refused = run(model, "--backend", "opencl", LITE_OPENCL_LIBRARY=nowhere)
     assert refused.returncode == 1 and "libnone.so" in refused.stderr
+
+
+def test_a_program_that_is_refused_is_told(tmp_path: Path) -> None:
+    """The next one runs, and the choice says why it is not the best."""
+    sections = read_container(save(tmp_path / "m.lite", ["opencl"]))
+    own = typical(device().profile)
+    best = f"OCL.{list(PROFILES.values()).index(own)}"
+    parts: dict[str, list[bytes | memoryview]] = {tag: [sections[tag]] for tag in sections}
+    wrong = re.sub(rb"#define TM \d\b", b"#define TM 0", bytes(sections[best]))
+    assert wrong != sections[best]
+    parts[best] = [wrong]
+    _, choice = answer(write_container(tmp_path / "wrong.lite", parts), tmp_path)
+    assert choice.startswith("opencl: ") and "; a better program is refused: OpenCL: " in choice
 
 
 def test_opencl_runs_where_the_cpu_named_first_cannot(tmp_path: Path) -> None:

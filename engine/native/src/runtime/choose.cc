@@ -171,6 +171,7 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
     opencl::add_stored_tuning(device, static_cast<const char*>(tuned), bytes);
   say(error, error_bytes, "OpenCL: %s: the file has no program for this kind of device",
       device->info.name);
+  char refused[200] = "";  // why the best program is not the one that runs
   for (bool whole : {true, false}) {
     bool tried[kMaxSections] = {};
     for (int i; (i = best_program(file, device->info, tried)) >= 0; tried[i] = true) {
@@ -187,7 +188,14 @@ lite_program* opencl_program(lite_file* file, const lite_options& options, char*
         opencl::measure(file, file->data + s.offset, s.size, options, device);
         p = load();
       }
-      if (!p) continue;
+      if (!p) {
+        if (!*refused) snprintf(refused, sizeof refused, "%s", error);
+        continue;
+      }
+      if (whole && *refused) {
+        const size_t length = strlen(p->choice);
+        snprintf(p->choice + length, sizeof p->choice - length, "; a better program is refused: %s", refused);
+      }
       const char* found = has_halves(p->program) ? "fp16" : "fp32";
       if (options.precision && strcmp(options.precision, found) != 0) {
         say(error, error_bytes, "precision %.20s: the file's OpenCL programs are in %s; convert it with "
