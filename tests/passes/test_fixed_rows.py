@@ -106,6 +106,37 @@ CASES = {
                 picture, xs, images
             )
         }""",
+    "images": """
+        (float[n,2,2,2] y, float[n,1,1,1] z, float[n,1,2,2] w) {
+            square = Constant<value_ints = [-1, 1, 2, 2]>()
+            xi = Reshape(xs, square)
+            kernel_shape = Constant<value_ints = [2, 1, 1, 1]>()
+            kernel_values = Constant<value_floats = [0.5, -2.0]>()
+            kernel = Reshape(kernel_values, kernel_shape)
+            bias = Constant<value_floats = [0.25, 0.0]>()
+            c = Conv(xi, kernel, bias)
+            back = Constant<value_ints = [2, 1, 1, 1]>()
+            spread = Reshape(kernel_values, back)
+            large = ConvTranspose<strides = [2, 2]>(c, spread)
+            small = MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(large)
+            w = Relu(small)
+            z = GlobalAveragePool(w)
+            r = Conv(w, kernel, bias)
+            y = Add(r, c)
+        }""",
+    "numbered": """
+        (float[n,4] y, int64[n] i) {
+            count = Squeeze(count1, zeros)
+            step = Constant<value_int = 1>()
+            numbers = Range(nought, count, step)
+            four = Constant<value_int = 4>()
+            i = Mul(numbers, four)
+            flat_shape = Constant<value_ints = [-1]>()
+            flat = Reshape(xs, flat_shape)
+            first = Gather(flat, i)
+            column = Unsqueeze(first, one)
+            y = Sub(xs, column)
+        }""",
     "suppressed": """
         (float[k,4] y, int64[k] kept) {
             low, size = Split<axis = 1, num_outputs = 2>(xs)

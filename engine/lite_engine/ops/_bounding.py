@@ -98,7 +98,8 @@ class Bounding:
         for value, found in zip(node.outputs, rows, strict=False):
             if found is not None:
                 self.mark(value, found)
-        fold_node(self.graph, node, ())
+        if not any(rows):  # a folded result would be whole
+            fold_node(self.graph, node, ())
 
     def typed(self, node: Node) -> None:
         """Infers a node's types. Raises Unbounded where a size stays open."""
