@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -29,11 +30,20 @@ def files(tmp_path_factory) -> dict[str, str]:
     samples = rng.standard_normal((6, *value.shape)).astype(np.float32)
     np.savez(folder / "samples.npz", **{value.name: samples})
     np.save(folder / "input.npy", samples[0])
+    frames = folder / "frames"
+    frames.mkdir()
+    for name in ("first.png", "second.png"):
+        shutil.copyfile(shipped("digits.png"), frames / name)
     np.savez(folder / "labelled.npz", images=samples, labels=np.arange(len(samples)))
+    with np.load(shipped("digits_held_back.npz")) as held:
+        some = {name: held[name][:20] for name in ("images", "labels")}
+    np.savez(folder / "digits.npz", **some)
     return {"M": str(model), "OUT": str(folder), "NPZ": str(folder / "samples.npz"),
             "NPY": str(folder / "input.npy"), "DATA": str(folder / "labelled.npz"),
             "DIGITS": str(shipped("digits.onnx")),
             "NPZ_OF_DIGITS": str(shipped("digits_held_back.npz")),
+            "DATA_OF_DIGITS": str(folder / "digits.npz"), "IMAGE": str(shipped("digits.png")),
+            "FRAMES": str(frames),
             "HERE": host_target()}  # fmt: skip
 
 
@@ -72,12 +82,18 @@ LINES = [
     "profile {M} --backend reference --runs 1 --no-history",
     "compare {M} --backends reference,{HERE} --detail pw",
     "compare {M} --backends reference,{HERE} --no-isolated --layers pw",
+    "compare {M} --backends reference,{HERE} --data {NPZ}",
     "evaluate {M} --data {DATA} --backend {HERE},reference",
     "sweep {M} --backends {HERE},reference --batch 1,2 --rounds 1",
     "devices",
     "devices test local",
     "diff {M} {M}",
     "edit {M} -o {OUT}/e.onnx --batch 2 --append Softmax:1",
+    "pipeline {DIGITS} -o {OUT}/p.lite",
+    "pipeline {DIGITS} --image {IMAGE} --compare reference",
+    "pipeline {DIGITS} --image {IMAGE} --profile --backend {HERE}",
+    "pipeline {DIGITS} --stream {FRAMES}",
+    "pipeline {DIGITS} --quantize {FRAMES}",
     "export {M} -o {OUT}/exported --target {HERE} --no-report",
     "runs",
     "get",
@@ -103,6 +119,12 @@ def test_a_comparison_that_finds_a_difference_fits(document):
     data = document("compare {M} --backends reference,{HERE} --tolerance 0", code=1)
     assert data["first_divergence"]["name"] == data["finding"]["layer"]
     check("compare", data)
+
+
+@pytest.mark.hours
+def test_a_recommendation_fits(document):
+    line = "recommend {DIGITS} --data {DATA_OF_DIGITS} --max-drop 20% --backends {HERE}"
+    check("recommend", document(line + " -o {OUT}/r.lite"))
 
 
 @pytest.mark.opencl

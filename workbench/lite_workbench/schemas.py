@@ -29,7 +29,7 @@ Schema = dict[str, Any]
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 3, "prune": 1, "run": 2, "profile": 3,
             "tune": 1, "compare": 4, "evaluate": 1, "sweep": 2, "recommend": 1, "devices": 1,
-            "export": 2, "edit": 1, "diff": 1, "pipeline": 1, "runs": 3, "get": 1}  # fmt: skip
+            "export": 2, "edit": 1, "diff": 1, "pipeline": 2, "runs": 3, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},
     float: {"type": ["number", "null"]}, type(None): {"type": "null"},
@@ -186,17 +186,6 @@ class ShippedFile(TypedDict):
     what: str
 
 
-class PipelineDocument(TypedDict):
-    """`lite pipeline`: the models and stages, the file that was written and the answer about an
-    image, as docs/pipelines.md has it; empty where there is none."""
-
-    pipeline: str
-    models: list[str]
-    stages: list[dict[str, Any]]
-    file: str
-    answer: dict[str, Any]
-
-
 class OpenCLPrograms(TypedDict):
     """Kinds of devices that an exported model has OpenCL programs for, and their precision."""
 
@@ -333,6 +322,23 @@ def _diff() -> list[Schema]:
     return [schema_of(GraphDiff)]
 
 
+def _pipeline() -> list[Schema]:
+    """The answer is as docs/pipelines.md has it, empty where there is none."""
+    from lite_engine.pipeline import Guess, PipelineComparison, PipelineProfile, Rates
+
+    from .pipelines.quantizing import PipelineQuantization
+
+    hints = get_type_hints(PipelineQuantization)
+    chosen = {key: schema_of(kind) for key, kind in hints.items() if key != "pipeline"}
+    keys = {
+        "pipeline": str, "models": list[str], "stages": list[dict[str, Any]], "file": str,
+        "answer": dict[str, Any], "comparison": PipelineComparison | None, "guesses": list[Guess],
+        "profile": PipelineProfile | None, "stream": Rates | None,
+    }  # fmt: skip
+    own = {name: schema_of(kind) for name, kind in keys.items()}
+    return [_object({**own, "quantization": {"anyOf": [_object(chosen), schema_of(type(None))]}})]
+
+
 def _edit() -> list[Schema]:
     from .editing import Edited
 
@@ -371,7 +377,7 @@ _DOCUMENTS: dict[str, Callable[[], list[Schema]]] = {
     "quantize": _quantize, "prune": _prune, "run": _run, "profile": _profile,
     "tune": _tune, "compare": _compare, "evaluate": _evaluate, "sweep": _sweep,
     "recommend": _recommend,
-    "pipeline": lambda: [schema_of(PipelineDocument)], "edit": _edit, "diff": _diff,
+    "pipeline": _pipeline, "edit": _edit, "diff": _diff,
     "devices": _devices, "export": lambda: [schema_of(Export)], "runs": _runs,
     "get": _get,
 }  # fmt: skip

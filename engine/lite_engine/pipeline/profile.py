@@ -12,9 +12,10 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
+from ..profile import Profile
+from ..profile import profile as profile_layers
 
 if TYPE_CHECKING:
-    from ..profile import Profile
     from ..runtime import Predictor
     from .pipeline import Pipeline, Run
 
@@ -107,8 +108,6 @@ def _watched(run: Run, inputs: dict[int, np.ndarray], index: int) -> Run:
 
 
 def _layers(predictor: Predictor, array: np.ndarray, runs: int) -> Profile:
-    from ..profile import profile as profile_layers
-
     return profile_layers(predictor, {predictor.input_names[0]: array}, runs=runs, roof=False)
 
 
