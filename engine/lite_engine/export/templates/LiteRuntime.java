@@ -120,6 +120,19 @@ public final class LiteRuntime implements AutoCloseable {
     run(alive());
   }
 
+  /**
+   * Runs again on the inputs, on the device and layer by layer on the CPU. Returns the first layer that differs
+   * by more than tolerance (relative L2 error); null where none does, or where no device runs any.
+   */
+  public String check(double tolerance) {
+    return check(alive(), tolerance);
+  }
+
+  /** Leaves layers of the device to the CPU from the next run on; choice() and warning() give the reason. */
+  public void leave(String[] layers, String reason) {
+    leave(alive(), layers, reason);
+  }
+
   @Override
   public void close() {
     if (handle != 0) close(handle);
@@ -155,4 +168,8 @@ public final class LiteRuntime implements AutoCloseable {
   private static native ByteBuffer data(long handle, boolean input, int i);
 
   private static native void run(long handle);
+
+  private static native String check(long handle, double tolerance);
+
+  private static native void leave(long handle, String[] layers, String reason);
 }

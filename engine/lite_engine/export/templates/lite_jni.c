@@ -161,3 +161,43 @@ JNIEXPORT void JNICALL Java_lite_LiteRuntime_run(JNIEnv* env, jclass type, jlong
   char error[512] = "";
   if (lite_program_run(model_of(handle)->program, error, sizeof error)) throw_text(env, error);
 }
+
+JNIEXPORT jstring JNICALL Java_lite_LiteRuntime_check(JNIEnv* env, jclass type, jlong handle,
+                                                      jdouble tolerance) {
+  (void)type;
+  char error[512] = "";
+  lite_layer_check first = {0};
+  if (lite_program_check(model_of(handle)->program, tolerance, &first, error, sizeof error) < 0)
+    return throw_text(env, error), NULL;
+  return first.name ? (*env)->NewStringUTF(env, first.name) : NULL;
+}
+
+/* The same strings as C texts in `out`; how many could be read. */
+static int texts_of(JNIEnv* env, const jstring* given, int count, const char** out) {
+  int read = 0;
+  while (read < count && given[read] && (out[read] = (*env)->GetStringUTFChars(env, given[read], NULL))) ++read;
+  return read;
+}
+
+JNIEXPORT void JNICALL Java_lite_LiteRuntime_leave(JNIEnv* env, jclass type, jlong handle,
+                                                   jobjectArray layers, jstring reason) {
+  (void)type;
+  char error[512] = "out of memory";
+  const int count = layers ? (*env)->GetArrayLength(env, layers) : 0;
+  /* The layers, and the reason behind them. */
+  jstring* given = calloc((size_t)count + 1, sizeof *given);
+  const char** texts = calloc((size_t)count + 1, sizeof *texts);
+  int read = 0;
+  if (given && texts) {
+    for (int i = 0; i < count; ++i) given[i] = (*env)->GetObjectArrayElement(env, layers, i);
+    given[count] = reason;
+    read = texts_of(env, given, count + 1, texts);
+    if (read <= count) snprintf(error, sizeof error, "a layer or the reason is null");
+  }
+  const int failed = read != count + 1 || lite_program_leave(model_of(handle)->program, texts, count,
+                                                             texts[count], error, sizeof error);
+  for (int i = 0; i < read; ++i) (*env)->ReleaseStringUTFChars(env, given[i], texts[i]);
+  free(given);
+  free(texts);
+  if (failed && !(*env)->ExceptionCheck(env)) throw_text(env, error);
+}

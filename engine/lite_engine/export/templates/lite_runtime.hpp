@@ -44,6 +44,15 @@ struct Tensor {
   }
 };
 
+// A layer that differs on the device: the relative L2 error of what it writes, and the value that is
+// off most.
+struct Difference {
+  std::string layer, op, kernel;
+  double error = 0;
+  int64_t index = 0;
+  double device = 0, cpu = 0;
+};
+
 // As lite_options: empty texts and zeros leave the choice to the file and the machine.
 struct Options {
   int threads = 0;              // 0: one per processor
@@ -87,6 +96,26 @@ class Model {
   std::string warning() const { return text_of(lite_program_warning(program_.get())); }
   // With Options::tune: what was measured; empty where nothing was.
   std::string tuning() const { return text_of(lite_program_tuning(program_.get())); }
+
+  // Runs again on the inputs, on the device and layer by layer on the CPU: the first layer that differs by
+  // more than `tolerance`; with an empty name where none does, or where no device runs any.
+  Difference check(double tolerance) {
+    char error[512] = "";
+    lite_layer_check first{};
+    if (lite_program_check(program_.get(), tolerance, &first, error, sizeof error) < 0) throw Error(error);
+    if (!first.name) return {};
+    return {first.name, first.op, first.kernel, first.error, first.index, first.device, first.cpu};
+  }
+
+  // Leaves layers of the device to the CPU from the next run on; choice() and warning() give the reason.
+  void leave(const std::vector<std::string>& layers, const std::string& reason) {
+    char error[512] = "";
+    std::vector<const char*> names;
+    for (const std::string& layer : layers) names.push_back(layer.c_str());
+    if (lite_program_leave(program_.get(), names.data(), static_cast<int>(names.size()), reason.c_str(), error,
+                           sizeof error))
+      throw Error(error);
+  }
 
   void run() {
     char error[512] = "";
