@@ -40,6 +40,8 @@ def test_runs_are_listed_by_model_device_metric_and_kind(store, digit_folders, t
     (run,) = listed("--metric", "top-1")
     assert (run["model"], run["value"]) == ("digits", made["reference"].main.value)
     assert [r["kind"] for r in listed("--kind", "sweep")] == ["sweep"]
+    assert main(["runs", "list", "--device", "rock5b"]) == 0
+    assert "no saved run is of this" in capsys.readouterr().out
     assert listed("--device", "rock5b") == [] and len(listed("--model", "digits")) == 1
     assert main(["runs", "show", str(run["id"])]) == 0
     said = capsys.readouterr().out

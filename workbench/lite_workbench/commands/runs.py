@@ -122,7 +122,8 @@ def _call(args: argparse.Namespace) -> Answer:
 
 def _show(result: Answer, args: argparse.Namespace) -> str:
     if isinstance(result, Listed):
-        return _list(result.runs)
+        chosen = any(getattr(args, k) for k in ("model", "device", "metric", "kind"))
+        return _list(result.runs, chosen)
     if isinstance(result, Saved):
         return _saved(result)
     if isinstance(result, Shown):
@@ -145,13 +146,16 @@ def _code(result: Answer, args: argparse.Namespace) -> int:
     return int(result.growth_percent > args.fail_above)
 
 
-def _list(runs: list[Run]) -> str:
+def _list(runs: list[Run], chosen: bool) -> str:
+    """`chosen`: only runs of some model, device, metric or kind were asked for."""
     rows = [
         [r.id, r.when, clip(r.model, 32), r.backend, r.precision, r.threads, r.device,
          "–" if r.device.startswith("emulated") or not r.median_ms else f"{r.median_ms:.3f}",
          f"{r.metric} {r.value:.4g}" if r.metric else "", r.kind, r.tag]
         for r in runs
     ]  # fmt: skip
+    if not rows and chosen:
+        return tr("no saved run is of this model, device, metric and kind")
     if not rows:
         return tr("no runs are saved yet; `lite profile MODEL` saves one")
     head = [
