@@ -149,7 +149,7 @@ def pipeline_seeds(folder: Path) -> None:
     for i, (read, dims) in enumerate(plain + heads):
         given = {**INPUTS[i % len(INPUTS)], "batch": 2 if dims[0] == 2 else 1}
         size = {"size": [4, 4 if i >= len(plain) else 5]}
-        model = {"section": "MODEL.0", "input": given, "outputs": [{}],
+        model = {"section": "MODEL.0", "input": given, "outputs": [{}] * (2 if i == 3 else 1),
                  "preprocess": {"fit": "letterbox", **PREPARED[i % len(PREPARED)], **size},
                  "labels": ["a", "b", "-", "\u00e9\u4e2d\U0001f40c"],
                  "widths": [2, 4] if PREPARED[i % len(PREPARED)].get("fit") == "height" else [],
@@ -163,7 +163,7 @@ def pipeline_seeds(folder: Path) -> None:
         shape = bytes([0, len(dims) - 1 + 15 * whole_numbers, *dims])  # one output
         data = shape + bytes(60 if (i // 7) % 2 else 3 for i in range(120))
         if read.get("kind") == "boxes" and i == 3:  # four classes and four weights of prototypes
-            data = bytes([1, 2, 1, 9, 12, *[60] * 108, 3, 1, 4, 3, 3, *[40] * 36])
+            data = bytes([1, 2, 1, 13, 12, *[60] * 156, 3, 1, 4, 3, 3, *[40] * 36])
         (folder / f"{i}-{read.get('kind', 'guessed')}").write_bytes(
             json.dumps(whole).encode() + b"\0" + data * 3
         )

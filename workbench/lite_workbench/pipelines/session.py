@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,8 @@ from lite_engine.pipeline import compare as compare_backends
 from lite_engine.pipeline import profile as profile_stages
 from lite_messages import tr
 
-from .._observe import Observable
+from .._working import Working
 from ..inputs import as_code
-from ..jobs import Job, Work
-from ..names import stem_of
 
 if TYPE_CHECKING:
     from lite_engine.export import Exported
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from .quantizing import PipelineQuantization
 
 
-class PipelineSession(Observable):
+class PipelineSession(Working):
     """``session = lw.open("ocr.yaml")``; every method blocks, `start` runs one in the background.
 
     versions       name → Pipeline: "float", and "int8" after `quantize`; `version` is the chosen
@@ -52,7 +50,6 @@ class PipelineSession(Observable):
         self.evaluations: list[Evaluation] = []
         self.quantization: PipelineQuantization | None = None
         self.exported: Exported | None = None
-        self.work = Work(self._job_changed)
         self.selected: list[str] = []
         self.undoable: list[Any] = []
         given = "pipeline" if opened else repr(str(pipeline))
@@ -64,33 +61,6 @@ class PipelineSession(Observable):
     def pipeline(self) -> Pipeline:
         """The chosen version."""
         return self.versions[self.version]
-
-    @property
-    def stem(self) -> str:
-        return stem_of(self.path)
-
-    def remember(self, line: str) -> None:
-        if not self.code or self.code[-1] != line:
-            self.code.append(line)
-            self.notify("code", line)
-
-    def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
-        """Queues `work` for another thread, told as "job"; `about` is the step that waits."""
-        return self.work.start(title, work, about)
-
-    @property
-    def job(self) -> Job | None:
-        """The work that runs, or ran last."""
-        return self.work.job
-
-    @property
-    def jobs(self) -> list[Job]:
-        return self.work.jobs
-
-    def _job_changed(self, job: Job) -> None:
-        self.notify("job", job)
-        if job.state == "failed":
-            self.notify("error", job.error)
 
     def keep(self) -> None:
         """A pipeline's session is not kept: its file says everything."""
@@ -129,7 +99,7 @@ class PipelineSession(Observable):
     ) -> PipelineProfile:
         """What each stage takes, and each layer of the models inside."""
         made = profile_stages(
-            self.pipeline, self._file(image), backend, runs=runs, progress=self.work.progress
+            self.pipeline, self._file(image), backend, runs=runs, progress=self.progress
         )
         self.profiles.pop(backend, None)
         self.profiles[backend] = made
@@ -165,7 +135,7 @@ class PipelineSession(Observable):
             version = head if head in self.versions else self.version
             backend = tail if head in self.versions else name
             used.append(PipelineSide(name, self.versions[version], backend or "auto", version))
-        made = evaluate(used, dataset, limit=limit, progress=self.work.progress)
+        made = evaluate(used, dataset, limit=limit, progress=self.progress)
         self.evaluations.append(made)
         keep_evaluation(made, self.path)
         more = {"limit": limit, "task": task, "images": None if images is None else str(images)}
@@ -189,7 +159,7 @@ class PipelineSession(Observable):
         judged = None if data is None else read_dataset(data, task=task)
         made = quantize_stages(
             self.versions["float"], images, judged, max_drop=max_drop, limit=limit,
-            progress=self.work.progress,
+            progress=self.progress,
         )  # fmt: skip
         self.quantization = made
         self.versions["int8"] = made.pipeline

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._observe import Observable
-from ..jobs import Job, Work
-from ..names import stem_of
+from .._working import Working
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
@@ -63,7 +61,7 @@ class UsedBoard:
 
 
 @dataclass(eq=False, repr=False)
-class SessionState(Observable):
+class SessionState(Working):
     """One model and everything that was done with it.
 
     path, shapes   the file, and the input shapes that were fixed when it was read
@@ -132,18 +130,12 @@ class SessionState(Observable):
         self.version = self.version or self.base
         #: held by whoever changes or runs a version
         self.busy = threading.RLock()
-        self.work = Work(self._job_changed)
         #: Predictors that were made, by what they were made of
         self.predictors: dict[Any, Predictor] = {}
         self._selected: list[str] = []
         #: What `undo` takes back, oldest first; a change is under way
         self.undoable: list[Any] = []
         self.recording = False
-
-    @property
-    def stem(self) -> str:
-        """What files made from this model are called, without a suffix."""
-        return stem_of(self.path)
 
     @property
     def is_base(self) -> bool:
@@ -155,12 +147,6 @@ class SessionState(Observable):
         """What travels with the model: how images are prepared, labels."""
         return self.versions.get(self.base, self.graph).metadata
 
-    def remember(self, line: str) -> None:
-        """Adds a line to the code of the session; the same twice in a row is written once."""
-        if not self.code or self.code[-1] != line:
-            self.code.append(line)
-            self.notify("code", line)
-
     def measured(self, what: str, of: Any) -> None:
         """Notes that a result was made now."""
         self.measured_at[what, of] = time.time()
@@ -169,31 +155,6 @@ class SessionState(Observable):
         """When the last result of this kind was made, as 14:32:05; empty when there is none."""
         at = self.measured_at.get((what, of))
         return "" if at is None else time.strftime("%H:%M:%S", time.localtime(at))
-
-    # ---- long work
-
-    def start(self, title: str, work: Callable[[], object], about: str = "") -> Job:
-        """Queues `work` for another thread, told as "job"; `about` is the step that waits."""
-        return self.work.start(title, work, about)
-
-    @property
-    def job(self) -> Job | None:
-        """The work that runs, or ran last."""
-        return self.work.job
-
-    @property
-    def jobs(self) -> list[Job]:
-        """The work that runs, then what waits for it, in this order."""
-        return self.work.jobs
-
-    def progress(self, done: int, total: int) -> None:
-        """Long methods report here; raises Cancelled when the job was cancelled."""
-        self.work.progress(done, total)
-
-    def _job_changed(self, job: Job) -> None:
-        self.notify("job", job)
-        if job.state == "failed":
-            self.notify("error", job.error)
 
     # ---- selection
 
