@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -27,3 +28,11 @@ class Observable:
         for callback, wanted in list(self._listeners):
             if not wanted or what in wanted:
                 callback(what, value)
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop of this thread: of a kernel's main thread, where widgets are changed."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

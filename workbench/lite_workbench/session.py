@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from lite_engine.profile import Profile
     from lite_engine.profile.advice import Advice
     from lite_engine.runtime import Predictor
+    from plotly.graph_objects import FigureWidget
 
     from .editing import Edited
     from .evaluate import Evaluation
@@ -305,6 +306,14 @@ class Session(SessionInputs):
     def plant_fault(self, layer: str, kind: str, backend: str = "opencl") -> None:
         """Spoils a layer's output on one backend, to test and to teach. Raises UsageError."""
         layer_changes.plant_fault(self, layer, kind, backend)
+
+    def linked_figure(self, kind: str = "latency") -> FigureWidget:
+        """A Plotly figure for a cell: "latency", "roofline", "timeline" or "memory" of the last
+        profile, "error" of the last comparison. It follows new ones in place, and what is selected
+        in it is `selected`, here and in the Workbench. Raises UsageError, LiteError."""
+        from .linked_figure import linked_figure
+
+        return linked_figure(self, kind)
 
     def structure(self) -> pd.DataFrame:
         """One row for each region of the network (stem, stages, neck, head): blocks, layers,

@@ -16,6 +16,7 @@ from lite_messages import tr, trn
 from lite_widgets import WorkbenchView
 
 from . import views
+from ._observe import running_loop
 from .evaluate import Evaluation
 from .jobs import Job
 from .notebook import cells_of
@@ -23,7 +24,7 @@ from .opening import open_any
 from .pipelines.session import PipelineSession
 from .session import Session
 from .steps import STEPS, step_class
-from .steps._base import Step, _running_loop, cancel
+from .steps._base import Step, cancel
 from .steps.check import CheckStep
 
 _log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ class Workbench(WorkbenchView):
         super().__init__()
         self._steps: dict[str, Step] = {}
         self._ends: list[Callable[[], None]] = []
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._pictured: asyncio.TimerHandle | None = None
         self._kept: asyncio.TimerHandle | None = None
         self.top.on_action(lambda _, payload: cancel(self.session, payload["job"]), "cancel")
@@ -165,7 +166,7 @@ class Workbench(WorkbenchView):
         self._write_restore()
 
     def _told(self, what: str, value: Any) -> None:
-        if self._loop is not None and self._loop is not _running_loop():
+        if self._loop is not None and self._loop is not running_loop():
             self._loop.call_soon_threadsafe(self._show, what, value)
         else:
             self._show(what, value)

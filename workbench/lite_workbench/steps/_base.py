@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from lite_messages import tr
 from lite_widgets import Notice, PicturedBox, Running, StepHeader
 from lite_widgets._base import LiteWidget
 
+from .._observe import running_loop
 from ..jobs import Job
 from ..session import Session
 
@@ -34,7 +34,7 @@ class Step(PicturedBox):
         self.session = session
         self.alone = go is None
         self.go = go or (lambda step: None)
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._ends: list[Callable[[], None]] = []
         self._linked: list[LiteWidget] = []
         self.header = StepHeader(title=self.title)
@@ -84,7 +84,7 @@ class Step(PicturedBox):
         self._ends.append(self.session.observe(told, what))
 
     def on_main(self, callback: Callable[[], None]) -> None:
-        if self._loop is not None and self._loop is not _running_loop():
+        if self._loop is not None and self._loop is not running_loop():
             self._loop.call_soon_threadsafe(self.guard, callback)
         else:
             self.guard(callback)
@@ -178,13 +178,6 @@ class Step(PicturedBox):
         for widget in self._linked:
             if widget.selected != list(names):
                 widget.selected = list(names)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def stack(*widgets: Any) -> ipywidgets.VBox:
