@@ -103,10 +103,21 @@ def test_one_answer_everywhere(name: str, models_dir: Path, qemu, tmp_path) -> N
 
 @pytest.mark.opencl
 @pytest.mark.parametrize(
-    "name", ["objects", "faces", "plate", "keyword", pytest.param("ocr", marks=pytest.mark.slow)]
-)
-def test_one_answer_on_opencl(name: str, models_dir: Path) -> None:
+    "name",
+    [
+        "classes", "objects", "faces", "plate", "keyword",
+        pytest.param("ocr", marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_one_answer_on_opencl(name: str, models_dir: Path, tmp_path: Path) -> None:
+    """From Python, and from the runner with the file's programs."""
     made, given = stages(name, models_dir)
     pipeline = Pipeline(made, name)
     want = pipeline.run(given, "x86")["answers"]
     same(pipeline.run(given, "opencl")["answers"], want)
+    file = pipeline.save(tmp_path / f"{name}.lite", ["opencl", "x86"])
+    runner = runner_path(opencl=True)
+    words = [str(runner), str(file), "--image", str(given), "--backend", "opencl"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    same(json.loads(done.stdout)["answers"], want)
