@@ -18,12 +18,11 @@ from ..ops import op_names
 from ..plan import Plan
 from ..quantize.select import HEAVY
 from ..runtime.choice import host_target, is_plugin
-from .advice_case import Advice, Case
+from .advice_case import WORTH_SHARE, Advice, Case
+from .advice_sparse import dense_zeros, prunable
 from .measured import FEWEST_RUNS
 from .record import LayerTime, Profile
 
-#: A layer is worth a word from this share of the time on.
-WORTH_SHARE = 0.03
 #: Below this part of its roof a layer is called slow; half of the roof is what we hope for.
 SLOW_FRACTION = 0.25
 HOPED_FRACTION = 0.5
@@ -367,4 +366,6 @@ RULES: tuple[Callable[[Case], Iterator[Advice]], ...] = (
     _moves,
     _tiny_steps,
     _another_backend,
+    dense_zeros,
+    prunable,
 )

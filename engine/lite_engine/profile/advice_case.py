@@ -17,6 +17,9 @@ from ..plan import Plan
 from ..runtime.choice import host_target, is_plugin, usability
 from .record import Profile
 
+#: A layer is worth a word from this share of the time on.
+WORTH_SHARE = 0.03
+
 
 @dataclass
 class Advice:
