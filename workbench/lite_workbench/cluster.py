@@ -137,13 +137,15 @@ def _connected(address: str) -> Client:
 
 
 def _settings(dashboard: bool) -> AbstractContextManager[Any]:
-    """Workers that are started in the block keep the memory of arrays as this process does. Without
-    a dashboard nothing is told over HTTP either: Dask serves pages about tasks and workers to
+    """Workers that are started in the block keep the memory of arrays as this process does, and
+    models that no task waits for: Dask would drop all copies but one every two seconds. Without a
+    dashboard nothing is told over HTTP either: Dask serves pages about tasks and workers to
     whoever asks."""
     import dask
 
     key = "distributed.nanny.pre-spawn-environ"
     chosen: dict[str, Any] = {key: {**dask.config.get(key), TRIM: None}}
+    chosen["distributed.scheduler.active-memory-manager.start"] = False
     if not dashboard:
         chosen |= {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
     kept: AbstractContextManager[Any] = dask.config.set(chosen)
