@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 from lite_engine import optimize
 from lite_engine.backends.cpu.native import NativeFile, NativeProgram
-from lite_engine.importers import end_at, load
 from lite_engine.runtime.choice import host_target
 
 torch = pytest.importorskip("torch", reason="pip install torch torchvision")
@@ -50,8 +48,8 @@ def test_faster_rcnn(name: str, tmp_path: Path) -> None:
         taken.add(free[0])
 
 
-def test_masks_of_mask_rcnn(tmp_path: Path) -> None:
-    """Up to the masks of 28x28; the loop that scales each to the image stays in Python."""
+def test_mask_rcnn(tmp_path: Path) -> None:
+    """With its masks in the image, which a loop pastes there."""
     torch.manual_seed(0)
     network = detection.maskrcnn_resnet50_fpn(
         weights=None, weights_backbone=None, min_size=320, max_size=320
@@ -60,21 +58,13 @@ def test_masks_of_mask_rcnn(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     torch.onnx.export(
         network, ([image],), str(path), opset_version=17, dynamo=False, input_names=["image"],
-        output_names=["boxes", "labels", "scores", "pasted"],
+        output_names=["boxes", "labels", "scores", "masks"],
     )  # fmt: skip
-    graph = load(path)
-    pads = [n for n in graph.nodes if n.op == "Pad"]  # of the image, of the masks
-    pad = next(n for n in pads if len(n.inputs[0].shape) == 4)
-    names = ["boxes", "labels", "scores", pad.inputs[0].name]
-    whole = onnx.load(path)
-    del whole.graph.output[:]
-    whole.graph.output.extend(onnx.helper.make_empty_tensor_value_info(n) for n in names)
-    session = onnxruntime.InferenceSession(whole.SerializeToString())
+    session = onnxruntime.InferenceSession(str(path))
     boxes, labels, scores, masks = session.run(None, {"image": image.numpy()})
-    assert len(boxes) > 10 and masks.shape[1:] == (1, 28, 28)
+    assert len(boxes) > 10 and masks.shape[1:] == (1, 320, 320)
 
-    end_at(graph, names)
-    optimize(graph, targets=host_target()).save(tmp_path / "m.lite")
+    optimize(path, targets=host_target()).save(tmp_path / "m.lite")
     program = NativeProgram.of_file(NativeFile(tmp_path / "m.lite"), threads=2)
     found = dict(zip((o.name for o in program.outputs), program.run([image.numpy()])))
     taken: set[int] = set()
@@ -86,5 +76,6 @@ def test_masks_of_mask_rcnn(tmp_path: Path) -> None:
         assert free or score - scores.min() < 1e-4, (box, label, score)
         if free:
             taken.add(free[0])
-            np.testing.assert_allclose(found[names[3]][free[0]], mask, atol=5e-3)
+            # A box's side may round to the next pixel.
+            assert (np.abs(found["masks"][free[0]] - mask) > 5e-3).mean() < 0.01
     assert len(taken) > 0.9 * len(boxes)

@@ -86,28 +86,6 @@ def _product(b: Bounding, node: Node) -> Found:
     return [Rows(0 if node.attrs.get("transA") else rows.axis, rows.count)]
 
 
-def _regions(b: Bounding, node: Node) -> Found:
-    """RoiAlign; no image is looked at for regions that are not there."""
-    rows, images = b.of(node.inputs[1]), node.inputs[2]
-    if b.of(node.inputs[0]) or rows != b.of(images) or images is None:
-        raise refusal(node)
-    node.set_input(2, b.masked(images, NOWHERE))
-    return [rows]
-
-
-def _images(b: Bounding, node: Node) -> Found:
-    """Convolutions, pools and their like: each image of a batch by itself."""
-    rows = b.of(first(node))
-    if rows is None:
-        return alone(b, node)
-    residual = node.input(3) if node.op == "Conv" else None
-    if rows.axis != 0 or (residual is not None and b.of(residual) != rows):
-        raise refusal(node)
-    if any(b.of(v) for v in node.inputs[1:] if v is not residual):
-        raise refusal(node)
-    return [rows for _ in node.outputs]
-
-
 # ---- views
 
 
@@ -352,24 +330,15 @@ def _split(b: Bounding, node: Node) -> Found:
 
 
 ROWS: dict[str, Rule] = {
-    "AveragePool": _images,
-    "BatchNormalization": _images,
     "ConstantOfShape": _constant,
-    "Conv": _images,
-    "ConvTranspose": _images,
     "Expand": _expand,
     "Flatten": _flatten,
     "Gather": _gather,
     "Gemm": _product,
-    "GlobalAveragePool": _images,
-    "GlobalMaxPool": _images,
     "Identity": elementwise,
     "MatMul": _product,
-    "MaxPool": _images,
     "Range": _range,
     "Reshape": _reshape,
-    "Resize": _images,
-    "RoiAlign": _regions,
     "ScatterElements": _scatter_elements,
     "ScatterND": _scatter_nd,
     "Split": _split,

@@ -4,12 +4,14 @@ A plan's sizes are fixed. A value with n rows, n found while it runs, therefore 
 there can be, N; n is a value of its own beside it, and what stands in the other N − n rows is open.
 Most operators work row by row and need nothing else. Those in which rows meet (a maximum, a
 suppression) read neutral values in the open ones, and those that ask for sizes get n. The rules are
-in `_bound_rows.py`, `_bound_meetings.py` and, for arithmetic with sizes, `_bound_sizes.py`.
+in `_bound_rows.py`, `_bound_images.py`, `_bound_meetings.py` and, for arithmetic with sizes,
+`_bound_sizes.py`.
 """
 
 from __future__ import annotations
 
 from ..ir import Graph, Node
+from ._bound_images import IMAGES
 from ._bound_meetings import MEETINGS
 from ._bound_rows import ROWS, alone, along, elementwise
 from ._bound_sizes import SIZES
@@ -31,7 +33,7 @@ def bounded(graph: Graph) -> Graph:
 
 
 def _rule_of(walk: Bounding, node: Node) -> Rule:
-    own = MEETINGS.get(node.op) or ROWS.get(node.op)
+    own = MEETINGS.get(node.op) or ROWS.get(node.op) or IMAGES.get(node.op)
     if own is not None:
         return own
     op = find_op(node.op)

@@ -37,6 +37,7 @@ from .recompose_layer_norm import (
     recompose_layer_norm,
     recompose_rms_norm,
 )
+from .recompose_pasted_masks import recompose_pasted_masks
 from .recompose_shuffles import recompose_shuffles
 from .recompose_splits import recompose_splits
 from .running import run_passes
@@ -57,6 +58,7 @@ RECOMPOSE: list[Pass] = [
     fuse_norm_affine,
     recompose_l2_norm,
     recompose_shuffles,
+    recompose_pasted_masks,
 ]
 # After the norms: they are known by the last axis, which sinking a Transpose would change.
 LAYOUT: list[Pass] = [
