@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from lite_engine.importers import load
 from lite_engine.ir import Graph
 
 from tests.small_models import classifier
-from tests.ui.lab_server import open_chromium
+from tests.web.served import Served
 
 pytestmark = [pytest.mark.wasm, pytest.mark.browser]
 MODELS = {
@@ -34,55 +31,13 @@ RUN = """async (inputs) => {
 KINDS = {"float32": "Float32Array", "uint8": "Uint8Array", "int8": "Int8Array"}
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-class Served:
-    """A folder on a free port, and a page of it whose requests and errors are noted."""
-
-    def __init__(self, browser: Any, folder: Path, ready: str = "#status:not(.loading)") -> None:
-        handler = partial(Quiet, directory=str(folder))
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.origin = f"http://127.0.0.1:{self.server.server_port}/"
-        self.page = browser.new_page()
-        self.requests: list[str] = []
-        self.errors: list[str] = []
-        self.page.on("request", lambda r: self.requests.append(r.url))
-        self.page.on("pageerror", lambda e: self.errors.append(str(e)))
-        self.page.on("console", lambda m: m.type == "error" and self.errors.append(m.text))
-        self.page.goto(self.origin)
-        self.page.wait_for_selector(ready)
-
-    def close(self) -> None:
-        self.page.close()
-        self.server.shutdown()
-        self.server.server_close()
-        outside = [url for url in self.requests if not url.startswith((self.origin, "data:"))]
-        assert outside == [], "a request left the page's origin"
-        assert self.errors == []
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_chromium() as found:
-        yield found
-
-
 @pytest.fixture
-def serve(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    opened: list[Served] = []
-
-    def open_served(graph: Graph, **options: Any) -> Served:
+def serve(open_folder: Callable[[Path], Served], tmp_path: Path) -> Callable[..., Served]:
+    def serve(graph: Graph, **options: Any) -> Served:
         model = optimize(graph, **options)
-        opened.append(Served(browser, export_model(model, tmp_path / "web", "web").folder))
-        return opened[-1]
+        return open_folder(export_model(model, tmp_path / "web", "web").folder)
 
-    yield open_served
-    for one in opened:
-        one.close()
+    return serve
 
 
 def agrees(served: Served, graph: Graph, inputs: dict[str, np.ndarray]) -> None:

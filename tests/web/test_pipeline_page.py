@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,7 @@ from PIL import Image
 
 from tests.pipeline.test_real import same, stages
 from tests.small_models import classifier
-from tests.ui.lab_server import open_chromium
-from tests.web.test_page import Served
+from tests.web.served import Served
 
 pytestmark = [pytest.mark.wasm, pytest.mark.browser]
 #: The bytes of a file in base64 → what the page answers.
@@ -36,24 +35,12 @@ DRAWN = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_chromium() as found:
-        yield found
-
-
 @pytest.fixture
-def serve(browser: Any, tmp_path: Path) -> Iterator[Any]:
-    opened: list[Served] = []
+def serve(open_folder: Callable[[Path], Served], tmp_path: Path) -> Callable[..., Served]:
+    def serve(pipeline: Pipeline, **options: Any) -> Served:
+        return open_folder(export_application(pipeline, tmp_path / "web", "web", **options).folder)
 
-    def open_served(pipeline: Pipeline, **options: Any) -> Served:
-        folder = export_application(pipeline, tmp_path / "web", "web", **options).folder
-        opened.append(Served(browser, folder))
-        return opened[-1]
-
-    yield open_served
-    for one in opened:
-        one.close()
+    return serve
 
 
 def answered(served: Served, file: Path) -> dict[str, Any]:

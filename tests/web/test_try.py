@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,9 @@ from lite_workbench.session import Session
 
 from scripts import try_page
 from tests.small_models import classifier
-from tests.ui.lab_server import open_chromium
-from tests.web.test_page import Served
+from tests.web.served import Served
 
 pytestmark = [pytest.mark.wasm, pytest.mark.browser]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +33,8 @@ def site(tmp_path_factory: Any) -> Path:
 
 
 @pytest.fixture
-def served(browser: Any) -> Iterator[Any]:
-    opened: list[Served] = []
-
-    def serve(folder: Path) -> Served:
-        opened.append(Served(browser, folder, ready="#live-run:not([disabled])"))
-        return opened[-1]
-
-    yield serve
-    for one in opened:
-        one.close()
+def served(open_folder: Callable[..., Served]) -> Callable[[Path], Served]:
+    return functools.partial(open_folder, ready="#live-run:not([disabled])")
 
 
 def done(page: Any, text: str) -> None:

@@ -1,0 +1,31 @@
+"""Exported folders, opened in one headless Chromium for each file of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ui.lab_server import open_chromium
+from tests.web.served import Served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def open_folder(browser: Any) -> Iterator[Callable[..., Served]]:
+    opened: list[Served] = []
+
+    def open_folder(folder: Path, **options: Any) -> Served:
+        opened.append(Served(browser, folder, **options))
+        return opened[-1]
+
+    yield open_folder
+    for one in opened:
+        one.close()
