@@ -123,6 +123,8 @@ def _why(path: str | Path, what: str, error: Exception) -> str:
         return tr("no such file")
     if isinstance(error, OSError) and error.strerror:
         return tr("cannot be read ({reason})", reason=error.strerror)
+    if isinstance(error, MemoryError):
+        return tr("out of memory")
     reason = str(error)
     if "Object arrays" in reason:
         reason = tr("it contains Python objects")

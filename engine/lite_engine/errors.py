@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from typing import TypedDict, TypeVar
 
+from lite_messages import tr
+
 from .terminal import shortened
 
 #: Characters that one field of an error holds at most; a hostile file can name a layer in millions.
@@ -122,6 +124,13 @@ class ShapeError(LiteError):
     """Shapes, ranks or types of values do not fit an operator or an input."""
 
     kind = "shape"
+
+
+def not_computed(error: Exception, where: str) -> ShapeError:
+    """What an operator says whose numbers cannot be computed, or not in the memory there is."""
+    if isinstance(error, MemoryError):
+        return ShapeError(tr("out of memory"), where=where, fix=str(error))
+    return ShapeError(error, where=where)
 
 
 class TargetMismatchError(LiteError):

@@ -105,7 +105,7 @@ _ODD: tuple[Any, ...] = (None, True, -1, 0, 1, 2**31, 2**63, 2**64, -(2**70), 0.
                          {"": 0}, [1, 2, 3, 4], [1e9] * 4)  # fmt: skip
 
 
-def _damaged_json(document: Any, rng: random.Random) -> Any:
+def damaged_json(document: Any, rng: random.Random) -> Any:
     """One value of it replaced, left out, doubled or moved to another place."""
     places: list[tuple[Any, Any]] = []
     waiting = [document]
@@ -117,8 +117,10 @@ def _damaged_json(document: Any, rng: random.Random) -> Any:
     if not places:
         return copy.deepcopy(rng.choice(_ODD))
     holder, key = rng.choice(places)
-    kind = rng.randrange(5)
-    if kind == 0:
+    kind = rng.randrange(6)
+    if kind == 5 and isinstance(holder, dict):
+        holder["no key of it"] = copy.deepcopy(holder[key])
+    elif kind == 0:
         del holder[key]
     elif kind == 1:
         other, at = rng.choice(places)
@@ -154,7 +156,7 @@ def damaged(data: bytes, rng: random.Random, count: int) -> Iterable[bytes]:
             for _ in range(count):
                 made = json.loads(data)
                 for _ in range(rng.randrange(1, 3)):
-                    made = _damaged_json(made, rng) if isinstance(made, (dict, list)) else made
+                    made = damaged_json(made, rng) if isinstance(made, (dict, list)) else made
                 yield _odd_json(json.dumps(made), rng).encode()
             return
         except (ValueError, RecursionError):

@@ -260,6 +260,9 @@ def _list_seeds(place: Path) -> Seeds:
         c_tsv="a.png\thello world\nb.png\tx\ty\n", d_txt="a.png\ttext one\nb.png\ttext two\n",
         e_txt=REGIONS, f_json=COCO, g_npz=_npz(images=np.zeros((2, 8, 8), np.uint8), labels=[1, 2]),
         h_npz=_npz(images=np.zeros((2, 8, 8)), labels=["a", "b"]),
+        i_npz=_npz(x=np.zeros((2, 8)), y=[b"a", b"b"]), j_npz=_npz(x=[[1]], texts=["a b"]),
+        k_npz=_npz(x=[[1], [2]], y=[-1, 0]), l_npz=_npz(x=[[1]], y=[0.5]), m_npz=_npz(x=[[1]], y=3),
+        n_npz=_npz(x=[[1]]),
     )(place)  # fmt: skip
 
 
@@ -330,8 +333,8 @@ READERS = {
         _packed(read_model, _sections, ".lite"),
         sources(
             "e/model_file/reader.py",
-            "e/model_file/schema.py",
-            "e/model_file/needs.py",
+            "e/model_file/schema.py:read,check,_check_object,_limit,_once,_check_depth",
+            "e/model_file/needs.py:from_bytes,_numbers",
         ),
     ),
     "container": Reader(
@@ -372,7 +375,7 @@ READERS = {
                 f"w/evaluate/formats/{name}.py"
                 for name in ("coco", "list_file", "text_lines", "arrays")
             ),
-            "w/evaluate/reading.py",
+            "w/evaluate/reading.py:read_text,lines,inside",
         ),
     ),
     "voc": Reader(_voc, told(_data_set), sources("w/evaluate/formats/pascal_voc.py")),

@@ -116,6 +116,15 @@ def test_training_graph_says_what_to_do(tensorflow_imported):
         tensorflow_imported([placeholder("x", (1,)), placeholder("p", (), np.bool_), switch])
 
 
+@pytest.mark.parametrize("op", ["Conv2D", "DepthwiseConv2dNative"])
+@pytest.mark.parametrize("image, weight", [((3,), (3, 3, 3, 4)), ((1, 6, 7, 3), (3,))])
+def test_a_convolution_of_a_vector(op: str, image, weight, tensorflow_imported):
+    nodes = [placeholder("x", image), const("w", np.ones(weight, np.float32)),
+             node("y", op, "x", "w", strides=[1, 1, 1, 1], padding="SAME")]  # fmt: skip
+    with pytest.raises(ModelFormatError, match=r"y: .*(axes|the rank of)"):
+        tensorflow_imported(nodes)
+
+
 def test_deep_nesting(tmp_path):
     data = b""
     for _ in range(500):

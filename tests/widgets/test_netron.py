@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import os
+import random
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -94,6 +98,31 @@ def test_nothing_is_served_without_login_and_only_assets_with_it(server):
         assert status(f"{server}lite/netron/{name}?token=t") == 200, name
     for name in ("server.py", "__init__.py", "..%2Fsetup.py", "%2e%2e/x.js", "nothing.js"):
         assert status(f"{server}lite/netron/{name}?token=t") in (302, 403, 404), name
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=pytest.mark.hours)])
+def test_hostile_routes(count: int, server: str) -> None:
+    """Any name, any method: no error of the server, nothing but netron's own files."""
+    rng = random.Random(count)
+    good = ["embed.html", "index.js", "view.js", "lite-bridge.js"]
+    pieces = [*good, "..", ".", "%2e%2e", "%2f", "%5c", "%00", "%0d%0a", "~", "server.py", "/",
+              "//", "etc", "passwd", "C:", "a" * 300, "%F0%9F%98%80", "%ff", ";", "?", "&",
+              "token=t", "#", "__init__.py", "__pycache__", "\\", "%252e"]  # fmt: skip
+    host, port = re.match(r"http://([^:/]+):(\d+)", server).groups()
+    seen: Counter[int] = Counter()
+    for _ in range(count):
+        name = "".join(rng.choices(pieces, k=rng.randrange(1, 5)))
+        method = rng.choice(("GET", "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "X"))
+        client = http.client.HTTPConnection(host, int(port), timeout=10)
+        path = f"{BASE}lite/netron/{name}"
+        client.request(method, path + ("&" if "?" in path else "?") + "token=t")
+        answer = client.getresponse()
+        body = answer.read()
+        client.close()
+        seen[answer.status] += 1
+        assert answer.status < 500, (method, path)
+        assert b"root:" not in body and b"import http" not in body, (method, path)
+    assert len(seen) > 3 and status(f"{server}lite/netron/embed.html?token=t") == 200, seen
 
 
 def test_model_opens_from_bytes_and_selection_goes_both_ways(server, chromium):

@@ -55,14 +55,27 @@ class Workbench(WorkbenchView):
         self._loop = running_loop()
         self._pictured: asyncio.TimerHandle | None = None
         self._kept: asyncio.TimerHandle | None = None
-        self.top.on_action(lambda _, payload: cancel(self.session, payload["job"]), "cancel")
-        self.top.on_action(lambda *_: self._undo(), "undo")
+        self._on(self.top, "cancel", lambda payload: cancel(self.session, payload["job"]))
+        self._on(self.top, "undo", lambda _: self._undo())
         self.top.observe(self._version_chosen, names=["version"])
-        self.code.on_action(lambda _, payload: self._inserted(payload["count"]), "insert")
-        self.code.on_action(lambda *_: self._export(), "export")
+        self._on(self.code, "insert", lambda payload: self._inserted(payload["count"]))
+        self._on(self.code, "export", lambda _: self._export())
         self.load(session)
         self.current = step
         self.observe(lambda _: self._stepped(), names=["current"])
+
+    def _on(self, widget: Any, action: str, callback: Callable[[dict[str, Any]], object]) -> None:
+        """A click on a button; what goes wrong is said in the top bar."""
+
+        def clicked(_: str, payload: dict[str, Any]) -> None:
+            try:
+                callback(payload)
+            except LiteError as error:
+                self.top.note = str(error)
+            except Exception as error:  # noqa: BLE001  a widget's callback has nobody else to tell
+                self.top.note = f"{type(error).__name__}: {error}"
+
+        widget.on_action(clicked, action)
 
     def load(self, session: Session | PipelineSession | Pipeline | str | Path) -> None:
         """Starts over with another model or pipeline. Raises LiteError when it cannot be read."""
@@ -224,12 +237,8 @@ class Workbench(WorkbenchView):
     # ---- the code drawer
 
     def _export(self) -> None:
-        try:
-            made = self.session.notebook(f"{self.session.stem}_walk")
-        except LiteError as error:
-            self.top.note = str(error)
-        else:
-            self.top.note = tr("wrote {made}", made=made)
+        made = self.session.notebook(f"{self.session.stem}_walk")
+        self.top.note = tr("wrote {made}", made=made)
 
     def _write_code(self) -> None:
         with self.code.hold_sync():

@@ -202,7 +202,9 @@ def _opened(module: Importer, path: Path, options: dict[str, Any]) -> Graph:
         return module.open(path, **options)
     except LiteError:
         raise
-    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as e:
+    except MemoryError as e:  # whether the file lies or the machine is small
+        raise ModelFormatError(tr("out of memory"), fix=str(e)) from e
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as e:
         # Importers check what they read; this is the last line for hostile files.
         raise ModelFormatError(tr("damaged ({kind}: {e})", kind=type(e).__name__, e=e)) from e
 

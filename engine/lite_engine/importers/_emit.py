@@ -237,6 +237,21 @@ class Emitter:
         self.rank(x)
         return [d if isinstance(d, int) else None for d in x.shape or ()]
 
+    def axes(self, x: Value, count: int) -> list[int | None]:
+        """`dims` of what must have so many axes. Raises ModelFormatError for another rank."""
+        sizes = self.dims(x)
+        if len(sizes) != count:
+            raise ModelFormatError(
+                tr(
+                    "{x} has shape {shape}, expected {axes} axes",
+                    x=x.name,
+                    shape=sizes,
+                    axes=count,
+                ),
+                where=self.source,
+            )
+        return sizes
+
     def finish(self, outputs: Sequence[tuple[str, Value]]) -> None:
         """Sets the graph's outputs under the file's names and drops what nobody reads."""
         taken: set[int] = {id(v) for v in self.graph.inputs}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import ShapeError, UnsupportedOperatorError
+from ..errors import ShapeError, UnsupportedOperatorError, not_computed
 from ..ir import DType, Graph, Node, TypeInfo
 from ._narrow import narrowed, widened
 from ._records import Cost, KernelRef
@@ -282,7 +282,7 @@ class OpDef:
             with np.errstate(all="ignore"):
                 out = self._reference(*args, **attrs)
         except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
-            raise ShapeError(error, where=f"{node.name} ({self.name})") from error
+            raise not_computed(error, f"{node.name} ({self.name})") from error
         outs = [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
         return narrowed(node, outs)
 

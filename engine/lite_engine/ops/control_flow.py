@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import ShapeError
+from ..errors import ShapeError, not_computed
 from ..ir import Graph, Node, Shape, TypeInfo, Value
 from ._core import REQUIRED, SUBGRAPH, define_op
 from ._helpers import normalise_axis, wide
@@ -187,7 +187,7 @@ def run_control_flow(
     try:
         return _interpreted(node, inputs, run_subgraph)
     except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
-        raise ShapeError(error, where=f"{node.name} ({node.op})") from error
+        raise not_computed(error, f"{node.name} ({node.op})") from error
 
 
 def _interpreted(

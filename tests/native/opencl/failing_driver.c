@@ -1,6 +1,6 @@
 /* The OpenCL library that it is linked with, whose launches fail from number LAUNCHES_BEFORE on,
-   builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE; that does not make
-   the kernel KERNEL_FAILS, and does not launch the kernel LAUNCH_FAILS, or LAUNCH_FORGOTTEN, of which
+   builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE, kernels from number
+   KERNELS_BEFORE; that does not make the kernel KERNEL_FAILS, and does not launch the kernel LAUNCH_FAILS, or LAUNCH_FORGOTTEN, of which
    it says that it did (without an event), and says that it has LOCAL_MEMORY bytes of local memory. A
    driver hands its functions out through a table, a copy of which has these in it. */
 #define _GNU_SOURCE
@@ -74,8 +74,9 @@ void *clCreateBuffer(void *context, unsigned long flags, size_t size, void *data
 typedef void *(*make)(void *, const char *, int *);
 
 void *clCreateKernel(void *program, const char *name, int *status) {
+  static int number;
   const char *not = getenv("KERNEL_FAILS");
-  if (not && !strcmp(name, not)) {
+  if (fails("KERNELS_BEFORE", &number) || (not && !strcmp(name, not))) {
     *status = -5; /* CL_OUT_OF_RESOURCES */
     return 0;
   }

@@ -63,6 +63,8 @@ class InsidePanel:
         self.view.status = {"kind": "empty", "title": title, "text": text, **asked}
 
     def _start(self) -> None:
+        if not self._step.session.selected:  # since the button was shown
+            return
         name, sides = self._step.session.selected[-1], self._sides()
 
         def work() -> None:

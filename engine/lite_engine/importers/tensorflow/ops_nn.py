@@ -13,15 +13,11 @@ from .._suppression import non_max_suppression as suppress
 from ._translate import Call, Result, op
 
 
-def _channels(c: Call, x: Value) -> int | None:
-    return c.emit.dims(x)[-1]
-
-
 @op("Conv2D")
 def conv_2d(c: Call) -> Value:
     """w (kh,kw,C/g,O)."""
     x, w = c.spatial(), c.emit.transpose(c.x(1), (3, 2, 0, 1))
-    channels, per_group = _channels(c, x), c.emit.dims(w)[1]
+    channels, per_group = c.emit.axes(x, 4)[-1], c.emit.axes(w, 4)[1]
     group = channels // per_group if channels and per_group else 1
     y = _nhwc.conv(c.emit, x, w, None, c.window("strides"), c.padding, c.window("dilations"),
                    group, c.explicit_pads)  # fmt: skip
@@ -32,7 +28,7 @@ def conv_2d(c: Call) -> Value:
 def depthwise_conv_2d(c: Call) -> Value:
     """w (kh,kw,C,M): output channel c·M + m."""
     x = c.spatial()
-    kh, kw, channels, times = (d or 0 for d in c.emit.dims(c.x(1)))
+    kh, kw, channels, times = (d or 0 for d in c.emit.axes(c.x(1), 4))
     w = c.emit.reshape_weight(c.x(1), (kh, kw, 1, channels * times))
     y = _nhwc.conv(
         c.emit,
