@@ -58,6 +58,7 @@ NOT_RUN = {
 NOT_RUN_PYTHON = {
     "session.boards.add": "there is no board; tests/workbench and tests/devices have one",
     'lw.open("plates.yaml")': "there are no pages with labels; tests/pipeline has made ones",
+    "session.set_labels": "the project's own models read images; tests/workbench/test_inputs.py",
     "%load_ext": "a notebook's; tests/notebooks runs this lesson",
 }
 #: What commands name that run only where lite.wasm was built.

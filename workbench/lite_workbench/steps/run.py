@@ -34,7 +34,8 @@ class RunStep(Step):
 
     def build(self) -> None:
         self.drop = DropZone(
-            label=tr("Drop or choose an image…"), preview=True,
+            label=tr("Drop or choose an image…") if self._sees else tr("Drop or choose a file…"),
+            preview=True,
             accept="image/*,.npy,.npz,.csv,.wav",
             choices=[[str(p), p.name] for p in pictures(self.session.path)],
         )  # fmt: skip
@@ -60,6 +61,11 @@ class RunStep(Step):
         self.follow("versions", lambda _: self._ask())
         self.follow("run", self._answered)
         self.show(self.drop, self.inputs.view, self.recipes.view, columns(*self._pair))
+
+    @property
+    def _sees(self) -> bool:
+        """Could an input be an image?"""
+        return any(len(value.shape or ()) == 4 for value in self.session.graph.inputs)
 
     def _likely_image(self) -> str | None:
         """The image that was chosen, or the first that could be."""
