@@ -53,11 +53,18 @@ class Overrides:
 
 @dataclass
 class UsedBoard:
-    """The board that runs the steps of its CPU target, "arm" or "x86"."""
+    """The board that runs the steps of its CPU target, "arm" or "x86", and of "opencl" where it has
+    a usable device."""
 
     name: str
     target: str
     device: Device
+    opencl: bool = False
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """What runs there."""
+        return (self.target, "opencl") if self.opencl else (self.target,)
 
 
 @dataclass(eq=False, repr=False)

@@ -27,13 +27,19 @@ class Boards:
 
     @property
     def used(self) -> str:
-        """Name of the board that runs the steps of its CPU target, "" for none."""
+        """Name of the board that runs the steps of `backends`, "" for none."""
         return self._state.board.name if self._state.board else ""
 
     @property
     def target(self) -> str:
         """The CPU target of the board in use, "arm" or "x86"; "" for none."""
         return self._state.board.target if self._state.board else ""
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """What runs on the board in use: its CPU target, and "opencl" where it has a usable
+        device."""
+        return self._state.board.backends if self._state.board else ()
 
     @property
     def device(self) -> Device | None:
@@ -66,9 +72,13 @@ class Boards:
         return made
 
     def use(self, name: str = "") -> None:
-        """From here on the steps of the board's CPU target run there; "" is this machine again
-        (arm: the emulator). Raises UsageError, DeviceError."""
-        device = find_device(name) if name else None
-        self._state.board = UsedBoard(name, device.target(), device) if device else None
+        """From here on the steps of the board's CPU target run there, and those of OpenCL where it
+        has a usable device; "" is this machine again (arm: the emulator). Raises UsageError,
+        DeviceError."""
+        board = None
+        if device := find_device(name) if name else None:
+            usable = device.opencl().chosen is not None
+            board = UsedBoard(name, device.target(), device, opencl=usable)
+        self._state.board = board
         self._state.remember(f"session.boards.use({name!r})")
         self._state.notify("targets", self._state.targets)

@@ -18,7 +18,7 @@ def predictor(
     Raises LiteError, and KeyError for a version that is not there.
     """
     model = model_of(state, version)
-    device = state.board.device if state.board and backend == state.board.target else None
+    device = state.board.device if state.board and backend in state.board.backends else None
     _drop_stale(state)
     moved = {k: b for k, b in backends_in(state, version).items() if b != backend}
     spoilt = state.faults.get(backend, {}) if planted else {}

@@ -222,9 +222,8 @@ def backend_options(session: Session, *names: str) -> list[list[str]]:
 
     if host_target() == "arm":
         texts["arm"] = "arm"
-    if session.boards.used:
-        texts[session.boards.target] = tr(
-            "{target} on {board}", target=session.boards.target, board=session.boards.used
-        )
+    for name in session.boards.backends:
+        own = texts["opencl"] if name == "opencl" else name
+        texts[name] = tr("{target} on {board}", target=own, board=session.boards.used)
     wanted = names or session.targets or (host_target(), "opencl")
     return [[n, texts.get(n, n), n if n in COLOURED else ""] for n in wanted]

@@ -264,10 +264,13 @@ def _board(entry: Any, check: Any, *, used: bool, reaching: bool) -> dict[str, A
     ]
     if check.good:
         card.update(state="ready", chip=tr("in use") if used else tr("ready"), backend=check.target)
+        runs = [check.target]
+        if check.opencl and check.opencl.chosen:
+            runs.append("OpenCL")
         own = (
             ["leave", tr("Use this machine")]
             if used
-            else ["use", tr("Run {target} here", target=check.target)]
+            else ["use", tr("Run {target} here", target=", ".join(runs))]
         )
         card["actions"] = [own, ["remove", tr("Remove")]]
         return card
