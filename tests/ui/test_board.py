@@ -59,7 +59,7 @@ def test_a_boards_opencl(lab: Any, server: Any, sshd: Any) -> None:  # noqa: F81
     page.page.click("[data-action=compare] >> visible=true", timeout=300_000)  # jobs queue
     find(".verdict .what", has_text="agree").locator("visible=true").first.wait_for(timeout=300_000)
     page.shot("board-compare")
-    made = page.run_code(
-        "d = list(session.comparisons.values())[-1]; print(d.a.device, d.b.device)"
-    )
-    assert made.split() == [sshd.address] * 2
+    choices = find("select").locator("visible=true").all_inner_texts()
+    assert sum("OpenCL on rock" in offered for offered in choices) == 2, choices
+    ran = "print(*{session.predictor(b).device.name for b in list(session.comparisons)[-1]})"
+    assert page.run_code(ran) == sshd.address

@@ -14,7 +14,7 @@ from .. import views
 from ..answer_tables import inputs_tables
 from ..changes import Change
 from ..state import comparisons
-from ._base import Step, button
+from ._base import Step, backend_options, button
 from ._inside import InsidePanel
 from ._recipes import COMPARE, RecipesPanel
 from .quantize import sources
@@ -22,7 +22,6 @@ from .quantize import sources
 if TYPE_CHECKING:
     from lite_engine.compare.many import ComparisonOfInputs
 
-_NAMES = {"opencl": "OpenCL"}
 #: Inputs of a comparison on many; more show little that these do not.
 MOST_INPUTS = 50
 
@@ -35,18 +34,9 @@ class CompareStep(Step):
 
     def build(self) -> None:
         a, b = next(reversed(self.session.comparisons), self._sides())
-        options = [[n, _NAMES.get(n, n)] for n in self._choices()]
-        self.header.selects = [
-            {
-                "name": "a",
-                "label": "",
-                "says": tr("baseline"),
-                "backend": "x86",
-                "options": options,
-            },
-            {"name": "b", "label": tr("against"), "backend": "opencl", "options": options},
-        ]
+        self._offer()
         self.header.values = {"a": a, "b": b}
+        self.follow("targets", lambda _: self._offer())
         self.on(self.header, "compare", lambda _: self.measure())
         self.on(self.header, "many", lambda _: self._measure_many())
         self.many = DataTable()
@@ -78,12 +68,30 @@ class CompareStep(Step):
         if (a, b) not in self.session.comparisons and not self.pending:
             self.measure()
 
+    def _offer(self) -> None:
+        """Both sides' choices, named after the board that runs them."""
+        options = [[n, self._named(n)] for n in self._choices()]
+        self.header.selects = [
+            {
+                "name": "a",
+                "label": "",
+                "says": tr("baseline"),
+                "backend": "x86",
+                "options": options,
+            },
+            {"name": "b", "label": tr("against"), "backend": "opencl", "options": options},
+        ]
+
+    def _named(self, name: str) -> str:
+        ((_, text, _),) = backend_options(self.session, name)
+        return text
+
     def _sides(self) -> tuple[str, str]:
         from lite_engine.runtime import host_target, usability
 
         wanted = "opencl" in (self.session.targets or ["opencl"])
         other = "opencl" if wanted and usability("opencl").usable else "reference"
-        return host_target(), other
+        return self.session.boards.target or host_target(), other
 
     def _choices(self) -> list[str]:
         versions = self._names() if len(self._names()) > 1 else []
@@ -118,7 +126,7 @@ class CompareStep(Step):
 
     def _empty(self) -> dict[str, Any]:
         text = tr("Both sides run once, then every layer runs on its own.")
-        names = " and ".join(_NAMES.get(n, n) for n in self.pair)
+        names = " and ".join(self._named(n) for n in self.pair)
         if self.pending:
             return {"kind": "empty", "title": tr("Comparing {names}", names=names), "text": text}
         title = tr("{names} are not compared yet", names=names)
@@ -271,9 +279,9 @@ class CompareStep(Step):
             tr(
                 "**{layer} runs on {a}**: {change} on {b}.",
                 layer=layer,
-                a=_NAMES.get(a, a),
+                a=self._named(a),
                 change=change,
-                b=_NAMES.get(b, b),
+                b=self._named(b),
             ),
             detail=tr("All other layers stay where they were."),
             actions=[["deploy", tr("Deploy"), False]],
