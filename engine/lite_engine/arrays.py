@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 from lite_messages import tr
@@ -31,6 +32,12 @@ def read_array(path: str | Path) -> np.ndarray:
     """A `.npy` file. Raises UsageError."""
     try:
         with Path(path).open("rb") as file:
+            shape, dtype = _header(file, Path(path).name)
+            left = Path(path).stat().st_size - file.tell()
+            # Before the memory is asked for that a damaged header may name.
+            if math.prod(shape) * dtype.itemsize > left and not dtype.hasobject:
+                raise ValueError(tr("it ends before its array does"))
+            file.seek(0)
             return np.lib.format.read_array(file, allow_pickle=False)
     except _DAMAGED as error:
         raise UsageError(_why(path, tr("a .npy file"), error), where=path) from None
@@ -100,22 +107,26 @@ def _large_arrays(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...], 
 
 def _headers(archive: zipfile.ZipFile) -> list[tuple[str, tuple[int, ...], int]]:
     """(name, shape, bytes) of the arrays, from their headers."""
+    found = []
+    for member in archive.namelist():
+        with archive.open(member) as file:
+            shape, dtype = _header(file, member)
+        size = math.prod(shape) * dtype.itemsize
+        found.append((member.removesuffix(".npy"), shape, size))
+    return found
+
+
+def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype]:
+    """Shape and type of the array that begins here."""
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
-    found = []
-    for member in archive.namelist():
-        with archive.open(member) as file:
-            reader = readers.get(np.lib.format.read_magic(file))
-            if reader is None:
-                raise ValueError(
-                    tr("{member} has an unknown version of the .npy format", member=member)
-                )
-            shape, _, dtype = reader(file)
-        size = math.prod(shape) * dtype.itemsize
-        found.append((member.removesuffix(".npy"), tuple(shape), size))
-    return found
+    reader = readers.get(np.lib.format.read_magic(file))
+    if reader is None:
+        raise ValueError(tr("{member} has an unknown version of the .npy format", member=name))
+    shape, _, dtype = reader(file)
+    return tuple(shape), dtype
 
 
 def _why(path: str | Path, what: str, error: Exception) -> str:

@@ -38,6 +38,9 @@ NOT_RUN = {
     "lite profile model.lite --device": "there is no board; tests/devices",
     "lite compare model.lite --backends reference,arm --devices": "no board; tests/devices",
     "lite compare model.lite --backends arm,opencl --device": "no board; tests/devices",
+    "lite convert model.tflite --activations dynamic":
+        "the pages' models have float weights; tests/importers/test_tflite_dynamic.py",
+    "lite compare model.lite dynamic.lite": "the file that the command before it would write",
     "lite info inference": "a published model, which the project does not ship",
     "lite convert det1.prototxt": "a published model, which the project does not ship",
     "lite convert shufflenet/": "a published model, which the project does not ship",

@@ -98,7 +98,7 @@ def test_wrong_calls(tmp_path, monkeypatch) -> None:
     with pytest.raises(UsageError, match="precision 'half' is not one of fp32, fp16"):
         Predictor(path, precision="half")
     for shape in ((1, 3, -1, 5), "1x3x4x4"):
-        with pytest.raises(ShapeError, match="is not a shape"):
+        with pytest.raises(ShapeError, match="is not a valid shape"):
             load(path, shapes={"x": shape})
     session = lw.open(path)
     with pytest.raises(ShapeError, match=r"--shape x:1x3x224x224 or shapes=\{'x': \(1, 3, 224"):

@@ -111,7 +111,7 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
         (npz(tmp_path / "flip.npz", flip=200), "not a .npz file that can be read"),
         (huge, "not a .npy file that can be read"),
         (objects, "it contains Python objects"),
-        (text, "an input is an image, a .npy, .npz or .wav file"),
+        (text, "an input is an image, a .npy, .npz, .csv or .wav file"),
     ):
         code, line = said(capsys, "run", MODEL, "--input", path)
         assert code == 2 and line.startswith(f"{path}: ") and what in line, line

@@ -266,8 +266,11 @@ void tile(const IntTile& t) {
         store(t.sums + m * t.ld_sums + n * kLanes, acc[m][n]);
     return;
   }
-  if (t.real) finish_real<kVectors>(t, &acc[0][0], kRows);
-  else finish(t, acc);
+  if (!t.real) return finish(t, acc);
+  I sums[kRows * kVectors];  // a copy: what another function is given the address of leaves registers
+  LITE_UNROLL for (int m = 0; m < kRows; ++m)
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) sums[m * kVectors + n] = acc[m][n];
+  finish_real<kVectors>(t, sums, kRows);
 }
 
 template <bool kFlip>
