@@ -140,7 +140,8 @@ def _settings(dashboard: bool) -> AbstractContextManager[Any]:
     """Workers that are started in the block keep the memory of arrays as this process does, and
     models that no task waits for: Dask would drop all copies but one every two seconds. Without a
     dashboard nothing is told over HTTP either: Dask serves pages about tasks and workers to
-    whoever asks."""
+    whoever asks. Nor are the stacks of its threads looked at, a hundred times a second in each
+    process, which only the dashboard shows."""
     import dask
 
     key = "distributed.nanny.pre-spawn-environ"
@@ -148,6 +149,7 @@ def _settings(dashboard: bool) -> AbstractContextManager[Any]:
     chosen["distributed.scheduler.active-memory-manager.start"] = False
     if not dashboard:
         chosen |= {f"distributed.{part}.http.routes": [] for part in ("scheduler", "worker")}
+        chosen["distributed.worker.profile.enabled"] = False
     kept: AbstractContextManager[Any] = dask.config.set(chosen)
     return kept
 
