@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 import pytest
 from lite_engine import optimize
-from lite_engine._native import library_path
 from lite_engine.errors import BackendUnavailableError, TargetMismatchError
 from lite_engine.export import export_android, sources
 from lite_engine.pipeline import Pipeline
@@ -19,7 +18,7 @@ from lite_engine.runtime import host_target
 from lite_workbench.cli import main
 from PIL import Image
 
-from tests.export.test_export import run, tool
+from tests.export.test_export import jni_library, run, tool
 from tests.small_models import classifier
 
 pytestmark = pytest.mark.cpu
@@ -28,14 +27,6 @@ NDK = "{http://schemas.android.com/apk/res/android}"
 #: Files that ask the system for something, on which an NDK's headers differ.
 ASKING = ("runtime/crc32", "runtime/cpu", "platform/threads_linux", "platform/memory_posix",
           "platform/files_posix", "plugins/open", "opencl/library", "opencl/child")  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    """With labels that are no ASCII."""
-    made = optimize(classifier(), targets=["opencl", "arm", "x86"])
-    made.metadata |= {"preprocess": {"mean": [127.5], "std": [127.5]}, "labels": [*"äöü猫😀fghij"]}
-    return made.save(tmp_path_factory.mktemp("model") / "it's <a> $model.lite")
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +69,7 @@ def test_natives_are_those_that_kotlin_names(project):
 def test_the_native_part_answers(project, model, tmp_path):
     """Its native methods, called by a JVM, on a photo; the drawn image; an error for each call."""
     javac, java = tool("javac"), tool("java")
-    headers = Path(javac).resolve().parents[1] / "include"
-    if not (headers / "jni.h").is_file():
-        pytest.skip("the JDK has no jni.h")
-    library = library_path()
-    run(tool("cc", "gcc"), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{headers}",
-        f"-I{headers}/linux", f"-I{project / CPP}/native/include", project / CPP / "lite_app_jni.c",
-        library, f"-Wl,-rpath,{library.parent}", "-o", tmp_path / "liblite_jni.so")  # fmt: skip
+    jni_library(project / CPP / "lite_app_jni.c", project / CPP / "native/include", tmp_path)
     run(javac, "-d", tmp_path, Path(__file__).parent / "LiteApp.java")
     asset = project / "app/src/main/assets/model.lite"
     photo, drawn = tmp_path / "photo.png", tmp_path / "drawn.png"

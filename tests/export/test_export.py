@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine._native import library_path
 from lite_engine.errors import LiteError, TargetMismatchError, UsageError
 from lite_engine.export import export_model
 from lite_engine.export.trim import kernel_list, short_list
@@ -55,6 +56,16 @@ def tool(*names: str) -> str:
         if found := shutil.which(name):
             return found
     pytest.skip(f"no {names[0]}; sudo apt-get install gcc g++ default-jdk-headless")
+
+
+def jni_library(source: Path, include: Path, folder: Path) -> None:
+    """Native methods over this machine's library, in the folder; skips without jni.h."""
+    headers, library = Path(tool("javac")).resolve().parents[1] / "include", library_path()
+    if not (headers / "jni.h").is_file():
+        pytest.skip("the JDK has no jni.h")
+    run(tool("cc", "gcc"), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{headers}",
+        f"-I{headers}/linux", f"-I{include}", source, library,
+        f"-Wl,-rpath,{library.parent}", "-o", folder / "liblite_jni.so")  # fmt: skip
 
 
 @pytest.fixture(scope="module")

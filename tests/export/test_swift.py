@@ -26,14 +26,6 @@ pytestmark = pytest.mark.cpu
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory) -> Path:
-    """With labels that are no ASCII."""
-    made = optimize(classifier(), targets=["opencl", "arm", "x86"])
-    made.metadata |= {"preprocess": {"mean": [127.5], "std": [127.5]}, "labels": [*"äöü猫😀fghij"]}
-    return made.save(tmp_path_factory.mktemp("model") / "it's <a> $model.lite")
-
-
-@pytest.fixture(scope="module")
 def package(model, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("swift") / "package"
     assert main(["export", str(model), "-o", str(folder), "--swift"]) == 0

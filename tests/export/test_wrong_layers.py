@@ -14,7 +14,7 @@ from lite_engine.backends.cpu import native
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.runtime.inputs import random_feeds
 
-from tests.export.test_export import run, tool
+from tests.export.test_export import jni_library, run, tool
 from tests.native.opencl.conftest import failing_driver  # noqa: F401  a fixture
 from tests.opencl import tiny
 from tests.small_models import Builder
@@ -126,13 +126,7 @@ def test_cpp(model, failing_driver, tmp_path):  # noqa: F811
 def test_java(model, failing_driver, tmp_path):  # noqa: F811
     path, kernel, wanted = model
     javac, java = tool("javac"), tool("java")
-    headers = Path(javac).resolve().parents[1] / "include"
-    if not (headers / "jni.h").is_file():
-        pytest.skip("the JDK has no jni.h")
-    library = library_path()
-    run(tool("cc", "gcc"), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{headers}",
-        f"-I{headers}/linux", f"-I{library.parent}/include", TEMPLATES / "lite_jni.c", library,
-        f"-Wl,-rpath,{library.parent}", "-o", tmp_path / "liblite_jni.so")  # fmt: skip
+    jni_library(TEMPLATES / "lite_jni.c", library_path().parent / "include", tmp_path)
     (tmp_path / "Wrong.java").write_text(JAVA)
     run(javac, "-d", tmp_path, TEMPLATES / "LiteRuntime.java", tmp_path / "Wrong.java")
     command = [java, f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Wrong"]
