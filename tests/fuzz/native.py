@@ -33,7 +33,7 @@ TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc
            "pipeline": ("config.cc", "json.cc", "run.cc", "reading.cc", "read_boxes.cc",
                         "read_classes.cc", "read_regions.cc", "read_yolo.cc", "read_keypoints.cc",
                         "read_vector.cc", "read_distances.cc", "read_instances.cc", "masks.cc",
-                        "crop.cc", "prepare.cc", "resize.cc", "draw.cc", "answer.cc"),
+                        "nms.cc", "crop.cc", "prepare.cc", "resize.cc", "draw.cc", "answer.cc"),
            "opencl": ("device_plan.cc", "constants.cc", "layout.cc", "defines.cc", "reach.cc",
                       "expression.cc", "statement.cc")}  # fmt: skip
 

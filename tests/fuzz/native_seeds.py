@@ -200,6 +200,10 @@ def output_seeds(folder: Path) -> None:
         (folder / path.name).write_bytes(json.dumps(how).encode() + b"\0" + numbers)
 
 
+SUPPRESSIONS = ("hard", "diou", "weighted", "soft-linear", "soft-gaussian", "matrix-linear",
+                "matrix-gaussian")  # fmt: skip
+
+
 def detector_seeds(folder: Path) -> None:
     """Outputs of detectors that are read without `decode`; values are 64ths."""
     corners, row = [5, 6, 40, 50], [64, 40, 5, 6, 40, 50]
@@ -216,11 +220,15 @@ def detector_seeds(folder: Path) -> None:
                  "labels": ["a", "b", "c"], "read": {"kind": "boxes"}}  # fmt: skip
         if name == "fcos":
             model["read"] = {"kind": "boxes", "decode": "fcos"}
-        whole = {"format": 1, "models": [model], "stages": [{"model": "m"}]}
         data = bytes([len(outputs) - 1])
         for dims, values in outputs:
             data += bytes([len(dims) - 1, *dims, *values])
-        (folder / f"detector-{name}").write_bytes(json.dumps(whole).encode() + b"\0" + data)
+        for nms in SUPPRESSIONS if name == "yolo" else ("hard",):
+            model["read"] |= {"nms": nms, "agnostic": nms < "m", "sigma": 0.5}
+            whole = {"format": 1, "models": [model], "stages": [{"model": "m"}]}
+            (folder / f"detector-{name}-{nms}").write_bytes(
+                json.dumps(whole).encode() + b"\0" + data
+            )
 
 
 def opencl_seeds(folder: Path) -> None:

@@ -51,6 +51,14 @@ void sample(const Image& in, double x, double y, uint8_t* to) {
   }
 }
 
+// A place or length in a view of `pixels`. What is a whole number but for the rounding of the floats that it comes
+// from is that number.
+double snapped(double at, double pixels) {
+  constexpr double kRounding = 0x1p-21;  // some steps of a float below 1
+  const double whole = nearbyint(at);
+  return fabs(at - whole) <= kRounding * pixels ? whole : at;
+}
+
 double between(const double* x, const double* y, int a, int b) {
   return sqrt((x[a] - x[b]) * (x[a] - x[b]) + (y[a] - y[b]) * (y[a] - y[b]));
 }
@@ -61,8 +69,9 @@ bool cut_slanted(const View& from, const Found& f, View* out) {
     x[i] = static_cast<double>(f.corners[2 * i]) * from.image.width;
     y[i] = static_cast<double>(f.corners[2 * i + 1]) * from.image.height;
   }
-  int w = static_cast<int>(std::max(between(x, y, 0, 1), between(x, y, 2, 3)));
-  int h = static_cast<int>(std::max(between(x, y, 0, 3), between(x, y, 1, 2)));
+  const int longest = std::max(from.image.width, from.image.height);
+  int w = static_cast<int>(snapped(std::max(between(x, y, 0, 1), between(x, y, 2, 3)), longest));
+  int h = static_cast<int>(snapped(std::max(between(x, y, 0, 3), between(x, y, 1, 2)), longest));
   w = std::max(w, 1);
   h = std::max(h, 1);
   if (h >= 1.5 * w) {  // a column of text: its upper right corner becomes the upper left
@@ -101,11 +110,12 @@ View* cut_out(const View& from, const Found& f, double grow) {
     return nullptr;
   }
   const double w = from.image.width, h = from.image.height;
-  const double more_x = (f.box[2] - f.box[0]) * grow, more_y = (f.box[3] - f.box[1]) * grow;
-  const int x0 = static_cast<int>(std::max(0.0, floor((f.box[0] - more_x) * w)));
-  const int y0 = static_cast<int>(std::max(0.0, floor((f.box[1] - more_y) * h)));
-  const int x1 = static_cast<int>(std::min(w, ceil((f.box[2] + more_x) * w)));
-  const int y1 = static_cast<int>(std::min(h, ceil((f.box[3] + more_y) * h)));
+  const double b[4] = {f.box[0], f.box[1], f.box[2], f.box[3]};
+  const double more_x = (b[2] - b[0]) * grow, more_y = (b[3] - b[1]) * grow;
+  const int x0 = static_cast<int>(std::max(0.0, floor(snapped((b[0] - more_x) * w, w))));
+  const int y0 = static_cast<int>(std::max(0.0, floor(snapped((b[1] - more_y) * h, h))));
+  const int x1 = static_cast<int>(std::min(w, ceil(snapped((b[2] + more_x) * w, w))));
+  const int y1 = static_cast<int>(std::min(h, ceil(snapped((b[3] + more_y) * h, h))));
   const int left = std::min(x0, from.image.width - 1), upper = std::min(y0, from.image.height - 1);
   if (!out->image.make(std::max(x1 - left, 1), std::max(y1 - upper, 1))) {
     destroy(out);

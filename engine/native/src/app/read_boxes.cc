@@ -98,26 +98,6 @@ void best_first(Array<Found>* found, size_t most) {
   f.cut(most);
 }
 
-bool suppress(Array<Found>* found, double overlap) {
-  Array<Found> kept;
-  for (const Found& f : *found) {
-    const float* a = f.box;
-    const double area = static_cast<double>(a[2] - a[0]) * (a[3] - a[1]);
-    bool covered = false;
-    for (const Found& k : kept) {
-      if (k.index != f.index) continue;
-      const float* b = k.box;
-      const double w = std::max(0.0, static_cast<double>(std::min(a[2], b[2])) - std::max(a[0], b[0]));
-      const double h = std::max(0.0, static_cast<double>(std::min(a[3], b[3])) - std::max(a[1], b[1]));
-      const double other = static_cast<double>(b[2] - b[0]) * (b[3] - b[1]);
-      covered = covered || w * h > overlap * (area + other - w * h);
-    }
-    if (!covered && !kept.push(f)) return false;
-  }
-  found->swap(kept);
-  return true;
-}
-
 bool read_boxes(const Given& g, Answer* out, const char** why) {
   constexpr size_t kMost = 30000;  // what suppression sees: its time grows with the square
   BoxList list{&out->found, g.how.threshold};
@@ -141,7 +121,7 @@ bool read_boxes(const Given& g, Answer* out, const char** why) {
     for (Found& each : f)
       for (int i = 0; i < 4; ++i)
         each.box[i] /= static_cast<float>(i % 2 ? g.placed.height : g.placed.width);
-  if (thin && !suppress(&f, g.how.overlap)) *why = "does not fit in memory";
+  if (thin && !g.how.nms.apply(&f, g.how.threshold, g.placed)) *why = "does not fit in memory";
   if (!*why && !read_masks(g, out)) *why = "does not fit in memory";
   for (Found& each : f) {
     g.placed.to_picture(&each.box[0], &each.box[1]);

@@ -134,7 +134,7 @@ bool read_keypoints(const Given& g, Answer* out, const char** why) {
   best_first(&out->found, kMost);
   for (Found& f : out->found)
     for (int i = 0; i < 4; ++i) f.box[i] /= i % 2 ? height : width;
-  if (several && !suppress(&out->found, g.how.overlap)) *why = "does not fit in memory";
+  if (several && !g.how.nms.apply(&out->found, g.how.threshold, g.placed)) *why = "does not fit in memory";
   for (Keypoint& p : out->points) {
     p.x /= width, p.y /= height;
     g.placed.to_picture(&p.x, &p.y);

@@ -43,9 +43,10 @@ const char* Reading::read(Json::Value from, Json::Value names) {
       if (strcmp(row.name, wanted) == 0) named = true, kind = row.kind;
     if (!named) return "read: `kind` is not text, top, boxes, mask, regions, keypoints, vector or image";
   }
-  if (!share(from["threshold"], &threshold) || !share(from["overlap"], &overlap) ||
-      !share(from["map_threshold"], &map_threshold) || !share(from["box_threshold"], &box_threshold))
+  if (!share(from["threshold"], &threshold) || !share(from["map_threshold"], &map_threshold) ||
+      !share(from["box_threshold"], &box_threshold))
     return "read: a threshold is not a number from 0 to 1";
+  if (const char* why = nms.read(from)) return why;
   unclip = from["unclip"].number(1.5);
   if (!(unclip >= 0 && unclip <= 10)) return "read: `unclip` is not a number from 0 to 10";
   if (!from["top"].whole(1, 1000, &top)) return "read: `top` is not a whole number from 1 on";

@@ -5,6 +5,7 @@
 #include "heads.h"
 #include "image.h"
 #include "json.h"
+#include "nms.h"
 #include "prepare.h"
 #include "values.h"
 
@@ -69,7 +70,8 @@ struct Answer {
 struct Reading {
   bool named = false;  // somebody chose the kind
   Kind kind = Kind::kValues;
-  double threshold = 0.4, overlap = 0.3;
+  double threshold = 0.4;
+  Nms nms;
   double map_threshold = 0.3, box_threshold = 0.6, unclip = 1.5;
   int64_t top = 5;
   bool normalised = false;  // softmax of class scores
@@ -113,7 +115,5 @@ const char* read_gallery(Json::Value from, Reading* out);
 int squeezed(const Values& v, int64_t* dims);
 // Sorts best first; equal scores keep their order. At most `most` stay.
 void best_first(Array<Found>* found, size_t most);
-// Keeps of boxes sorted best first those that no better one of their class covers (intersection over union).
-bool suppress(Array<Found>* found, double overlap);
 
 }  // namespace lite::app
