@@ -1,10 +1,12 @@
 """Coverage-guided fuzzing of what reads files of others, in Python alone.
 
-    python -m tests.fuzz.guided READER[,READER…] SECONDS [SEED]
+    python -m tests.fuzz.guided READER[,READER…] SECONDS [SEED [CORPUS]]
 
-SECONDS are the process's own. A reader is a key of READERS in `importers`, `readers` or `kept`.
+SECONDS are the process's own. A reader is a key of READERS in `importers`, `readers`,
+`data_readers` or `kept`.
 Mutants of small files that our own writers make are read; one that reaches a jump between two lines
-of the reader that none before has reached is kept and mutated further. Prints a JSON line for each:
+of the reader that none before has reached is kept and mutated further, in the folder CORPUS also
+for the next run. Prints a JSON line for each:
 runs, the corpus before and after, jumps, the share of each source's lines that was reached, the
 slowest reading, and mutants that led to anything but an answer or one line of LiteError, took
 longer than MOST_SECONDS or made the process larger by more than MOST_MEGABYTES.
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import hashlib
 import inspect
 import json
 import random
@@ -205,35 +208,75 @@ def _fault(reader: Reader, path: Path, trace: Trace) -> str:
     return f"{more:.0f} MB" if more > MOST_MEGABYTES else ""
 
 
-def fuzz(name: str, reader: Reader, seconds: float, seed: int = 0) -> dict[str, Any]:
+class Corpus:
+    """What is mutated: the seeds, and what reached something new. A folder keeps the latter, in a
+    folder for each seed by its place among them."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.seeds = list[tuple[Path, Path, bytes]]()
+        self.entries = list[tuple[int, bytes]]()
+
+    def seed(self, path: Path, file: Path) -> None:
+        self.entries.append((len(self.seeds), file.read_bytes()))
+        self.seeds.append((path, file, file.read_bytes()))
+
+    def kept(self) -> list[tuple[int, bytes]]:
+        """Of earlier runs."""
+        if self.folder is None:
+            return []
+        places = ((i, self.folder / str(i)) for i in range(len(self.seeds)))
+        files = ((i, path) for i, at in places if at.is_dir() for path in sorted(at.iterdir()))
+        return [(i, path.read_bytes()) for i, path in files]
+
+    def add(self, seed: int, data: bytes) -> None:
+        self.entries.append((seed, data))
+        if self.folder is not None:
+            file = self.folder / str(seed) / hashlib.sha256(data).hexdigest()[:16]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+
+def fuzz(
+    name: str, reader: Reader, seconds: float, seed: int = 0, kept: Path | None = None
+) -> dict[str, Any]:
     signal.signal(signal.SIGPROF, _too_slow)
     rng = random.Random(seed)
     files = {str(ROOT / source.partition(":")[0]) for source in reader.sources}
     trace, bad, runs, slowest = Trace(files), dict[str, str](), 0, 0.0
     with tempfile.TemporaryDirectory() as place, np.errstate(all="ignore"):
-        corpus = []
+        corpus = Corpus(kept)
         for path, file in reader.make(Path(place)):
-            corpus.append((path, file, file.read_bytes()))
+            corpus.seed(path, file)
             fault = _fault(reader, path, trace)
             assert not fault, (file, fault)
-        first, good = len(corpus), {file: data for _, file, data in corpus}
-        start = time.process_time()  # what reading the whole seeds takes does not count
-        while time.process_time() - start < seconds:
-            path, file, data = rng.choice(corpus)
+
+        def tried(at: int, data: bytes) -> None:
+            nonlocal runs, slowest
+            path, file, _ = corpus.seeds[at]
+            file.write_bytes(data)
+            known, runs, began = len(trace.jumps), runs + 1, time.process_time()
+            fault = _fault(reader, path, trace)
+            slowest = max(slowest, time.process_time() - began)
+            if fault:
+                bad.setdefault(fault.replace(place, ""), data.hex()[:4000])
+            if len(trace.jumps) > known and 1 < len(data) < 1 << 16:
+                corpus.add(at, data)
+
+        for at, data in corpus.kept():
+            tried(at, data)
+            corpus.seeds[at][1].write_bytes(corpus.seeds[at][2])
+        first, start = len(corpus.entries), time.process_time()
+        while time.process_time() - start < seconds:  # without the seeds' own time
+            at, data = rng.choice(corpus.entries)
             for mutant in damaged(data, rng, 6):
-                file.write_bytes(mutant)
-                known, runs, began = len(trace.jumps), runs + 1, time.process_time()
-                fault = _fault(reader, path, trace)
-                slowest = max(slowest, time.process_time() - began)
-                if fault:
-                    bad.setdefault(fault.replace(place, ""), mutant.hex()[:4000])
-                if len(trace.jumps) > known and 1 < len(mutant) < 1 << 16:
-                    corpus.append((path, file, mutant))
-            file.write_bytes(good[file])
+                tried(at, mutant)
+            corpus.seeds[at][1].write_bytes(corpus.seeds[at][2])
             if runs % 1200 < 6:
                 gc.collect()
     return {
-        "reader": name, "seconds": seconds, "runs": runs, "seeds": first, "corpus": len(corpus),
+        "reader": name, "seconds": seconds, "runs": runs, "seeds": first,
+        "corpus": len(corpus.entries),
         "jumps": len(trace.jumps), "slowest_s": round(slowest, 2), "bad": bad,
         "lines": {source: share(source, trace) for source in reader.sources},
     }  # fmt: skip
@@ -247,15 +290,16 @@ def share(source: str, trace: Trace) -> float:
 
 
 def main() -> int:
-    from . import importers, kept, readers
+    from . import data_readers, importers, kept, readers
 
     names, seconds, *more = sys.argv[1:]
+    seed, folder = int(more[0]) if more else 0, Path(more[1]) if more[1:] else None
     most = resource.getrlimit(resource.RLIMIT_AS)[1]
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, most))  # so that no mutant takes the machine
-    known = {**importers.READERS, **readers.READERS, **kept.READERS}
+    known = {**importers.READERS, **readers.READERS, **data_readers.READERS, **kept.READERS}
     bad = False
     for name in names.split(","):
-        made = fuzz(name, known[name], float(seconds), *map(int, more))
+        made = fuzz(name, known[name], float(seconds), seed, folder)
         print(json.dumps(made), flush=True)
         bad |= bool(made["bad"])
     return int(bad)

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import lite_workbench as lw
 import numpy as np
@@ -21,6 +23,7 @@ from lite_engine.devices import condition
 from lite_engine.devices.opencl import read_listing
 from lite_engine.devices.runner import read_results
 from lite_engine.doctor import field_report
+from lite_engine.documents import parse, renamed
 from lite_engine.errors import LiteError
 from lite_engine.ir.text import from_text, to_text
 from lite_engine.ops import custom_op
@@ -32,7 +35,7 @@ from lite_workbench.sweep import saved
 from tests.small_models import classifier
 
 from .guided import Reader
-from .readers import Seeds, files, sources, told
+from .readers import Seeds, files, limited, sources, told
 
 # ---- what caches, devices and other machines hold
 
@@ -45,7 +48,7 @@ REPORT: dict[str, Any] = {
     "format": field_report.FORMAT, "version": 1, "engine": "1.0", "machine": "x", "system": "Linux",
     "attempts": [{"what": "lib", "result": "found"}], "device": DEVICE,
     "condition": {"before": {"clock_khz": 5}, "after": {}}, "rates": {"flops": 1e9},
-    "kernels": [],
+    "kernels": [{"kernel": "k", "dtype": "f32", "way": "", "verdict": "ok", "cases": 3}],
     "failures": [{"program": "p", "kernel": "k", "variant": "v", "kind": next(iter(verdicts.KINDS)),
                   "detail": "d"}],
     "tuning": {"conv 1": "tile 2"},
@@ -99,13 +102,40 @@ def _profile() -> dict[str, Any]:
     return made
 
 
-def _from_dict(path: Path) -> None:
-    try:
-        data = json.loads(path.read_bytes())
-    except ValueError:  # who has it from a file checks that
-        return
-    if isinstance(data, dict):
-        Profile.from_dict(data).headline.encode()
+def _profiles(place: Path) -> Seeds:
+    """As measured, and of an emulated board, where instructions are counted."""
+    emulated = {"times_meaningful": False, "emulated": True}
+    changes = ({}, emulated, {**emulated, "instructions": {"run": 9, "first_result": 12}},
+               {"step_ms": 0.1})  # fmt: skip
+    yield from files(**{f"{i}_json": {**_profile(), **change} for i, change in enumerate(changes)})(
+        place
+    )
+
+
+def _shown(path: Path) -> None:
+    profile = Profile.from_dict(parse(path.read_bytes(), "profile").value)
+    profile.headline.encode()
+    profile.table()
+
+
+#: More than the seeds have, and less than mutants reach.
+MOST_REPORT = 3000
+
+
+def _report(path: Path) -> None:
+    told(limited(field_report.read, field_report, _MOST_BYTES=MOST_REPORT, MOST_FAILURES=2,
+                 _MOST_VALUES=400))(path)  # fmt: skip
+    for other in (path.parent, path.with_name("missing")):
+        with suppress(LiteError):
+            field_report.read(other)
+
+
+def _reports(place: Path) -> Seeds:
+    many = {**REPORT, "failures": REPORT["failures"] * 3}
+    values = {**REPORT, "rates": {str(i): i for i in range(210)}}
+    unknown = {**REPORT, "kernels": [{**REPORT["kernels"][0], "verdict": "x"}]}
+    texts = {**REPORT, "tuning": {str(i): "x" * 300 for i in range(12)}}
+    yield from files(r_json=REPORT, m_json=many, v_json=values, u_json=unknown, t_json=texts)(place)
 
 
 def _unnamed(read: Callable[[Path], object]) -> Callable[[Path], None]:
@@ -150,15 +180,51 @@ def _results(place: Path) -> Seeds:
         yield folder, path
 
 
+@dataclass
+class _Inner:
+    of: str = field(default="", metadata=renamed("before"))
+
+
+@dataclass
+class _Everything:
+    """One field for each kind that `Part.into` reads."""
+
+    number: float
+    integer: int
+    truth: bool
+    word: Literal["a", "b"]
+    many: list[int]
+    named: dict[str, float]
+    row: tuple[int, ...]
+    inner: list[_Inner]
+    maybe: float | None = None
+    free: Any = None
+
+
+EVERYTHING: dict[str, Any] = {
+    "number": 1.5, "integer": 2, "truth": 1, "word": "b", "many": [1, 2], "named": {"a": 1},
+    "row": [1], "inner": [{"before": "x"}, {"of": "y"}], "maybe": None, "free": {"deep": [[]]},
+}  # fmt: skip
+
+
+def _document(text: str) -> None:
+    document = parse(text, "document")
+    document.into(_Everything)
+    document["many"][1].integer()
+    for key in ("maybe", "free"):
+        part = document.get(key)
+        assert part is None or part.where == f"document.{key}"
+
+
 READERS = {
     "field_report": Reader(
-        files(r_json=REPORT),
-        told(field_report.read),
-        sources("e/doctor/field_report.py:read,_bytes,_check", "e/documents.py"),
+        _reports,
+        _report,
+        sources("e/doctor/field_report.py:read,_bytes,_check"),
     ),
     "profile": Reader(
-        files(p_json=_profile),
-        _unnamed(_from_dict),
+        _profiles,
+        _unnamed(_shown),
         sources("e/profile/record.py:from_dict,headline"),
     ),
     "results": Reader(
@@ -200,6 +266,15 @@ READERS = {
         "pm1,bgr",
         "mean=104/117/123,bgr,size=240x320,pad=3,crop=0.9,nhwc",
         '{"mean": [1, 2, 3], "std": [1], "size": [4, 5], "fit": "height", "layout": "nchw"}',
+    ),
+    "documents": _text(
+        _document,
+        "e/documents.py:parse,__getitem__,get,items,fields,text,integer,number,truth,into,_read,"
+        "_made,_as,_another",
+        json.dumps(EVERYTHING),
+        json.dumps({**EVERYTHING, "number": 2**70}),
+        json.dumps({**EVERYTHING, "many": [1]}),
+        json.dumps({**EVERYTHING, "maybe": 0.5, "word": "c"}),
     ),
     "adapter": _text(
         lambda text: Adapter.parse(text).to_dict(),

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the native readers.
 
     scripts/native.sh fuzzer
-    python -m tests.fuzz.native TARGET SECONDS [CORPUS]
+    python -m tests.fuzz.native TARGET SECONDS [SEED [CORPUS]]
 
 runs `fuzz_<TARGET>` (engine/native/fuzz; a key of TARGETS) from seeds of our own writers,
 and prints one JSON line: runs, the corpus before and after, edges covered, lines of the reader
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parent.parent.parent
 BUILD = ROOT / "build" / "fuzzer"
 SOURCES = ROOT / "engine" / "native" / "src"
 #: Target → the source whose lines count.
-TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc"),
+TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc", "plugins.cc"),
            "npy": ("lite_run_npy.cc",), "sound": ("wav.cc", "features.cc"),
            "outputs": ("outputs.cc",), "stream": ("jpeg_frames.cc",),
            "image": ("jpeg.cc", "jpeg_scan.cc", "jpeg_pixels.cc", "png.cc", "inflate.cc", "bmp.cc"),
@@ -57,7 +57,9 @@ def dictionary(target: str, path: Path) -> list[str]:
     return [f"-dict={path}"] if path.stat().st_size else []
 
 
-def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str, Any]:
+def fuzz(
+    target: str, seconds: float, corpus: Path, runs: int = -1, seed: int = 1
+) -> dict[str, Any]:
     """Ends after `seconds`, or after as many `runs`."""
     first = seeds(target, corpus)
     found = corpus.parent / f"{target}-found"
@@ -70,7 +72,8 @@ def fuzz(target: str, seconds: float, corpus: Path, runs: int = -1) -> dict[str,
         "LLVM_PROFILE_FILE": str(found / "run.profraw"),
     }  # fmt: skip
     done = subprocess.run(
-        [*_OWN_PEAK, binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}", "-seed=1",
+        [*_OWN_PEAK, binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}",
+         f"-seed={seed}",
          *dictionary(target, found / "words"), "-print_final_stats=1",
          f"-artifact_prefix={found}/", *limits],
         capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
@@ -123,8 +126,8 @@ def _tool(name: str) -> str | None:
 def main() -> int:
     target, seconds, *more = sys.argv[1:]
     with tempfile.TemporaryDirectory() as temporary:
-        corpus = Path(more[0]) if more else Path(temporary) / target
-        made = fuzz(target, float(seconds), corpus)
+        corpus = Path(more[1]) if more[1:] else Path(temporary) / target
+        made = fuzz(target, float(seconds), corpus, seed=int(more[0]) if more else 1)
     print(json.dumps(made, indent=1))
     return 1 if made["report"] else 0
 

@@ -13,18 +13,23 @@ from typing import Any
 import numpy as np
 from lite_engine import optimize
 from lite_engine.backends.cpu import native
+from lite_engine.backends.cpu.custom import KERNEL
 from lite_engine.backends.opencl.cases import cases
 from lite_engine.backends.opencl.cases.graphs import conv
 from lite_engine.backends.opencl.native_plan import encode_opencl
 from lite_engine.backends.opencl.profile import PROFILES
 from lite_engine.backends.opencl.registry import Target
+from lite_engine.model_file._container import write_container
+from lite_engine.model_file.plugin_programs import NAME_BYTES
 from lite_engine.model_file.program_file import write_program_file
+from lite_engine.model_file.writer import weight_sections
 from lite_engine.plan import make_plan
 from lite_engine.plan.program import WeightTable, encode
 from lite_engine.quantize import quantize_weights
 from PIL import Image
 
 from tests.native.cases import merged, plans
+from tests.native.tiny import one_step_plan
 from tests.small_models import classifier
 
 MOST_BYTES = 1 << 16
@@ -72,7 +77,35 @@ def seeds(target: str, folder: Path) -> int:
         for bits in (8, 16):
             small = model.but(graphs={}, source=quantize_weights(model.graph, bits))
             small.save(folder / f"weights{bits}.lite")
+        backend_seeds(folder)
     return len(list(folder.iterdir()))
+
+
+def backend_seeds(folder: Path) -> None:
+    """Programs of a backend that the target has, and of one that it lacks, beside one for CPUs; a
+    library and a kernel text, which stay closed."""
+    x = np.ones((2, 3), np.float32)
+    blob = np.arange(40, dtype=np.uint8)
+    for name, fallback in (("fuzz", True), ("fuzz", False), ("other", True)):
+        table = WeightTable()
+        step = one_step_plan(f"backend::{name}", KERNEL, [blob, x], [x], {"n": 3}, [0])
+        own = encode(step, table)
+        plain = encode(one_step_plan("Relu", "f32_unary", [x], [x]), table)
+        weights, index = weight_sections(table)
+        sections: dict[str, list[bytes | memoryview]] = {
+            "META": [b"{}"], "GRAPH": [b"{}"], "CLTEXT.0": [b"//@ kernel k\nkernel void k() {}"],
+            "PLUG.0": [name.encode().ljust(NAME_BYTES, b"\0") + own],
+        }  # fmt: skip
+        if fallback:
+            sections["PROG.x86"] = [plain]
+        if name == "fuzz":
+            sections["LIB0.x86"] = [b"\x7fELF" + bytes(60)]
+        else:
+            sections["CLTEXT.1"] = [b"no kernel"]
+        write_container(
+            folder / f"backend-{name}-{fallback}.lite",
+            {**sections, "WINDEX": [index], "WEIGHTS": weights},
+        )
 
 
 def image_seeds(folder: Path) -> None:

@@ -1,5 +1,5 @@
 """What reads files that a person opens beside models, as readers of fuzz targets (guided.py):
-containers, projects, pipelines, data sets and inputs."""
+containers, projects, pipelines and archives of torch.export."""
 
 from __future__ import annotations
 
@@ -7,22 +7,20 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import lite_workbench as lw
 import numpy as np
 from lite_engine import optimize, settings
 from lite_engine.errors import LiteError
-from lite_engine.ir import DType, Graph, Value
-from lite_engine.model_file import read_model
+from lite_engine.importers import pytorch
+from lite_engine.model_file import is_lite, read_model
 from lite_engine.model_file._container import read_container, write_container
 from lite_engine.pipeline import Pipeline
-from lite_engine.runtime.inputs import read_feeds
-from lite_workbench.evaluate import read_dataset
-from PIL import Image
 
 from tests.small_models import classifier
 
@@ -41,6 +39,18 @@ def told(read: Callable[[Path], object]) -> Callable[[Path], None]:
             said = str(error)
             if "\n" in said or len(said) > 5000 or str(path.parent) not in said:
                 raise AssertionError(said[:300]) from error
+
+    return checked
+
+
+def limited(read: Callable[[Path], object], module: Any, **limits: int) -> Callable[[Path], object]:
+    """With limits of a module made so small that small files cross them."""
+
+    def checked(path: Path) -> None:
+        with ExitStack() as stack:
+            for name, value in limits.items():
+                stack.enter_context(patch.object(module, name, value))
+            read(path)
 
     return checked
 
@@ -94,6 +104,36 @@ def _lite(place: Path) -> Seeds:
         (folder / tag).write_bytes(data)
     for tag in ("META", "GRAPH", "NEEDS", "WINDEX"):
         yield folder, folder / tag
+    index = _model_bytes()["WINDEX"]
+    flag = _model_bytes()["META"].replace(b'"padded":false', b'"padded":5')
+    wrong: dict[str, dict[str, bytes]] = {
+        "odd": {"WINDEX": index[:-3]}, "short": {"WINDEX": index[:16]},
+        "beyond": {"WINDEX": b"\xff" * 16 + index[16:]}, "lacks": {"GRAPH": b""},
+        "pipeline": {"GRAPH": b"", "PIPE": b"{}"}, "newer": {"NEEDS": b"engine 99.0\n"},
+        "halves": {"META": _with_graph("fp16"), "GRAPH.16": _model_bytes()["GRAPH"]},
+        "no_half": {"META": _with_graph("fp16")}, "flag": {"META": flag},
+    }  # fmt: skip
+    for name, change in wrong.items():
+        other = place / name
+        other.mkdir()
+        for tag, data in {**_model_bytes(), **change}.items():
+            if data:
+                (other / tag).write_bytes(data)
+        yield other, other / next((tag for tag, data in change.items() if data), "META")
+
+
+def _whole_model(path: Path) -> None:
+    assert is_lite(path) and not is_lite(path.with_name("n" * 300))
+    model = read_model(path)
+    assert sum(len(graph.nodes) for graph in model.graphs.values()) >= 0
+
+
+def _with_graph(precision: str) -> bytes:
+    """The description of a model that has a graph for one precision alone."""
+    whole = _model_bytes()["META"]
+    made = whole.replace(b'"graphs":{}', f'"graphs":{{"{precision}":"GRAPH.16"}}'.encode())
+    assert made != whole
+    return made
 
 
 def _small_container(place: Path) -> Seeds:
@@ -125,18 +165,53 @@ def _project(place: Path) -> Path:
     return Path(session.save(place / "whole"))
 
 
-def _project_members(place: Path) -> Seeds:
+def _members(place: Path) -> Path:
     folder = place / "members"
     with zipfile.ZipFile(_project(place)) as archive:
         archive.extractall(folder)
+    return folder
+
+
+def _project_members(place: Path) -> Seeds:
+    folder = _members(place)
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".json", ".npz"):
             yield folder, path
+    whole = json.loads((folder / "project.json").read_bytes())
+    measured = whole["profiles"][0]
+    wrong: dict[str, dict[str, Any]] = {
+        "newer": {"format": 2}, "gone": {"model": "model/gone.onnx"}, "unknown": {"version": "x"},
+        "sides": {"profiles": [{**measured, "of": ["x", "y"]}]},
+        "elsewhere": {"profiles": [{**measured, "of": ["board"]}]},
+    }  # fmt: skip
+    for name, change in wrong.items():
+        other = place / name
+        shutil.copytree(folder, other)
+        (other / "project.json").write_text(json.dumps({**whole, **change}))
+        yield other, other / "project.json"
 
 
 def _project_file(place: Path) -> Seeds:
+    """Whole, with a name that no project has, with another's name twice, without a description, and
+    one that says that it is larger than it is."""
     path = _project(place)
     yield path, path
+    folder = _members(place)
+    (folder / "project.json").rename(place / "project.json")
+    lacks = place / "lacks.liteproject"
+    _zip(folder, lacks)
+    yield lacks, lacks
+    (folder / "strange.py").write_text("")
+    strange = place / "strange.liteproject"
+    _zip(folder, strange)
+    yield strange, strange
+    large = place / "large.liteproject"
+    data = bytearray(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        at = archive.start_dir
+    data[at + 24 : at + 28] = (0xFFFFFF00).to_bytes(4, "little")  # the size when it is unpacked
+    large.write_bytes(data)
+    yield large, large
 
 
 def _open_project(path: Path) -> None:
@@ -213,113 +288,16 @@ def _bundle(place: Path) -> Seeds:
     yield folder, folder / "PIPE"
 
 
-# ---- data sets
-
-COCO: dict[str, Any] = {
-    "images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}],
-    "categories": [{"id": 1, "name": "cat", "keypoints": ["nose"]}, {"id": 7, "name": "dog"}],
-    "annotations": [
-        {"id": 1, "image_id": 1, "category_id": 7, "bbox": [1, 2, 3.5, 4], "area": 14,
-         "iscrowd": 0, "keypoints": [1, 2, 2]},
-        {"id": 2, "image_id": 2, "category_id": 1, "bbox": [1, 2, 3, 4]},
-    ],
-}  # fmt: skip
-VOC = """<annotation><filename>a.jpg</filename><size><width>9</width></size>
-<object><name>cat</name><difficult>1</difficult>
-<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3.5</xmax><ymax>4</ymax></bndbox></object>
-<object><name>dog</name><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox>
-</object></annotation>"""
-REGIONS = (
-    'rec/1.jpg\t[{"transcription": "a", "points": [[1, 2], [3, 4]]}]\n'
-    'rec/2.jpg\t[{"transcription": "###", "points": [[1, 2], [3.5, 4], [0, 0]]}]\n'
-)
+# ---- archives of torch.export, which torch itself reads: only whether a file is one
 
 
-def _voc(place: Path) -> Seeds:
-    folder = place / "voc" / "Annotations"
-    folder.mkdir(parents=True)
-    for name in ("a.xml", "b.xml"):
-        (folder / name).write_text(VOC)
-    yield folder.parent, folder / "a.xml"
-
-
-def _npz(**arrays: Any) -> Callable[[], bytes]:
-    def made() -> bytes:
-        import io
-
-        file = io.BytesIO()
-        np.savez_compressed(file, **arrays)
-        return file.getvalue()
-
-    return made
-
-
-def _list_seeds(place: Path) -> Seeds:
-    yield from files(
-        a_txt="a.png 3\nb/c.png 4\n", b_csv='file,label\n"a.png",cat\nb.jpg,"dog"\n',
-        c_tsv="a.png\thello world\nb.png\tx\ty\n", d_txt="a.png\ttext one\nb.png\ttext two\n",
-        e_txt=REGIONS, f_json=COCO, g_npz=_npz(images=np.zeros((2, 8, 8), np.uint8), labels=[1, 2]),
-        h_npz=_npz(images=np.zeros((2, 8, 8)), labels=["a", "b"]),
-        i_npz=_npz(x=np.zeros((2, 8)), y=[b"a", b"b"]), j_npz=_npz(x=[[1]], texts=["a b"]),
-        k_npz=_npz(x=[[1], [2]], y=[-1, 0]), l_npz=_npz(x=[[1]], y=[0.5]), m_npz=_npz(x=[[1]], y=3),
-        n_npz=_npz(x=[[1]]),
-    )(place)  # fmt: skip
-
-
-def _data_set(path: Path) -> None:
-    for task in (None, "regions", "keypoints"):
-        found = read_dataset(path, task=task)
-        for sample in found.first(3).samples:
-            repr(sample)
-
-
-# ---- inputs
-
-
-def _sound(place: Path) -> bytes:
-    import wave
-
-    with wave.open(str(place), "wb") as file:
-        file.setparams((1, 2, 16000, 0, "NONE", ""))
-        file.writeframes(np.arange(50, dtype="<i2").tobytes())
-    return place.read_bytes()
-
-
-def _inputs(place: Path) -> Seeds:
-    np.save(place / "a.npy", np.zeros((1, 5), np.float32))
-    (place / "b.npz").write_bytes(_npz(x=np.zeros((1, 5), np.float32))())
-    _sound(place / "c.wav")
-    large = np.zeros(3 << 20)  # more than is inflated without a look at its shape
-    (place / "e.npz").write_bytes(_npz(x=large)())
-    (place / "g.npz").write_bytes(_npz(z=large)())
-    (place / "h.npz").write_bytes((place / "a.npy").read_bytes())
-    np.save(place / "i.npy", np.array([None]), allow_pickle=True)
-    (place / "f.txt").write_text("of no known kind")
-    for suffix in ("png", "jpg", "bmp"):
-        Image.new("RGB", (9, 9)).save(place / f"d.{suffix}")
-    for path in sorted(place.iterdir()):
+def _exported(place: Path) -> Seeds:
+    for i, names in enumerate((["m/models/model.json"], ["serialized_exported_program.json"], [])):
+        path = place / f"{i}.pt2"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name in [*names, "version"]:
+                archive.writestr(name, "{}")
         yield path, path
-
-
-@cache
-def _taking(kind: str) -> Any:
-    """A model of one input `x`: an image of floats or of bytes, sound, or its bytes."""
-    graph = Graph(kind)
-    dtype = DType.U8 if kind.startswith("bytes") else DType.F32
-    shapes = {"sound": (1, 50), "bytes of sound": (None,)}
-    x = Value("x", dtype, shapes.get(kind, (1, 3, 8, 8)))
-    graph.inputs = [x]
-    graph.outputs = [graph.add("Identity", [x], {}, name="r").output]
-    return optimize(graph)
-
-
-def _feeds(path: Path) -> None:
-    natural = "floats" if path.suffix in (".png", ".jpg", ".bmp") else "sound"
-    told(lambda file: read_feeds(_taking(natural), [file]))(path)
-    for kind in ("floats", "bytes", "sound", "bytes of sound"):
-        for given in ([f"x={path}"], [f"y={path}"], [path, path], [f"{path}.missing"]):
-            with suppress(LiteError):
-                read_feeds(_taking(kind), given)
 
 
 def sources(*names: str) -> tuple[str, ...]:
@@ -330,7 +308,7 @@ def sources(*names: str) -> tuple[str, ...]:
 READERS = {
     "lite": Reader(
         _lite,
-        _packed(read_model, _sections, ".lite"),
+        _packed(_whole_model, _sections, ".lite"),
         sources(
             "e/model_file/reader.py",
             "e/model_file/schema.py:read,check,_check_object,_limit,_once,_check_depth",
@@ -345,7 +323,7 @@ READERS = {
     "bundle": Reader(
         _bundle,
         _packed(Pipeline.open, _sections, ".lite"),
-        sources("e/pipeline/bundle.py:read_bundle", "e/documents.py"),
+        sources("e/pipeline/bundle.py:read_bundle"),
     ),
     "project": Reader(
         _project_members,
@@ -355,8 +333,9 @@ READERS = {
     "project_zip": Reader(
         _project_file,
         told(_open_project),
-        sources("w/state/project.py:unpack,_checked,_read,_blocks,_damage"),
+        sources("w/state/project.py:unpack,_checked,_blocks,_damage"),
     ),
+    "exported": Reader(_exported, told(pytorch.match), sources("e/importers/pytorch.py:match")),
     "pipeline_json": Reader(
         _pipeline(".json", json.dumps(PIPELINE)),
         told(Pipeline.open),
@@ -366,25 +345,5 @@ READERS = {
         _pipeline(".yaml", YAML),
         told(Pipeline.open),
         sources("e/pipeline/stages.py:read_document,_yaml,_check_plain"),
-    ),
-    "data_set": Reader(
-        _list_seeds,
-        told(_data_set),
-        sources(
-            *(
-                f"w/evaluate/formats/{name}.py"
-                for name in ("coco", "list_file", "text_lines", "arrays")
-            ),
-            "w/evaluate/reading.py:read_text,lines,inside",
-        ),
-    ),
-    "voc": Reader(_voc, told(_data_set), sources("w/evaluate/formats/pascal_voc.py")),
-    "inputs": Reader(
-        _inputs,
-        told(_feeds),
-        sources(
-            "e/runtime/inputs.py:read_feeds,sound_feed,image_feed,_named,_expected",
-            "e/arrays.py:read_array,read_arrays,_large_arrays,_headers,_why",
-        ),
     ),
 }

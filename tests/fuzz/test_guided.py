@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from . import importers, kept, readers
+from . import data_readers, importers, kept, readers
 
 pytest.importorskip("onnx", reason="pip install onnx")
-OTHERS = [*readers.READERS, *kept.READERS]
+OTHERS = [*readers.READERS, *data_readers.READERS, *kept.READERS]
 
 
 def run(root: Path, names: list[str], seconds: float, cache: Path) -> list[dict[str, Any]]:

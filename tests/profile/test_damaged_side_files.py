@@ -22,6 +22,8 @@ from lite_engine.quantize import Calibration, Options, read_curve
 from lite_engine.quantize.scheme import Scheme
 from lite_engine.quantize.statistics import Statistics
 
+from tests.profile.profiles import made_up
+
 DEEP = "[" * 100_000
 NO_JSON = ["", "{", "5", "null", "[1]", '["a"]', "[null]", '{"a": 1}', DEEP]
 
@@ -160,3 +162,16 @@ def test_damaged_tables_of_this_machine(
     assert "subscriptable" not in str(found.value) and "indices" not in str(found.value)
     assert Tuning.load(tmp_path / "devices.json").table == {}
     assert roof._read(tmp_path / "devices.json") == {}
+
+
+@pytest.mark.parametrize("change", [
+    {"total_ms": {"median": float("nan")}}, {"total_ms": {"median": -1.0}}, {"step_ms": 1e-300},
+    {"total_ms": {"median": float("inf")}}, {"step_ms": float("nan")}, {"step_ms": -0.1},
+    {"instructions": {}},
+])  # fmt: skip
+def test_a_profile_of_no_clock(change: dict[str, Any]) -> None:
+    """Numbers that no text can be made of."""
+    data = {**made_up([1.0]).to_dict(), "times_meaningful": False}
+    assert Profile.from_dict(data).headline
+    with pytest.raises(ModelFormatError, match=r"^profile\.(total_ms|step_ms|instructions)"):
+        Profile.from_dict({**data, **change})

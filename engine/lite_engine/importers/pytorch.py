@@ -44,13 +44,14 @@ SHAPES_ARE_HINTS = False
 
 
 def match(path: Path) -> bool:
-    """True for a file of torch.export.save: an archive with `archive_format` and a model in it."""
-    if not path.is_file() or path.suffix.lower() == ".keras" or not head(path).startswith(b"PK"):
+    """True for a file of torch.export.save: a `.pt2` archive with a model in it. torch unpickles
+    what is inside, so a file of any other name is none, whatever it holds."""
+    if not path.is_file() or path.suffix.lower() != ".pt2" or not head(path).startswith(b"PK"):
         return False
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, ValueError, OSError):
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
         return False
     inner = {name.partition("/")[2] or name for name in names}
     return "models/model.json" in inner or "serialized_exported_program.json" in names

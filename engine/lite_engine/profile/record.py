@@ -11,11 +11,16 @@ from lite_messages import tr, trn
 
 from .._deprecated import deprecated_name
 from ..documents import Part, renamed
+from ..errors import ModelFormatError
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+
+#: No run takes thirty years.
+_MOST_MS = 1e12
 
 
 @dataclass
@@ -142,7 +147,11 @@ class Profile(Answer):
 
         Raises ModelFormatError for what `to_dict` did not make."""
         part = Part(data, "profile")
-        part["total_ms"]["median"].number()  # what every reader asks for
+        _check_time(part["total_ms"]["median"])  # what every reader asks for
+        if (step := part.get("step_ms")) is not None and step.number():
+            _check_time(step, least=1e-9)
+        if (counted := part.get("instructions")) is not None:
+            counted["run"].integer()
         made = part.into(Profile)
         return made
 
@@ -192,6 +201,14 @@ class Profile(Answer):
         if self.instructions:
             return sorted(self.layers, key=lambda x: -(x.instructions or 0))[:count]
         return sorted(self.layers, key=lambda x: -x.median_ms)[:count]
+
+
+def _check_time(part: Part, least: float = 0.0) -> None:
+    """Raises ModelFormatError for what no clock shows."""
+    if not least <= part.number() < _MOST_MS:
+        raise ModelFormatError(
+            tr("expected a time in ms, found {ms}", ms=part.value), where=part.where
+        )
 
 
 def rounded(ms: float, step: float) -> str:

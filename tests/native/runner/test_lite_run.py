@@ -57,6 +57,16 @@ def test_what_a_section_holds_is_checked(tmp_path):
 
 
 @pytest.mark.cpu
+def test_a_program_for_the_cpu_opens_no_device(tmp_path):
+    """It is refused by its first bytes, before any driver is looked for."""
+    runner, target = command("host")
+    part = {f"PROG.{target}": [b"LCLP" + bytes(60)]}
+    done = run(runner, write(tmp_path / "m.lite", chain("Neg"), **part), "--info")
+    assert done.returncode == 1 and "is one for OpenCL" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.cpu
 @pytest.mark.parametrize("word", ["sse", "se2", "neo", "2"])
 def test_a_part_of_a_features_name_is_no_feature(word, tmp_path):
     runner, target = command("host")

@@ -23,6 +23,9 @@ MODULES = [
         "runtime/test_bands.py",
         "runtime/test_allocation.py",
     ],
+    [
+        "runtime/test_dirty_memory.py"
+    ],  # every kernel's small cases, its own samples where it has no test
 ]
 TOO_SHORT = """
 import os, pathlib

@@ -71,6 +71,17 @@ bool meets_needs(const lite_file* file, const char* target, char* error, size_t 
   return true;
 }
 
+// A program of the file that the CPU runs. One for a device would open it, though nobody asked for that.
+lite_program* load_for_cpu(const lite_file* file, const void* program, size_t bytes, const lite_options& options,
+                           char* error, size_t error_bytes) {
+  if (opencl::is_device_plan(static_cast<const uint8_t*>(program), bytes)) {
+    say(error, error_bytes, "the file's program for the CPU is one for OpenCL; convert the model again");
+    return nullptr;
+  }
+  return load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights, mapping_of(*file),
+                      nullptr, &options, error, error_bytes);
+}
+
 bool is_fp32(const char* precision) { return precision && strcmp(precision, "fp32") == 0; }
 
 }  // namespace
@@ -112,8 +123,7 @@ lite_program* cpu_program(lite_file* file, const char* target, const lite_option
     program = half;
     bytes = half_bytes;
   }
-  return load_program(program, bytes, file->weights, file->weight_bytes, file->num_weights,
-                      mapping_of(*file), nullptr, &options, error, error_bytes);
+  return load_for_cpu(file, program, bytes, options, error, error_bytes);
 }
 
 }  // namespace lite
@@ -244,8 +254,7 @@ lite_program* plugin_program(lite_file* file, const char* wanted, const lite_opt
       continue;
     }
     const uint8_t* program = file->data + s->offset + kNameBytes;
-    lite_program* p = load_program(program, s->size - kNameBytes, file->weights, file->weight_bytes,
-                                   file->num_weights, mapping_of(*file), nullptr, &options, error, error_bytes);
+    lite_program* p = load_for_cpu(file, program, s->size - kNameBytes, options, error, error_bytes);
     if (!p) continue;
     snprintf(p->choice, sizeof p->choice, "%s: library %s", name, library);
     return p;

@@ -1,0 +1,115 @@
+"""Every fuzz target in turn, for hours: corpora are kept and grow from round to round.
+
+    python -m tests.fuzz.campaign SECONDS FOLDER [native|guided|NAME…]
+    python -m tests.fuzz.campaign table FOLDER
+
+runs each native target (native.py; `scripts/native.sh fuzzer` has built it) and each reader in
+Python (guided.py) for SECONDS, in ROUNDS rounds, so that the growth of a corpus shows whether it
+levels off. Corpora are kept in FOLDER/<NAME>, each round is a line of FOLDER/log.jsonl. `table`
+adds up the rounds of targets whose sources are still those that ran. Ends with 1 after a finding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from . import data_readers, importers, kept, native, readers
+
+ROOT = Path(__file__).parent.parent.parent
+ROUNDS = 3
+GUIDED = {**importers.READERS, **readers.READERS, **data_readers.READERS, **kept.READERS}
+Line = dict[str, Any]
+
+
+def digest(name: str) -> str:
+    """Of the sources that a target reads with: rounds of other sources are another campaign."""
+    if name in native.TARGETS:
+        files = [p for p in native.SOURCES.rglob("*.cc") if p.name in native.TARGETS[name]]
+    else:
+        files = [ROOT / source.partition(":")[0] for source in GUIDED[name].sources]
+    return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(files))).hexdigest()[:12]
+
+
+def run(name: str, seconds: float, folder: Path, seed: int) -> Line:
+    """One round, in a process of its own, so that a crash is a finding and not the end."""
+    module = "native" if name in native.TARGETS else "guided"
+    arguments = [name, str(seconds), str(seed), str(folder / name)]
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.fuzz.{module}", *arguments], cwd=ROOT,
+        env={**os.environ, "LITE_CACHE_DIR": str(folder / "cache")}, capture_output=True, text=True,
+    )  # fmt: skip
+    try:
+        made = json.loads(done.stdout)
+    except ValueError:
+        made = {"runs": 0, "bad": {"the process ended": done.stderr[-2000:]}}
+    return {"name": name, "digest": digest(name), "seed": seed, **made}
+
+
+def faults(line: Line) -> list[str]:
+    return [*line.get("bad", ()), *filter(None, [line.get("report", "")])]
+
+
+def known(folder: Path) -> Iterator[Line]:
+    log = folder / "log.jsonl"
+    if log.is_file():
+        yield from map(json.loads, log.read_text().splitlines())
+
+
+def table(folder: Path) -> Iterator[str]:
+    rounds: dict[str, list[Line]] = {}
+    for line in known(folder):
+        if line["digest"] == digest(line["name"]):
+            rounds.setdefault(line["name"], []).append(line)
+    yield "| target | inputs, seconds | corpus: seeds, by round | edges | findings |"
+    yield "|---|---|---|---|---|"
+    for name, lines in rounds.items():
+        inputs, seconds = (sum(line.get(key, 0) for line in lines) for key in ("runs", "seconds"))
+        whole = [line for line in lines if "corpus" in line]
+        sizes = [whole[0]["seeds"], *(line["corpus"] for line in whole)] if whole else []
+        edges = whole[-1].get("edges", whole[-1].get("jumps")) if whole else 0
+        found = len({fault for line in lines for fault in faults(line)})
+        grown = " → ".join(map(str, sizes))
+        yield f"| `{name}` | {inputs:,} in {seconds:,.0f} | {grown} | {edges} | {found} |"
+    yield ""
+    yield "| parser | lines |"
+    yield "|---|---|"
+    for lines in rounds.values():
+        for source, share in next((x["lines"] for x in lines[::-1] if x.get("lines")), {}).items():
+            yield f"| `{source.removeprefix('engine/lite_engine/')}` | {share} % |"
+
+
+def campaign(names: Iterable[str], seconds: float, folder: Path) -> bool:
+    """Whether there is a finding."""
+    found = False
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        before = sum(line["name"] == name for line in known(folder))
+        for at in range(before, before + ROUNDS):
+            made = run(name, seconds / ROUNDS, folder, at + 1)
+            with (folder / "log.jsonl").open("a") as log:
+                log.write(json.dumps(made) + "\n")
+            print(name, made["runs"], faults(made) or "no finding", flush=True)
+            found |= bool(faults(made))
+    return found
+
+
+def main() -> int:
+    first, place, *names = sys.argv[1:]
+    folder = Path(place).resolve()
+    if first == "table":
+        print("\n".join(table(folder)))
+        return 0
+    groups = {"native": list(native.TARGETS), "guided": list(GUIDED)}
+    chosen = [name for given in names or groups for name in groups.get(given, [given])]
+    return int(campaign(chosen, float(first), folder))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
