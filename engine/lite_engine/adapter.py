@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from .errors import LiteError, UsageError
+from .errors import LiteError, UsageError, check_choice
 
 KINDS = ("text", "top", "boxes", "mask", "regions", "keypoints", "vector", "image")
 #: what else an adapter may say (docs/pipelines.md); the native runtime checks the values
@@ -45,10 +45,7 @@ class Adapter:
     more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.kind not in (None, *KINDS):
-            raise UsageError(
-                tr("adapter {kind!r} is not one of {kinds}", kind=self.kind, kinds=", ".join(KINDS))
-            )
+        check_choice(tr("adapter"), self.kind, (None, *KINDS))
         for name in ("threshold", "overlap"):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, (int, float)) and 0 <= value <= 1):

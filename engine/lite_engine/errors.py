@@ -14,6 +14,7 @@ LiteError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypedDict, TypeVar
 
 from lite_messages import tr
@@ -183,3 +184,22 @@ class UsageError(LiteError):
     """An argument, option or setting is wrong."""
 
     kind = "usage"
+
+
+def check_choice(
+    name: str,
+    given: object,
+    choices: Iterable[object],
+    *,
+    error: type[LiteError] = UsageError,
+    fix: str = "",
+) -> None:
+    """Raises `error` unless `given` is one of the choices. `name` says what it is: a translated
+    noun, or an attribute's name; choices that stand for "none given" (None, "") are not listed."""
+    allowed = list(choices)
+    if given not in allowed:
+        listed = ", ".join(str(choice) for choice in allowed if choice)
+        message = tr(
+            "{name} {given!r} is not one of {choices}", name=name, given=given, choices=listed
+        )
+        raise error(message, fix=fix)

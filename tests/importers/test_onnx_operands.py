@@ -143,7 +143,7 @@ def test_what_a_reference_gives_is_what_was_told(
     (tmp_path / "m.onnx").write_bytes(onnx_bytes([node], [_floats("x", 3)], [_floats("y", 3)]))
     predictor = Predictor(load(tmp_path / "m.onnx"), "reference")
     monkeypatch.setattr(get_op("Neg"), "_reference", lambda x: np.outer(x, x))
-    with pytest.raises(ShapeError, match=r"^y \(Neg\) gives 3×3 where 3 elements are due"):
+    with pytest.raises(ShapeError, match=r"^y \(Neg\) gives 3×3, expected 3 elements"):
         predictor.run(x=np.ones(3, np.float32))
 
 

@@ -124,7 +124,7 @@ def test_scripted_modules_have_one_exporter(torch, module):
 
 def test_wrong_options_are_told(torch, module, tmp_path):
     x = torch.ones(1, 3, 32, 32)
-    with pytest.raises(UsageError, match="exporter must be one of dynamo, torchscript, got 'jit'"):
+    with pytest.raises(UsageError, match="exporter 'jit' is not one of dynamo, torchscript"):
         load(module, x, exporter="jit")
     with pytest.raises(UsageError, match="fixed sizes"):
         load(module, x, exporter="torchscript", dynamic_shapes=({0: "n"},))

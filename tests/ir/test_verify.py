@@ -62,7 +62,7 @@ def removed_producer(graph: Graph) -> None:
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (swap, "before it is made"),
+        (swap, "before it is computed"),
         (same_node_name, "two nodes"),
         (same_value_name, "two values"),
         (lost_reader, "reader"),

@@ -168,7 +168,7 @@ def test_layer_norm_whose_parts_do_not_fit_stays(bench, old, new, reason):
 def test_activation_that_adds_an_axis_stays(bench):
     text = 'input x: f32[4]\nconst k: f32[1,1] = [0]\n"y": y = Max(x, k)\noutput y'
     relu = next(p for p in recompose_activations if p.name == "recompose-relu")
-    bench.refuses(relu, text, "widens the shape")
+    bench.refuses(relu, text, "broadcasts to a larger shape")
 
 
 def test_rms_norm(bench):

@@ -81,7 +81,7 @@ def test_a_failing_step_says_why(tmp_path, monkeypatch) -> None:
         if session.job is not None:
             with contextlib.suppress(LiteError):
                 session.job.wait(30)
-        assert "no target has Foo" in step.notice.what and step.notice.layout.display is None
+        assert "no target supports Foo" in step.notice.what and step.notice.layout.display is None
 
 
 def test_wrong_calls(tmp_path, monkeypatch) -> None:

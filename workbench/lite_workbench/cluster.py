@@ -61,8 +61,8 @@ class Cluster:
             )
         if self.dashboard and self.workers is None:
             raise UsageError(
-                tr("--dashboard is that of a cluster started with --workers"),
-                fix=tr("a scheduler that is there has one of its own, or none"),
+                tr("--dashboard needs --workers"),
+                fix=tr("a scheduler that already runs has its own dashboard, or none"),
             )
 
     @property

@@ -109,7 +109,7 @@ class _Steps:
 
         made, count = edit.replace_matches(self.graph, edit.pattern(pattern), load(file))
         if not count:
-            raise UsageError(tr("no layers are of the form {pattern}", pattern=pattern))
+            raise UsageError(tr("no layers match {pattern}", pattern=pattern))
         places = trn("{n} place", "{n} places", count)
         text = tr(
             "replaced {pattern} by {file} ({places})", pattern=pattern, file=file, places=places

@@ -14,7 +14,7 @@ from pathlib import Path
 from lite_messages import tr
 
 from .._version import __version__
-from ..errors import LiteError, UsageError
+from ..errors import LiteError, UsageError, check_choice
 from ..extensions import BACKENDS, found
 from ..importers import load
 from ..importers.paddle.registry import known_types
@@ -82,7 +82,7 @@ def add_flags(p: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     for name, text in (
         ("quant_model", tr("store weights as integers")),
-        ("enable_fp16", tr("half precision on arm")),
+        ("enable_fp16", tr("use fp16 on arm")),
         ("print_model_ops", tr("list the model's operators and whether the targets support them")),
         ("print_supported_ops", tr("list the operators that the targets support")),
         ("print_all_ops", tr("list the operators of every target")),
@@ -296,8 +296,7 @@ class Opt:
 
     def set_model_type(self, kind: str) -> None:
         """naive_buffer or lite. Raises UsageError."""
-        if kind not in _SUFFIX:
-            raise UsageError(tr("model type {kind!r}: choose naive_buffer or lite", kind=kind))
+        check_choice("optimize_out_type", kind, _SUFFIX)
         self._options.optimize_out_type = kind
 
     def set_optimize_out(self, path: str) -> None:
@@ -308,14 +307,7 @@ class Opt:
 
     def set_quant_type(self, kind: str) -> None:
         """QUANT_INT8 or QUANT_INT16. Raises UsageError."""
-        if kind not in QUANT_BITS:
-            raise UsageError(
-                tr(
-                    "quantization {kind!r}: choose {quant_bits}",
-                    kind=kind,
-                    quant_bits=" or ".join(QUANT_BITS),
-                )
-            )
+        check_choice("quant_type", kind, QUANT_BITS)
         self._options.quant_type = kind
 
     def enable_fp16(self) -> None:

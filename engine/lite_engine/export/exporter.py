@@ -12,7 +12,7 @@ from typing import Any
 from lite_messages import tr
 
 from .._native import header_path, library_path, runner_path
-from ..errors import TargetMismatchError, UsageError
+from ..errors import TargetMismatchError, UsageError, check_choice
 from ..files import filling, write_file
 from ..model_file import Model, read_model
 from ..model_file.opencl_programs import opencl_devices
@@ -159,14 +159,7 @@ def export_model(
 def check_target(model: Model, target: str) -> None:
     """Raises UsageError for an unknown target, TargetMismatchError when the model has no program
     for it."""
-    if target not in (*ARCHITECTURES, web.TARGET):
-        raise UsageError(
-            tr(
-                "target {target!r} is not one of {architectures}",
-                target=target,
-                architectures=", ".join([*ARCHITECTURES, web.TARGET]),
-            )
-        )
+    check_choice(tr("target"), target, (*ARCHITECTURES, web.TARGET))
     if target != web.TARGET and model.targets and target not in model.targets:
         also = ",".join([*model.targets, target])
         raise TargetMismatchError(

@@ -276,6 +276,6 @@ def check_tag(tag: str) -> str:
     if tag.isdigit():
         raise UsageError(
             tr("tag {tag!r} is a number, and numbers name runs", tag=tag),
-            fix=tr("put a letter before it"),
+            fix=tr("use a tag with at least one letter"),
         )
     return tag

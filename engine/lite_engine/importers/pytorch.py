@@ -21,7 +21,7 @@ from typing import Any
 
 from lite_messages import tr
 
-from ..errors import BackendUnavailableError, ModelFormatError, UsageError
+from ..errors import BackendUnavailableError, ModelFormatError, UsageError, check_choice
 from ..files import head
 from ..ir import Graph
 from .onnx import read_bytes
@@ -157,11 +157,7 @@ def _torch() -> Any:
 
 def _exporter(torch: Any, module: Any, given: str | None, dynamic: Any, program: bool) -> str:
     """Which of EXPORTERS: TorchScript modules have one way, programs and open sizes the other."""
-    if given not in (None, *EXPORTERS):
-        raise UsageError(
-            tr("exporter must be one of {choices}, got {given!r}",
-               choices=", ".join(EXPORTERS), given=given)
-        )  # fmt: skip
+    check_choice("exporter", given, (None, *EXPORTERS))
     if program or dynamic is not None:
         if given == "torchscript":
             raise UsageError(tr("the TorchScript exporter takes a module with fixed sizes"))

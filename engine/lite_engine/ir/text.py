@@ -235,7 +235,9 @@ class _Parser:
         said = self.json()
         scale, zero = np.float32(said["scale"]), int(said["zero_point"])
         if value.dtype is None or value.dtype.is_float or not 0 < scale < np.inf:
-            raise self.fail(tr("{name} cannot be quantized so", name=value.name))
+            raise self.fail(
+                tr("the quantization of {name} is not valid for its type", name=value.name)
+            )
         zero_point = np.array(zero, value.dtype.np)  # OverflowError beyond the type
         value.quant = QuantParams(np.array(scale, np.float32), zero_point)
 

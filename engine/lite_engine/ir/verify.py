@@ -37,7 +37,9 @@ def verify(graph: Graph, after: str = "") -> None:
             if value is None or value.producer is None or id(value) in defined:
                 continue
             if id(value.producer) in members:
-                fail(tr("{node} reads {name} before it is made", node=node.name, name=value.name))
+                fail(
+                    tr("{node} reads {name} before it is computed", node=node.name, name=value.name)
+                )
         for given in node.inputs:
             if given is None:
                 continue
@@ -69,7 +71,7 @@ def verify(graph: Graph, after: str = "") -> None:
                     )
                 )
             if id(value) in defined:
-                fail(tr("{name} is made twice", name=value.name))
+                fail(tr("{name} is computed twice", name=value.name))
             defined.add(id(value))
     names: dict[str, Value] = {}
     for value in graph.all_values():

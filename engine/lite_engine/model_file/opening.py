@@ -81,7 +81,7 @@ def _check_operators(graph: Graph) -> None:
             for op, nodes in unknown.items()
         )
         raise UnsupportedOperatorError(
-            tr("no target has {told}", told=told),
+            tr("no target supports {told}", told=told),
             tuple(name for nodes in unknown.values() for name in nodes),
             fix=tr("export with another opset, or replace them before export"),
         )

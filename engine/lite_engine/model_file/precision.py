@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lite_messages import tr
 
-from ..errors import UsageError
+from ..errors import UsageError, check_choice
 
 if TYPE_CHECKING:
     from ..ir import Graph
@@ -55,22 +55,8 @@ def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> d
     else:
         pairs = dict.fromkeys(targets, text)
     for target, precision in pairs.items():
-        if target not in TARGETS:
-            raise UsageError(
-                tr(
-                    "target {target!r} is not one of {targets}",
-                    target=target,
-                    targets=", ".join(TARGETS),
-                )
-            )
-        if precision not in PRECISIONS:
-            raise UsageError(
-                tr(
-                    "precision {precision!r} is not one of {precisions}",
-                    precision=precision,
-                    precisions=", ".join(PRECISIONS),
-                )
-            )
+        check_choice(tr("target"), target, TARGETS)
+        check_choice(tr("precision"), precision, PRECISIONS)
         if targets and target not in targets:
             raise UsageError(
                 tr(
@@ -123,8 +109,5 @@ def parse_targets(targets: str | Sequence[str]) -> list[str]:
             )
         )
     for name in names:
-        if name not in TARGETS:
-            raise UsageError(
-                tr("target {name!r} is not one of {targets}", name=name, targets=", ".join(TARGETS))
-            )
+        check_choice(tr("target"), name, TARGETS)
     return names

@@ -197,7 +197,9 @@ def _piece(
     if isinstance(start, Count) or start < 0 or step != 1:
         raise refusal(node)
     if isinstance(end, int) and end < 0:
-        raise Unbounded(tr("an index counts from an end that depends on data"))
+        raise Unbounded(
+            tr("a negative index counts from the end of an axis whose size depends on data")
+        )
     kept = b.least(count, end)
     last = kept.bound
     if not start:

@@ -190,7 +190,9 @@ def _from_front(b: Bounding, indices: Value, count: Count) -> Value:
     """Places that may count from the end of the rows that are there, counted from the front."""
     if indices.const is not None:
         if indices.const.size and indices.const.min() < 0:
-            raise Unbounded(tr("an index counts from an end that depends on data"))
+            raise Unbounded(
+                tr("a negative index counts from the end of an axis whose size depends on data")
+            )
         return indices
     length = b.number(count)
     if indices.dtype is not DType.I64:

@@ -6,7 +6,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ._helpers import check_choice
+from ._helpers import check_word
 
 #: in the order of TreeEnsemble's numbers
 POST_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -38,7 +38,7 @@ def softmax(x: np.ndarray, *, keep_zeros: bool = False) -> np.ndarray:
 def transformed(scores: np.ndarray, how: str) -> np.ndarray:
     """Scores (N, K) after `post_transform`. Regressors of one target know PROBIT only, as in
     onnxruntime: the other functions are of several scores."""
-    check_choice("post_transform", how, *POST_TRANSFORMS)
+    check_word("post_transform", how, *POST_TRANSFORMS)
     if how == "PROBIT":
         return probit(scores)
     if how == "NONE" or scores.shape[1] == 1:
@@ -51,7 +51,7 @@ def transformed(scores: np.ndarray, how: str) -> np.ndarray:
 def two_scores(score: np.ndarray, how: str, *, signed: bool) -> np.ndarray:
     """The scores (N, 2) of two classes from one (N,) of the second class: its complement beside it,
     its negative where scores are `signed`."""
-    check_choice("post_transform", how, *POST_TRANSFORMS)
+    check_word("post_transform", how, *POST_TRANSFORMS)
     if how == "PROBIT":
         return probit(score)[:, None]
     if how == "LOGISTIC":

@@ -109,7 +109,7 @@ def neighbours(node: Node, types: Types) -> bool | str:
     axes = {int(a) % len(x.shape) for a in given} if given else set(range(len(x.shape)))
     rest = set(range(2, len(x.shape)))
     alike = len(axes) == 1 or (axes >= rest and (0 not in axes or 1 in axes))
-    return alike or tr("the reduced axes are apart in memory")
+    return alike or tr("the reduced axes are not adjacent in memory")
 
 
 def separate_axes(node: Node, types: Types) -> bool | str:

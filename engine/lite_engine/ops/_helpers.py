@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import ShapeError
+from ..errors import ShapeError, check_choice
 from ..ir import Dim, DType, Shape, TypeInfo
 from ._core import OpDef
 
@@ -30,17 +30,9 @@ def float_kernels(op: OpDef, name: str, **more: Any) -> None:
     op.kernel("cpu", f"f16_{name}", dtype="f16", precision="f16", **more)
 
 
-def check_choice(name: str, given: str, *choices: str) -> None:
+def check_word(name: str, given: str, *words: str) -> None:
     """Raises ShapeError for an attribute's word that the operator does not have."""
-    if given not in choices:
-        raise ShapeError(
-            tr(
-                "{name} {given!r} is not one of {filter}",
-                name=name,
-                given=given,
-                filter=", ".join(filter(None, choices)),
-            )
-        )
+    check_choice(name, given, words, error=ShapeError)
 
 
 def normalise_axis(axis: int, rank: int) -> int:
@@ -87,7 +79,7 @@ def window_pads(
 ) -> list[int]:
     """Explicit pads [begin…, end…] of a sliding window; resolves ONNX auto_pad. Raises
     ShapeError."""
-    check_choice("auto_pad", auto_pad, *AUTO_PADS)
+    check_word("auto_pad", auto_pad, *AUTO_PADS)
     n = len(sizes)
     if auto_pad in ("NOTSET", ""):
         return list(pads) if len(pads) else [0] * (2 * n)

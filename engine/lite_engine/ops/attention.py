@@ -260,7 +260,7 @@ attention.kernel(
     "f32_attention",
     accepts_pitch=True,
     when=all_of(absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible),
-    why=tr("blocks of keys in the cache, no matrix of scores"),
+    why=tr("keys are read in blocks that fit the cache; the score matrix is never stored"),
 )
 attention.kernel(
     "opencl",
@@ -268,7 +268,7 @@ attention.kernel(
     dtype="f32,f16",
     accepts_pitch=True,
     when=all_of(absent(4, 5, 6), of_type(3, dtype="f32,f16"), expressible),
-    why=tr("blocks of keys in the cache, no matrix of scores"),
+    why=tr("keys are read in blocks that fit the cache; the score matrix is never stored"),
 )
 
 

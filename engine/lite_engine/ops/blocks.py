@@ -12,7 +12,7 @@ from ..ir import Dim, TypeInfo
 from ._core import REQUIRED, define_op
 from ._helpers import (
     ANY,
-    check_choice,
+    check_word,
 )
 from ._samples import Draw, Sample
 
@@ -32,7 +32,7 @@ depth_to_space = define_op(
 
 @depth_to_space.infer
 def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
-    check_choice("mode", mode, "DCR", "CRD")
+    check_word("mode", mode, "DCR", "CRD")
     n, c, h, w = _four(x)
     b = blocksize
     if isinstance(c, int) and c % (b * b):
@@ -75,7 +75,7 @@ space_to_depth = define_op(
 
 @space_to_depth.infer
 def _(x: TypeInfo, *, blocksize: int, mode: str) -> TypeInfo:
-    check_choice("mode", mode, "DCR", "CRD")
+    check_word("mode", mode, "DCR", "CRD")
     n, c, h, w = _four(x)
     b = blocksize
     if any(isinstance(d, int) and d % b for d in (h, w)):

@@ -10,7 +10,7 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
 from ._core import REQUIRED, define_op
-from ._helpers import check_choice, same_type
+from ._helpers import check_word, same_type
 
 binarizer = define_op(
     "Binarizer", inputs="x", attrs={"threshold": 0.0}, source="ai.onnx.ml Binarizer-1"
@@ -37,7 +37,7 @@ normalizer.infer(lambda x, **_: TypeInfo(DType.F32, x.shape))
 @normalizer.reference
 def _(x: np.ndarray, *, norm: str) -> np.ndarray:
     """y = x / its norm along the last axis; MAX is the largest value, not the largest magnitude"""
-    check_choice("norm", norm, "MAX", "L1", "L2")
+    check_word("norm", norm, "MAX", "L1", "L2")
     x = x.astype(np.float32)
     if norm == "MAX":
         size = x.max(-1, keepdims=True)

@@ -15,7 +15,7 @@ from ..errors import ShapeError
 from ..ir import Dim, DType, TypeInfo
 from ._classic import labels_of, logistic, table, transformed, two_scores
 from ._core import REQUIRED, define_op
-from ._helpers import check_choice
+from ._helpers import check_word
 
 
 def rows_of(x: TypeInfo) -> Dim:
@@ -118,7 +118,7 @@ def _kernel(
     x: np.ndarray, vectors: np.ndarray, kind: str, params: list[float], add: float = 0.0
 ) -> np.ndarray:
     """K(x, v) + add of every sample and vector, (N, V)"""
-    check_choice("kernel_type", kind, "LINEAR", "POLY", "RBF", "SIGMOID")
+    check_word("kernel_type", kind, "LINEAR", "POLY", "RBF", "SIGMOID")
     if x.shape[1] != vectors.shape[1]:
         raise ShapeError(
             tr(

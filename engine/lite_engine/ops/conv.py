@@ -262,7 +262,10 @@ _CPU = (
         "f32_conv2d_bf16x2",
         9,
         _rank4,
-        tr("as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits"),
+        tr(
+            "as requested: each float is split into two bf16 values for matrix units (AMX), "
+            "which keep 16 of its 24 bits"
+        ),
     ),
 )
 _MIXED = ("bf16_conv2d_gemm", "bf16_conv2d_3x3")
@@ -289,7 +292,7 @@ conv.kernel(
     accepts_pitch=True,
     when=all_of(_rank4, pointwise, mostly_zeros(1)),
     rank=-1,
-    why=tr("few weights are not 0: only those are multiplied"),
+    why=tr("most weights are 0, and only the others are multiplied"),
 )
 
 

@@ -14,7 +14,7 @@ from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, constant, rank
 from ._conv_window import WINDOW
 from ._core import define_op
-from ._helpers import AUTO_PADS, check_choice, float_kernels, product, symbol_product, wide
+from ._helpers import AUTO_PADS, check_word, float_kernels, product, symbol_product, wide
 from ._records import Cost
 from ._samples import Draw, Sample
 from .activation import FUSED, apply_activation
@@ -62,7 +62,7 @@ def transposed_window(
         for d, s, e, k, f in zip(sizes, strides, extra, kernel, dilations)
     ]
     wanted: list[Any] = list(attrs["output_shape"])[-n:] if attrs["output_shape"] else []
-    check_choice("auto_pad", attrs["auto_pad"], *AUTO_PADS)
+    check_word("auto_pad", attrs["auto_pad"], *AUTO_PADS)
     same = attrs["auto_pad"] in ("SAME_UPPER", "SAME_LOWER")
     if not wanted and same:
         wanted = [d * s if isinstance(d, int) else None for d, s in zip(sizes, strides)]
@@ -181,7 +181,10 @@ conv_transpose.kernel(
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),
     rank=9,
-    why=tr("as asked: each float as two bf16 on matrix units (AMX), 16 of its 24 bits"),
+    why=tr(
+        "as requested: each float is split into two bf16 values for matrix units (AMX), "
+        "which keep 16 of its 24 bits"
+    ),
 )
 conv_transpose.kernel(
     "opencl", "deconv2d", dtype="f32,f16", when=all_of(rank(4), constant(1, 2)),

@@ -172,10 +172,14 @@ def _planar(node: Node, types: list[TypeInfo | None]) -> bool | str:
 _BYTES = all_of(constant(1, 2, 3), of_type(1, dtype="i8"))
 dynamic_conv.kernel(
     "cpu", "f32_conv2d_dynamic", dtype="f32", when=all_of(_planar, _BYTES),
-    why=tr("bytes from each image's own range"),
+    why=tr("the input is quantized to int8 with the range of each image"),
 )  # fmt: skip
 dynamic_gemm.kernel(
-    "cpu", "f32_gemm_dynamic", dtype="f32", when=_BYTES, why=tr("bytes from each row's own range")
+    "cpu",
+    "f32_gemm_dynamic",
+    dtype="f32",
+    when=_BYTES,
+    why=tr("the input is quantized to int8 with the range of each row"),
 )
 
 

@@ -8,7 +8,7 @@ from ..errors import ShapeError, UsageError
 from ..ir import DType, TypeInfo
 from ..preprocess import IMAGE_FORMATS, open_image
 from ._core import define_op
-from ._helpers import check_choice
+from ._helpers import check_word
 
 image_decoder = define_op(
     "ImageDecoder", inputs="data", attrs={"pixel_format": "RGB"}, source="ONNX ImageDecoder-20"
@@ -24,7 +24,7 @@ image_decoder.infer(
 def _(data: np.ndarray, *, pixel_format: str) -> np.ndarray:
     """data (bytes,) u8 → (H, W, C) u8; C is 3, or 1 for Grayscale. Raises ShapeError for bytes that
     are not an image."""
-    check_choice("pixel_format", pixel_format, "RGB", "BGR", "Grayscale")
+    check_word("pixel_format", pixel_format, "RGB", "BGR", "Grayscale")
     try:
         image = open_image(data.tobytes(), formats=(*IMAGE_FORMATS, "TIFF", "JPEG2000"))
     except UsageError as error:

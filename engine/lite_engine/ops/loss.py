@@ -10,13 +10,13 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import TypeInfo
 from ._core import define_op
-from ._helpers import check_choice, wide
+from ._helpers import check_word, wide
 
 _ATTRS = {"ignore_index": None, "reduction": "mean"}
 
 
 def _loss_type(scores: TypeInfo, labels: TypeInfo, reduction: str) -> TypeInfo:
-    check_choice("reduction", reduction, "none", "mean", "sum")
+    check_word("reduction", reduction, "none", "mean", "sum")
     return scores.with_shape(labels.dims if reduction == "none" else ())
 
 
@@ -29,7 +29,7 @@ def _loss(
 ) -> np.ndarray:
     """−w[label] · log p[label] of every position; log p (N, C, d…), labels (N, d…). The mean is
     over the weights. Raises ShapeError for a label outside the classes."""
-    check_choice("reduction", reduction, "none", "mean", "sum")
+    check_word("reduction", reduction, "none", "mean", "sum")
     counts = np.ones(labels.shape, bool) if ignore_index is None else labels != ignore_index
     at = np.where(counts, labels, 0)
     classes = log_p.shape[1]

@@ -19,7 +19,7 @@ from ._helpers import (
     NUMBERS,
     bool_type,
     broadcast_shapes,
-    check_choice,
+    check_word,
     float_kernels,
     product,
 )
@@ -171,7 +171,7 @@ _bit_shift = _binary("BitShift", _shift, "ONNX BitShift-11", counted="u8,u16,u32
 
 @_bit_shift.infer
 def _(a: TypeInfo, b: TypeInfo, *, direction: str) -> TypeInfo:
-    check_choice("direction", direction, "LEFT", "RIGHT")
+    check_word("direction", direction, "LEFT", "RIGHT")
     return _broadcast_type(a, b)
 
 

@@ -190,7 +190,7 @@ gemm.kernel(
     accepts_pitch=True,
     when=all_of(constant(1), attr("transA", 0), _row_bias, mostly_zeros(1)),
     rank=-1,
-    why=tr("few weights are not 0: only those are multiplied"),
+    why=tr("most weights are 0, and only the others are multiplied"),
 )
 
 

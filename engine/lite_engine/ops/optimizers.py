@@ -14,7 +14,7 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import TypeInfo
 from ._core import define_op
-from ._helpers import check_choice
+from ._helpers import check_word
 
 Array = np.ndarray
 #: (rate, count, tensors of one parameter, attributes) → its new tensors
@@ -86,7 +86,7 @@ def _momentum(
     rate: float, count: int, x: Array, g: Array, v: Array, *,
     alpha: float, beta: float, mode: str, norm_coefficient: float,
 ) -> list[Array]:  # fmt: skip
-    check_choice("mode", mode, "standard", "nesterov")
+    check_word("mode", mode, "standard", "nesterov")
     g = norm_coefficient * x + g
     v = alpha * v + (beta if count > 0 else 1.0) * g
     return [x - rate * (g + alpha * v if mode == "nesterov" else v), v]

@@ -130,7 +130,7 @@ def _fits(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 qlinear_attention.kernel(
     "cpu", "i8_attention", dtype="i8,u8", accepts_pitch=True,
-    why=tr("both products of integers, the softmax from a table"),
+    why=tr("both products in integers, the softmax from a lookup table"),
     when=all_of(
         constant(1, 2, 4, 5, 7, 8, 9, 10), of_type(3, 6, dtype="i8,u8"),
         of_type(10, dtype="i8,u8"), of_type(11, dtype="f32,bool"), _fits,

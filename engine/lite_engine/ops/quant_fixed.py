@@ -19,7 +19,7 @@ from ..ir import TypeInfo
 from . import litert16
 from ._conditions import all_of, attr, constant, rank, separate_axes
 from ._core import REQUIRED, OpDef, define_op
-from ._helpers import broadcast_shapes, check_choice, product
+from ._helpers import broadcast_shapes, check_word, product
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, saturate, scales
@@ -135,7 +135,7 @@ def line(n_in: int, n_out: int, mode: str) -> Line:
 
 @qlinear_resize.infer
 def _(x: TypeInfo, *, size: Sequence[int], coordinate_transformation_mode: str) -> TypeInfo:
-    check_choice(
+    check_word(
         "coordinate_transformation_mode", coordinate_transformation_mode,
         "asymmetric", "align_corners", "half_pixel",
     )  # fmt: skip

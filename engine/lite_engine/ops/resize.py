@@ -281,7 +281,7 @@ def _(
 
 def _off_the_crop(node: Node, types: list[TypeInfo | None]) -> bool | str:
     mode = node.attrs.get("coordinate_transformation_mode", "half_pixel")
-    return mode != "tf_crop_and_resize" or tr("crops have no table")
+    return mode != "tf_crop_and_resize" or tr("bilinear crops have no lookup table")
 
 
 def _spatial_only(node: Node, types: list[TypeInfo | None]) -> bool | str:

@@ -30,7 +30,7 @@ class _Guarded:
         except Exception as error:
             raise LiteError(
                 tr("the pass {name} raised {error!r}", name=self.name, error=error),
-                fix=tr("leave it out, or tell who wrote it"),
+                fix=tr("leave it out, or report it to its author"),
             ) from error
 
 

@@ -30,7 +30,7 @@ class fold_conv_input:
         if m.before.attrs.get("activation"):
             return skip(tr("the addition carries an activation"), m.before)
         if m.before.output.shape is None or m.before.output.shape != m.x.shape:
-            return skip(tr("the constant widens the shape"), m.before)
+            return skip(tr("the constant broadcasts to a larger shape"), m.before)
         if per_channel(m.k.const, _channels(m), rank_of(m.x)) is None:
             return skip(tr("the constant is not one number per channel"), m.before)
         if m.before.op in ("Add", "Sub") and _padded(m.conv):

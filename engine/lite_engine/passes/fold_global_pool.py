@@ -52,7 +52,7 @@ class fold_average_pool:
             return skip(tr("the window is padded, dilated or moves"), m.root)
         q = graph.sole_reader(m.root.output)
         if q is not None and q.op == "QuantizeLinear" and rounding(q):
-            return skip(tr("LiteRT rounds a pooling differently than a mean"), m.root)
+            return skip(tr("LiteRT rounds average pooling and means differently"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

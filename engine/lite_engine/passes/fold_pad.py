@@ -89,7 +89,9 @@ def _value_fits(m: Match) -> Skip | None:
         if any(m.window.attrs.get("pads", [])) and not m.window.attrs.get("count_include_pad"):
             return skip(tr("its own padding is not counted"), m.window)
         if m.window.attrs.get("ceil_mode"):
-            return skip(tr("windows past the end count differently"), m.window)
+            return skip(
+                tr("with ceil_mode, windows that pass the end are averaged differently"), m.window
+            )
         if not m.window.attrs.get("count_include_pad"):
             return skip(tr("the average does not count padding"), m.window)
     return None

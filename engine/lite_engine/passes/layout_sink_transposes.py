@@ -138,7 +138,7 @@ class _Walk:
                     return tr("{name} is not transposed and its size is not known", name=value.name)
                 standing += size
         if standing and standing >= moving:
-            return tr("an input as large as the transposed one is not transposed")
+            return tr("another input of the same size is not transposed")
         attrs = dict(node.attrs)
         if node.op == "Concat" and "axis" not in attrs:
             return tr("a Concat has no axis")  # a damaged file's

@@ -85,7 +85,7 @@ class _Recompose:
         if any(n.attrs.get("activation") for n in m.nodes):
             return skip(tr("one of the nodes carries an activation"), m.root)
         if m.root.output.shape is not None and m.x.shape != m.root.output.shape:
-            return skip(tr("a constant widens the shape"), m.root)
+            return skip(tr("a constant broadcasts to a larger shape"), m.root)
         attrs = self.attrs(m)
         return attrs if isinstance(attrs, Skip) else None
 

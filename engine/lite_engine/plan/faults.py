@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from lite_messages import tr
 
-from ..errors import UsageError
+from ..errors import check_choice
 
 #: What a kernel can get wrong. Arrays are logical: channels on axis 1, columns on the last.
 KINDS = ("drop_last_column", "swap_channels", "overflow_fp16", "forget_bias", "read_past_edge")
@@ -17,10 +17,7 @@ KINDS = ("drop_last_column", "swap_channels", "overflow_fp16", "forget_bias", "r
 
 def check_kind(kind: str) -> str:
     """Raises UsageError for an unknown kind."""
-    if kind not in KINDS:
-        raise UsageError(
-            tr("fault {kind!r} is not one of {kinds}", kind=kind, kinds=", ".join(KINDS))
-        )
+    check_choice(tr("fault"), kind, KINDS)
     return kind
 
 

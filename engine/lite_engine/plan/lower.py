@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
-from ..ops import OpDef, get_op
+from ..ops import Cost, OpDef, get_op
 from ..ops._bf16 import bf16_to_f32
 from . import layout as lay
 from .accelerate import Sharing
@@ -139,25 +139,9 @@ class Lowering:
         if op.layout in ("axis", "channels_last"):
             attrs = lay.remap_attrs(op, attrs, layout)
         cost = op.cost_of(node, types, [v.type for v in node.outputs])
-        self.pool.emit(
-            Step(
-                0,
-                node.name,
-                node.op,
-                placement.kernel,
-                placement.why,
-                placement.backend,
-                inputs,
-                outputs,
-                attrs,
-                node.sources,
-                node,
-                cost.macs,
-                cost.flops,
-                cost.bytes or 0,
-                in_place=chosen.in_place,
-            )
-        )
+        step = _step(node, placement, inputs, outputs, attrs, cost)
+        step.in_place = chosen.in_place
+        self.pool.emit(step)
 
     def _place(self, node: Node, types: list[TypeInfo | None]) -> Placement:
         if self.backend == "reference":
@@ -297,25 +281,12 @@ class Lowering:
         inputs += [self._reference_input(value) for value in captured(node)]
         outputs = [self._reference_output(value) for value in node.outputs]
         types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
-        step = Step(
-            0,
-            node.name,
-            node.op,
-            placement.kernel,
-            placement.why,
-            placement.backend,
-            inputs,
-            outputs,
-            {},
-            node.sources,
-            node,
-        )
         static = all(v.dtype is not None and v.type.is_static for v in node.outputs)
         known = static and all(t is None or t.is_static for t in types)
+        cost = Cost()
         if known and not any(True for _ in node.subgraphs()):
             cost = get_op(node.op, node.name).cost_of(node, types, [v.type for v in node.outputs])
-            step.macs, step.flops, step.bytes = cost.macs, cost.flops, cost.bytes or 0
-        self.pool.emit(step)
+        self.pool.emit(_step(node, placement, inputs, outputs, {}, cost))
 
     def _reference_input(self, value: Value) -> int:
         if value.const is None and (value.dtype is None or not value.type.is_static):
@@ -397,3 +368,30 @@ class Lowering:
                 made.name = f"{value.name}:inner"
             tensor.name = value.name
         self.plan.outputs.append(index)
+
+
+def _step(
+    node: Node,
+    placement: Placement,
+    inputs: list[int],
+    outputs: list[int],
+    attrs: dict[str, Any],
+    cost: Cost,
+) -> Step:
+    """The step of a node where it was placed; the pool numbers it."""
+    return Step(
+        0,
+        node.name,
+        node.op,
+        placement.kernel,
+        placement.why,
+        placement.backend,
+        inputs,
+        outputs,
+        attrs,
+        node.sources,
+        node,
+        cost.macs,
+        cost.flops,
+        cost.bytes or 0,
+    )

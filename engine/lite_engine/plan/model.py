@@ -134,9 +134,8 @@ class Step:
 class Plan:
     """Steps in order for one backend and one set of input shapes.
 
-    `tensor_of` finds the tensor of a graph value by name: where a value has several layouts it
-    is the
-    one its producer wrote. Graph outputs are in row-major tensors of role "output".
+    `tensor_of` finds the tensor of a graph value by name: where a value has several layouts it is
+    the one its producer wrote. Graph outputs are in row-major tensors of role "output".
     """
 
     backend: str

@@ -170,7 +170,7 @@ def _attr(step: Step, name: str, value: Any) -> tuple[int, int, bytes]:
         return _FLOATS, array.size, array.astype("<f8").tobytes()
     raise ShapeError(
         tr(
-            "{step} ({op}): attribute {name!r} of type {kind} has no place in a native program",
+            "{step} ({op}): attribute {name!r} of type {kind} cannot be stored in a native program",
             step=step.name,
             op=step.op,
             name=name,

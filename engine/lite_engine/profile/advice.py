@@ -164,7 +164,7 @@ def _unfused_activation(case: Case) -> Iterator[Advice]:
             "unfused-activation",
             [row.name],
             tr(
-                "{row} ({op}) is a step of its own after {maker}",
+                "{row} ({op}) runs as a separate step after {maker}",
                 row=row.name,
                 op=row.op,
                 maker=maker.name,

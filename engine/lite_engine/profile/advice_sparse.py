@@ -72,8 +72,9 @@ def prunable(case: Case) -> Iterator[Advice]:
             names=_some(rows),
         ),
         tr(
-            "prune it: with 80 % zeros they take about half of their time. Most models keep their "
-            "accuracy only if they are trained while they are pruned; the command measures both"
+            "prune it: with 80 % zeros, these layers take about half of their time. Most "
+            "models keep their accuracy only if they are trained while they are pruned; the "
+            "command measures time and accuracy"
         ),
         sum(r.median_ms for r in rows) * SAVED,
         _prune(case, "--sparsity 0.8"),
@@ -127,7 +128,7 @@ def _why_dense(case: Case, row: LayerTime, step: Step, weight: np.ndarray) -> tu
     if weight.dtype != np.float32 and case.made:
         parent = shlex.quote(shlex.split(case.made)[2])
         return why, tr("measure the float32 model, which skips zeros"), f"lite profile {parent}"
-    advice = tr("remove channels instead, from which every kernel gains")
+    advice = tr("remove channels instead, which makes every kernel faster")
     return why, advice, _prune(case, "--channels 0.2")
 
 

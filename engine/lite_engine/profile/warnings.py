@@ -63,8 +63,8 @@ def busy_with(result: Profile) -> str:
     ):
         return ""
     return tr(
-        "the machine is busy: one run in ten took at least {p90:.1f} times the median; times are "
-        "rounded to what can be told apart",
+        "the machine is busy: one run in ten took at least {p90:.1f} times the median; times "
+        "are rounded to the digits that are certain",
         p90=p90 / median,
     )
 

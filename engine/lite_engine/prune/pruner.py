@@ -191,8 +191,8 @@ class Pruner:
             dense.update(left)
             names = [n.name for n in nodes if n.name not in whole and n.name in self.candidates]
             shares, graph = self._zeros(graph, names)
-            dense.update({n: tr("its zeros cost more than others") for n in names
-                          if not shares.get(n)})  # fmt: skip
+            why = tr("its zeros cost more accuracy than those of other layers")
+            dense.update({n: why for n in names if not shares.get(n)})
         layers = [
             {"name": name, "zeros": round(zeros, 3), "sqnr_db": self.curves[name].get(zeros)}
             for name, zeros in shares.items() if zeros

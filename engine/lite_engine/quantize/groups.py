@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from lite_messages import tr
 
-from ..errors import UsageError
+from ..errors import check_choice
 from ..ops.matmul_nbits import group_count, pack_bits
 from .rounding import compensate
 
@@ -34,11 +34,7 @@ class Groups:
     symmetric: bool = True
 
     def __post_init__(self) -> None:
-        if self.size not in SIZES:
-            raise UsageError(
-                tr("group size must be one of {sizes}, got {size}",
-                   sizes=", ".join(map(str, SIZES)), size=self.size)
-            )  # fmt: skip
+        check_choice(tr("group size"), self.size, SIZES)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 from lite_messages import tr
 
-from ..errors import UsageError
+from ..errors import check_choice
 from .statistics import BINS, Statistics
 
 Range = tuple[float, float]
@@ -130,14 +130,7 @@ METHODS: dict[str, Callable[[Statistics], Range]] = {
 
 def range_of(statistics: Statistics, method: str) -> Range:
     """(low, high) that holds 0. Raises UsageError for an unknown method."""
-    if method not in METHODS:
-        raise UsageError(
-            tr(
-                "method {method!r} is not one of {methods}",
-                method=method,
-                methods=", ".join(METHODS),
-            )
-        )
+    check_choice(tr("method"), method, METHODS)
     low, high = METHODS[method](statistics)
     low, high = min(low, 0.0), max(high, 0.0)
     return (low, high) if high - low > _NARROW else (low, low + _NARROW)

@@ -8,7 +8,7 @@ from typing import Any
 from lite_messages import tr
 
 from ..documents import Part
-from ..errors import UsageError
+from ..errors import check_choice
 from .guard import THRESHOLD_DB
 from .observers import METHODS
 from .scheme import Scheme
@@ -35,22 +35,8 @@ class Options:
     measure: str = ""
 
     def __post_init__(self) -> None:
-        if self.method not in ("auto", *METHODS):
-            raise UsageError(
-                tr(
-                    "method {method!r} is not one of auto, {methods}",
-                    method=self.method,
-                    methods=", ".join(METHODS),
-                )
-            )
-        if self.rounding not in ROUNDINGS:
-            raise UsageError(
-                tr(
-                    "rounding {rounding!r} is not one of {roundings}",
-                    rounding=self.rounding,
-                    roundings=", ".join(ROUNDINGS),
-                )
-            )
+        check_choice(tr("method"), self.method, ("auto", *METHODS))
+        check_choice(tr("rounding"), self.rounding, ROUNDINGS)
 
     @property
     def searches(self) -> bool:

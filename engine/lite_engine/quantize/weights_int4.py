@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import CalibrationError, UsageError
+from ..errors import CalibrationError, UsageError, check_choice
 from ..ir import Graph, Node, Value
 from ..ops import infer_types
 from ._run import Run, reference_run
@@ -88,14 +88,7 @@ def quantize_weights_int4(
     `threshold_db` and `force` is not set.
     """
     groups = groups or Groups()
-    if method not in ("auto", *METHODS_INT4):
-        raise UsageError(
-            tr(
-                "method {method!r} is not one of auto, {methods}",
-                method=method,
-                methods=", ".join(METHODS_INT4),
-            )
-        )
+    check_choice(tr("method"), method, ("auto", *METHODS_INT4))
     if source is None and method not in ("auto", "nearest"):
         raise UsageError(tr("method {method} needs samples", method=method))
     chosen, left = _choose(graph, keep)

@@ -15,7 +15,7 @@ from lite_messages import tr
 
 from .. import settings
 from ..backends import Usability, get_backend, get_plugin
-from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, UsageError
+from ..errors import BackendUnavailableError, LiteError, TargetMismatchError, check_choice
 from ..model_file import Model, computed
 from ..model_file.precision import ANYWHERE, OR_FP32, PRECISIONS
 
@@ -138,23 +138,9 @@ def choose(
     """Picks a backend for a model. Raises TargetMismatchError when the file fits nothing here,
     BackendUnavailableError when a forced backend cannot be used, UsageError for an unknown one,
     DeviceError when the device cannot be reached."""
-    if backend not in settings.backends():
-        raise UsageError(
-            tr(
-                "backend {backend!r} is not one of {backends}",
-                backend=backend,
-                backends=", ".join(settings.backends()),
-            ),
-            fix=tr("choose one of these, or install the package that provides it"),
-        )
-    if precision not in (None, *PRECISIONS):
-        raise UsageError(
-            tr(
-                "precision {precision!r} is not one of {precisions}",
-                precision=precision,
-                precisions=", ".join(PRECISIONS),
-            )
-        )
+    install = tr("choose one of these, or install the package that provides it")
+    check_choice(tr("backend"), backend, settings.backends(), fix=install)
+    check_choice(tr("precision"), precision, (None, *PRECISIONS))
     if device is not None:
         return _on_device(model, backend, precision, device)
     forced = backend if backend != "auto" else settings.get("LITE_BACKEND")

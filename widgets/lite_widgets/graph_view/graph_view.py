@@ -103,7 +103,7 @@ class GraphView(LiteWidget):
             picture.text(_WIDTH - 14, y + 18, note, anchor="end")
         if errors:
             words = tr(
-                "grey: within the tolerance · light: propagates an error · dark: fails on its own"
+                "gray: within the tolerance · light: propagates an error · dark: fails on its own"
             )
             picture.text(14, picture.height - 4, words)
         elif rows:

@@ -33,9 +33,9 @@ PREPROCESS_HELP = tr(
 
 
 ADAPTER_HELP = tr(
-    "how outputs are read: text, top, boxes, mask, regions, keypoints, vector or image, also with "
-    "threshold=0.3, overlap=0.5 and what else docs/pipelines.md lists, or FILE.py:FUNCTION "
-    "(default: as the model says, else by their shapes)"
+    "how outputs are read: text, top, boxes, mask, regions, keypoints, vector or image, with "
+    "options like threshold=0.3 or overlap=0.5 (docs/pipelines.md lists them), or "
+    "FILE.py:FUNCTION (default: as stored in the model, else by the output shapes)"
 )
 
 

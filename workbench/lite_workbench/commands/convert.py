@@ -134,7 +134,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--plugins", default="", metavar="NAMES",
-        help=tr("backends of installed packages to keep sub-graphs for, for `lite_run --library`"),
+        help=tr("keep sub-graphs for these backends of installed packages, which `lite_run "
+                "--library` loads"),
     )  # fmt: skip
     parser.add_argument(
         "--outputs", default="", metavar="NAMES",
@@ -145,8 +146,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         choices=("float", "dynamic"),
         default="float",
         help=tr(
-            "dynamic: layers of a dynamic-range TFLite model make bytes of their inputs as they "
-            "run, as LiteRT does"
+            "dynamic: layers of a dynamic-range TFLite model quantize their inputs at run "
+            "time, as LiteRT does"
         ),
     )
     parser.add_argument(
@@ -170,8 +171,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--tunable",
         action="store_true",
         help=tr(
-            "store further OpenCL variants of each layer, of which `lite_run --tune` "
-            "measures the fastest on a device without Python"
+            "store more OpenCL variants of each layer, so that `lite_run --tune` can choose "
+            "the fastest on a device without Python"
         ),
     )
     parser.add_argument(

@@ -22,7 +22,11 @@ _MARK = {"done": "+", "failed": "-", "skipped": " ", "running": "…"}
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", nargs="?", default="list", choices=("list", "add", "test", "remove", "setup")
+        "action",
+        nargs="?",
+        default="list",
+        choices=("list", "add", "test", "remove", "setup"),
+        help=tr("what to do (default: list); setup gets OpenCL for the emulated device"),
     )
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help=tr("a short name for the device, or its address")

@@ -46,8 +46,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--field-report",
         metavar="FILE",
         help=tr(
-            "the same, and write the results to a JSON file without personal data, "
-            "to send with an issue"
+            "run the same check and write the results, without personal data, to a JSON file "
+            "that can be attached to an issue"
         ),
     )
     add_device(parser)

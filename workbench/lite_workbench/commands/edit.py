@@ -41,11 +41,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--layers",
         default="",
         metavar="NAMES",
-        help=tr("keep these layers only, separated by commas"),
+        help=tr("keep only these layers, separated by commas"),
     )
     add_shape(parser, tr("change the shape of an input, like x:1x3x320x320; repeatable"))
     parser.add_argument(
-        "--batch", type=at_least(1), metavar="N", help=tr("change the first size of every input")
+        "--batch",
+        type=at_least(1),
+        metavar="N",
+        help=tr("change the first dimension of every input"),
     )
     parser.add_argument(
         "--rename",
@@ -74,8 +77,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PATTERN=FILE",
         help=tr(
-            "replace every place of a pattern, like 'Mul(x, Sigmoid(x))', with a model whose "
-            "inputs have the names of its words; repeatable"
+            "replace every match of a pattern, like 'Mul(x, Sigmoid(x))', with a model whose "
+            "inputs are named like the variables of the pattern; repeatable"
         ),
     )
     parser.add_argument(
@@ -86,12 +89,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--remove-postprocessing",
         action="store_true",
-        help=tr("end the model before Softmax, ArgMax, TopK and suppression of boxes"),
+        help=tr("end the model before Softmax, ArgMax, TopK and non-maximum suppression"),
     )
     parser.add_argument(
         "--normalize",
         metavar="HOW",
-        help=tr("make the normalization part of the model: {how}", how=PREPROCESS_HELP),
+        help=tr("add the normalization to the model. HOW is {how}", how=PREPROCESS_HELP),
     )
     parser.add_argument(
         "--append",
@@ -104,7 +107,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--nms", metavar="BOXES,SCORES", help=tr("append NonMaxSuppression to these two values")
     )
     parser.add_argument(
-        "--fold", action="store_true", help=tr("compute what does not depend on an input")
+        "--fold",
+        action="store_true",
+        help=tr("fold constants: compute everything that does not depend on an input"),
     )
     parser.add_argument(
         "--optimized", action="store_true", help=tr("write the model after every pass")

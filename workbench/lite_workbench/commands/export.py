@@ -43,7 +43,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--plugins", default="", metavar="NAMES",
-        help=tr("backends of installed packages to keep sub-graphs for, for `lite_run --library`"),
+        help=tr("keep sub-graphs for these backends of installed packages, which `lite_run "
+                "--library` loads"),
     )  # fmt: skip
     parser.add_argument(
         "--library", action="append", default=[], metavar="FILE", type=Path,

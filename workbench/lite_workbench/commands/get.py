@@ -20,7 +20,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
                 "without it the list is shown"),
     )  # fmt: skip
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help=tr("folder for the files (default: its name)")
+        "-o",
+        "--output",
+        metavar="DIR",
+        help=tr("folder for the files (default: named after the model)"),
     )
     parser.add_argument(
         "--update", action="store_true",

@@ -59,9 +59,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--family", metavar="NAME",
-        help=tr("a ready pipeline: ppocr, ppocrv2, text, plates, ssd, yolo, yolov3, yolov3-tiny, "
-                "yolov5, yolov8, yolox, nanodet, nanodet-plus, fcos, pose, heatmaps, embedding, "
-                "ultraface, classification, segmentation, image or keywords"),
+        help=tr("a built-in pipeline: ppocr, ppocrv2, text, plates, ssd, yolo, yolov3, "
+                "yolov3-tiny, yolov5, yolov8, yolox, nanodet, nanodet-plus, fcos, pose, "
+                "heatmaps, embedding, ultraface, classification, segmentation, image or "
+                "keywords"),
     )  # fmt: skip
     parser.add_argument(
         "--labels", metavar="FILE", help=tr("labels of the last model of --family, one per line")
@@ -82,7 +83,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fps", type=positive, metavar="N",
-        help=tr("frames come at this rate and the newest wins (default: each one is answered)"),
+        help=tr("feed frames at this rate and drop those that are late (default: every frame "
+                "is processed)"),
     )  # fmt: skip
     parser.add_argument(
         "--profile", action="store_true",
@@ -94,7 +96,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--data", metavar="DATASET",
-        help=tr("labelled data that judges --quantize (default: the share of answers that stay)"),
+        help=tr("labelled data to judge --quantize by (default: the share of unchanged "
+                "answers)"),
     )  # fmt: skip
     parser.add_argument(
         "--task", metavar="TASK", help=tr("the task, where the data set allows several")

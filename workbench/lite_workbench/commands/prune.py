@@ -11,25 +11,12 @@ from typing import TYPE_CHECKING, Any
 from lite_messages import tr
 
 from ..words import number
-from ._base import (
-    PREPROCESS_HELP,
-    Command,
-    add_calibration,
-    add_model,
-    add_targets,
-    at_least,
-    drop,
-    load_model,
-    set_preprocess,
-    share,
-)
+from ._base import Command, share
+from ._compress import add_compression, check_samples, opened, within_budget
 from ._table import table
-from .evaluate import add_dataset, dataset_of
+from .evaluate import dataset_of
 
 if TYPE_CHECKING:
-    from lite_engine.model_file import Model
-
-    from ..budget import WithinBudget
     from ..pruning import Pruning
 
 DEFAULT = 0.8
@@ -49,20 +36,13 @@ class PruneResult:
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
-    add_calibration(parser)
-    add_dataset(parser, required=False)
-    parser.add_argument(
-        "--max-drop",
-        type=drop,
-        metavar="P%",
-        help=tr(
+    add_compression(
+        parser,
+        max_drop=tr(
             "how many points the metric of --data may lose against the dense model, "
             "like 0.5%%; layers stay dense until it loses no more"
         ),
     )
-    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
         "--sparsity", type=share, metavar="SHARE",
         help=tr("share of zeros in the weights that are pruned (default without --channels: 0.8)"),
@@ -81,66 +61,32 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("layers that stay as they are; A..B stands for all layers from A to B"),
     )  # fmt: skip
     parser.add_argument(
-        "--samples", type=at_least(2), metavar="N", help=tr("use at most N calibration samples")
-    )
-    parser.add_argument(
         "--measure", action=argparse.BooleanOptionalAction, default=True,
         help=tr("measure dense and sparse layers on this machine's CPU, and leave those dense that "
                 "would not be faster (default: on)"),
     )  # fmt: skip
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help=tr("save the model even if it is below the accuracy threshold"),
-    )
-    add_targets(parser)
 
 
 def _call(args: argparse.Namespace) -> PruneResult:
-    from lite_engine.errors import UsageError
-    from lite_engine.model_file import parse_targets
     from lite_engine.prune import Pattern, PruneOptions
 
     from ..pruning import prune, require
     from ._first_look import say_first
 
-    if args.max_drop is not None and not args.data:
-        raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
-    if not args.calibration and not args.data:
-        raise UsageError(
-            tr("--calibration DIR|FILE.npz is required"),
-            fix=tr("weights are solved again on samples of typical inputs"),
-        )
+    check_samples(args, tr("weights are solved again on samples of typical inputs"))
     sparsity = args.sparsity
     if sparsity is None and args.channels is None:
         sparsity = Pattern.parse(args.pattern).share or DEFAULT
     options = PruneOptions(sparsity, args.channels, args.pattern, limit=args.samples)
-    model = load_model(args)
-    set_preprocess(model, args)
-    model.targets = (
-        parse_targets(args.targets) if args.targets else model.targets or ["x86", "arm", "opencl"]
-    )
+    model = opened(args)
     say_first(model, lambda: args.calibration or dataset_of(args), args)
-    within = _within(model, args) if args.data else None
+    within = within_budget(model, args, float_budget=math.inf, version="pruned")
     source = within.calibrating if within and within.calibrating else args.calibration
     keep = [k for k in args.keep.split(",") if k]
     found, pruned = prune(model, source, options, keep=keep, measure=args.measure, within=within)
     if not args.force:
         require(found)
     return PruneResult(pruned.save(args.output), found)
-
-
-def _within(model: Model, args: argparse.Namespace) -> WithinBudget:
-    """What measures the metric of --data. Raises UsageError."""
-    from ..answers import read_labels
-    from ..budget import WithinBudget, split
-
-    limit = math.inf if args.max_drop is None else args.max_drop
-    calibrating, judging = split(dataset_of(args).first(args.limit), args.calibration)
-    return WithinBudget(
-        model, judging, limit, calibrating=calibrating, float_budget=math.inf,
-        labels=read_labels(args.labels) if args.labels else None, version="pruned",
-    )  # fmt: skip
 
 
 def _show(result: PruneResult, args: argparse.Namespace) -> str:

@@ -15,32 +15,18 @@ from typing import TYPE_CHECKING
 from lite_engine.files import write_file
 from lite_messages import tr
 
-from ._base import (
-    PREPROCESS_HELP,
-    Command,
-    add_calibration,
-    add_model,
-    add_targets,
-    at_least,
-    backend_word,
-    decibels,
-    drop,
-    load_model,
-    positive,
-    set_preprocess,
-    share,
-)
+from ._base import Command, at_least, backend_word, decibels, positive, share
+from ._compress import add_compression, check_samples, opened, within_budget
 from ._quantize_options import command_of, options_of, repeated
 from ._quantized import QuantizeResult, exit_code, show_quantized
 from ._weights_only import constant_bytes, weights_only
-from .evaluate import add_cluster, add_dataset, cluster_of, dataset_of
+from .evaluate import add_cluster, cluster_of, dataset_of
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
     from lite_engine.quantize import Quantized
 
-    from ..budget import WithinBudget
-    from ..quantizing import FastRun, LatencyOn
+    from ..quantizing import FastRun
 
 
 METHODS = ("auto", "kl", "minmax", "hist", "mse", "avg")
@@ -48,29 +34,19 @@ METHODS_INT4 = ("nearest", "gptq", "awq")
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    add_model(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.lite")
-    add_calibration(parser)
-    add_dataset(parser, required=False)
-    add_cluster(parser)
-    parser.add_argument(
-        "--max-drop",
-        type=drop,
-        metavar="P%",
-        help=tr(
+    add_compression(
+        parser,
+        max_drop=tr(
             "how many points the metric of --data may lose against the float model, "
             "like 0.5%%; layers go back to float until it loses no more"
         ),
     )
-    parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
+    add_cluster(parser)
     parser.add_argument(
         "--method", default="auto", choices=(*METHODS, *METHODS_INT4),
         help=tr("calibration method, or rounding method of int4 weights: nearest, gptq, awq "
                 "(default: auto)"),
     )  # fmt: skip
-    parser.add_argument(
-        "--samples", type=at_least(2), metavar="N", help=tr("use at most N calibration samples")
-    )
     parser.add_argument(
         "--weights-only",
         choices=("int4", "int8", "int16"),
@@ -152,24 +128,16 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("apply cross-layer equalization first (default: on)"),
     )  # fmt: skip
     parser.add_argument(
-        "--force",
-        action="store_true",
-        help=tr("save the model even if it is below the accuracy threshold"),
-    )
-    parser.add_argument(
         "--analyze",
         metavar="FILE.json",
         help=tr("write ranges, errors and sensitivity of every layer"),
     )
-    add_targets(parser)
 
 
 def _call(args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import UsageError
 
-    model = load_model(args)
-    set_preprocess(model, args)
-    model.targets = _targets(args.targets) or model.targets or ["x86", "arm", "opencl"]
+    model = opened(args)
     if args.weights_only:
         return weights_only(model, args)
     if args.method in METHODS_INT4 or args.group or args.asymmetric:
@@ -178,13 +146,7 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
                methods=", ".join(METHODS_INT4)),
             fix=tr("add --weights-only int4"),
         )  # fmt: skip
-    if args.max_drop is not None and not args.data:
-        raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
-    if not args.calibration and not args.data:
-        raise UsageError(
-            tr("--calibration DIR|FILE.npz is required"),
-            fix=tr("without samples, use --weights-only int8"),
-        )
+    check_samples(args, tr("without samples, use --weights-only int8"))
     aims = (args.target_db, args.target_top1, args.max_bytes, args.trade_off, args.data)
     if args.measure and not any(aims):
         raise UsageError(
@@ -192,12 +154,6 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
             fix=tr("add a target, like --target-db 25, or --data DATASET"),
         )
     return _static(model, args)
-
-
-def _targets(text: str) -> list[str]:
-    from lite_engine.model_file import parse_targets
-
-    return parse_targets(text) if text else []
 
 
 def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
@@ -228,7 +184,7 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     run, graph = FastRun(), float_graph(model)
     searches = options.searches or args.trade_off or args.data
     latency = LatencyOn(model, options.measure) if options.measure and searches else None
-    search = _search(model, args, latency) if args.data else None
+    search = within_budget(model, args, float_budget=args.float_budget, latency=latency)
     source = search.calibrating if search and search.calibrating else args.calibration
     with _interrupted(state is not None) as (cancel, end):
 
@@ -267,19 +223,6 @@ def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
         "same_answers": same_answers([model, quantised], made.held, labels),
     }  # fmt: skip
     return QuantizeResult(out, quantised, facts, constant_bytes(model.graph))
-
-
-def _search(model: Model, args: argparse.Namespace, latency: LatencyOn | None) -> WithinBudget:
-    """What measures the metric of --data. Raises UsageError."""
-    from ..answers import read_labels
-    from ..budget import WithinBudget, split
-
-    limit = float("inf") if args.max_drop is None else args.max_drop
-    calibrating, judging = split(dataset_of(args).first(args.limit), args.calibration)
-    return WithinBudget(
-        model, judging, limit, calibrating=calibrating, float_budget=args.float_budget,
-        labels=read_labels(args.labels) if args.labels else None, latency=latency,
-    )  # fmt: skip
 
 
 @contextmanager

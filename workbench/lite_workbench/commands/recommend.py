@@ -31,7 +31,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
     add_model(parser)
     add_dataset(parser, required=True)
-    parser.add_argument("-o", "--output", metavar="OUT.lite", help=tr("write the version here"))
+    parser.add_argument(
+        "-o", "--output", metavar="OUT.lite", help=tr("file to write the chosen version to")
+    )
     parser.add_argument(
         "--max-drop", type=drop, required=True, metavar="P%",
         help=tr("points that the metric may lose against the float model, like 0.5%%"),

@@ -61,7 +61,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help=tr("put model and runtime into the file, so that a browser runs it again"),
+        help=tr("embed the model and the runtime, so that the model can be run again in a browser"),
     )
 
 

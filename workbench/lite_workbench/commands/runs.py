@@ -56,7 +56,13 @@ KINDS = ("profile", "evaluation", "sweep")
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("verb", nargs="?", default="list", choices=("list", "show", "diff", "tag"))
+    parser.add_argument(
+        "verb",
+        nargs="?",
+        default="list",
+        choices=("list", "show", "diff", "tag"),
+        help=tr("what to do with saved runs (default: list)"),
+    )
     parser.add_argument(
         "names", nargs="*", metavar="RUN", help=tr("the number of a run, or its tag")
     )

@@ -187,7 +187,7 @@ class CompareStep(PipelineStep):
             return
         first = made.first
         what = (tr("**The answer changes in {stage}.**", stage=first.name) if first
-                else tr("**The answer changes by several stages together.**"))  # fmt: skip
+                else tr("**Only several stages together change the answer.**"))  # fmt: skip
         self.tell("warn", what, detail="; ".join(made.changes[:5]))
         rows = [
             [name, *row] for name, answer in zip(title.split(" / "), made.answers, strict=True)
@@ -259,11 +259,12 @@ class QuantizeStep(PipelineStep):
             title=tr("Calibration"), button=tr("Quantize"), closable=False,
             fields=[
                 {"name": "images", "label": tr("Folder of typical images"), "hint": "photos/"},
-                {"name": "data", "label": tr("Labelled data that judges"), "hint": "pages.txt",
+                {"name": "data", "label": tr("Labelled data to judge by"), "hint": "pages.txt",
                  "optional": True},
                 {"name": "drop", "label": tr("Points that the metric may lose"), "hint": "1"},
             ],
-            note=tr("Without labelled data, the share of answers that stay the same judges."),
+            note=tr("Without labelled data, the result is judged by the share of unchanged "
+                    "answers."),
         )  # fmt: skip
         self.form.values = {"images": "", "data": "", "drop": "1"}
         self.table = DataTable()
@@ -292,8 +293,9 @@ class QuantizeStep(PipelineStep):
         if made is None:
             self.table.status = {
                 "kind": "empty", "title": tr("Not quantized yet"),
-                "text": tr("Each model is calibrated with what reaches it, judged alone in int8, "
-                           "and taken while the whole stays within the budget."),
+                "text": tr("Each model is calibrated with the inputs that reach it and tested"
+                           " in int8 on its own. It stays int8 as long as the whole pipeline "
+                           "stays within the budget."),
             }  # fmt: skip
             return
         self.set(self.table, table_traits(made.headline, *choices_table(made)))

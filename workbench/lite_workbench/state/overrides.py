@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from lite_engine.errors import UsageError
+from lite_engine.errors import UsageError, check_choice
 from lite_engine.ir import Graph, Node
 from lite_engine.model_file import Model
 from lite_engine.quantize import Verdict, integer_nodes, judge, quantize_static
@@ -43,22 +43,8 @@ def set_layers(
     state: SessionState, layers: Sequence[str], backend: str | None, precision: str | None
 ) -> None:
     """See `Session.override`. Raises UsageError, CalibrationError."""
-    if backend not in (None, *BACKENDS):
-        raise UsageError(
-            tr(
-                "backend {backend!r} is not one of {backends}",
-                backend=backend,
-                backends=", ".join(BACKENDS),
-            )
-        )
-    if precision not in (None, *PRECISIONS):
-        raise UsageError(
-            tr(
-                "precision {precision!r} is not one of {precisions}",
-                precision=precision,
-                precisions=", ".join(PRECISIONS),
-            )
-        )
+    check_choice(tr("backend"), backend, (None, *BACKENDS))
+    check_choice(tr("precision"), precision, (None, *PRECISIONS))
     names = float_layers(state, layers)
     # a float version has no integers to leave: "fp32" is then a word of the plan
     within = precision == "fp32" and state.is_base

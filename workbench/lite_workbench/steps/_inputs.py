@@ -48,7 +48,7 @@ class InputsPanel:
                        "hint": "0"})  # fmt: skip
         if sets := data_sets(session.path):
             fields += [
-                {"name": "data", "label": tr("Instead, from a data set"),
+                {"name": "data", "label": tr("Or a sample from a data set"),
                  "options": [[_NONE, tr("none")], *sets]},
                 {"name": "sample", "label": tr("Number of the sample"), "optional": True,
                  "hint": "0"},
@@ -56,7 +56,7 @@ class InputsPanel:
         if takes_text(session.graph):
             known = [p for p in files if p.name in ("vocab.txt", "tokenizer.json")]
             fields += [
-                {"name": "text", "label": tr("Instead, a text"), "optional": True},
+                {"name": "text", "label": tr("Or a text"), "optional": True},
                 {"name": "tokenizer", "label": tr("Tokenizer"), "optional": True,
                  "hint": "vocab.txt"},
             ]  # fmt: skip

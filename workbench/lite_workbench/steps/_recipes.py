@@ -23,7 +23,7 @@ GUESSED = tr(
     "the model does not define its image preprocessing: pixels were scaled to "
     "0…1; change it with Pixels above, or with session.prepare"
 )
-UNKNOWN = tr("**The file does not say how images become numbers.**")
+UNKNOWN = tr("**The file does not define its image preprocessing.**")
 CHOOSE = tr(
     "Pixels are scaled to 0…1. If the model was trained with another preprocessing, its results "
     "are wrong: choose it with Pixels above."

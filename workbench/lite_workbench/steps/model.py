@@ -76,7 +76,7 @@ class ModelStep(Step):
         self.tell(
             "done",
             trn("**Wrote {n} layer**", "**Wrote {n} layers**", count),
-            detail=tr("The part of the network is in {file}.", file=made.name),
+            detail=tr("This part of the model was saved as {file}.", file=made.name),
             where=str(made),
         )
 

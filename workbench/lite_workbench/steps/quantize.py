@@ -143,7 +143,7 @@ class QuantizeStep(Step):
             self.tell(
                 "warn",
                 tr("**There are no calibration samples.**"),
-                again=tr("Look again"),
+                again=tr("Search again"),
                 detail=tr(
                     "Put a folder with at least two images, or an `.npz` of inputs, "
                     "beside the model or into `{cwd}`.",

@@ -84,7 +84,7 @@ def _library(op: str, given: str | dict[str, Path], arch: str) -> Path:
             tr("{op}: there is no library for {arch}", op=op, arch=arch)
             if path is None
             else tr("{op}: {path} does not exist", op=op, path=path),
-            fix=tr("name one with `library`, or give the C text"),
+            fix=tr("pass `library`, or the C text"),
         )
     return path.absolute()
 

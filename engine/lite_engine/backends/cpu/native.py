@@ -285,7 +285,7 @@ class NativeProgram:
         if len(inputs) != len(self.inputs):
             raise ShapeError(
                 tr(
-                    "the program has {inputs} inputs, {count} are given",
+                    "the program has {inputs} inputs, got {count}",
                     inputs=len(self.inputs),
                     count=len(inputs),
                 )

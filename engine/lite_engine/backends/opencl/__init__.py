@@ -9,7 +9,7 @@ from pathlib import Path
 from lite_messages import tr
 
 from ... import settings
-from ...errors import BackendUnavailableError, UsageError
+from ...errors import BackendUnavailableError, check_choice
 from ...plan import Segment
 from .. import Backend, Executable, Measured, Offload, Probed, Tried, Tunable, Usability
 from . import discover
@@ -92,14 +92,7 @@ class OpenCLBackend(Backend, Tunable, Offload, Probed):
     def measuring(self, effort: str) -> Iterator[list[Measured]]:
         """Segments compiled in this block measure the ways of layers that the tuning table does
         not know, and note them in the list. Raises UsageError for an unknown effort."""
-        if effort not in EFFORTS:
-            raise UsageError(
-                tr(
-                    "tuning effort {effort!r} is not one of {efforts}",
-                    effort=effort,
-                    efforts=", ".join(EFFORTS),
-                )
-            )
+        check_choice(tr("tuning effort"), effort, EFFORTS)
         before, self._effort = self._effort, effort
         tuning = open_device(choose()).tuning
         tuning.sizes.clear()

@@ -54,7 +54,7 @@ def unpacked(entry: bytes, key: bytes) -> bytes:
     start = _HEADER.size + key_bytes
     stored, binary = entry[_HEADER.size : start], entry[start:]
     if _digest(stored, binary) != digest:
-        raise ValueError(tr("wrong digest"))
+        raise ValueError(tr("the checksum does not match"))
     if stored != key:
         raise ValueError(tr("stored for another program, device or driver"))
     return binary

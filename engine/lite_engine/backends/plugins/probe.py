@@ -116,7 +116,9 @@ def ask(extension: Extension) -> Usability:
             tr("install a version of it for this engine"),
         )
     if not isinstance(state, Usability):
-        return Usability(False, tr("{name} gave no Usability", name=extension.name), fix)
+        return Usability(
+            False, tr("usability() of {name} did not return a Usability", name=extension.name), fix
+        )
     return state
 
 

@@ -105,8 +105,7 @@ def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[n
         if index >= 0 and tensor.shape_known and result.size != tensor.size:
             raise ShapeError(
                 tr(
-                    "{step} ({op}) gives {shape} where {size} elements are due: "
-                    "its inputs do not fit it",
+                    "{step} ({op}) gives {shape}, expected {size} elements: its inputs do not fit",
                     step=step.name,
                     op=step.op,
                     shape=format_shape(result.shape),

@@ -123,9 +123,7 @@ def _written(c: Call, items: Sequence[Value | None]) -> Value:
     """The item that input 1 names."""
     found = items[_index(c, 1, len(items))]
     if found is None:
-        raise ModelFormatError(
-            tr("tensorflow: {c} reads an item that nothing has written", c=c.name)
-        )
+        raise ModelFormatError(tr("tensorflow: {c} reads an item before it is written", c=c.name))
     return found
 
 
@@ -156,7 +154,7 @@ def stacked(c: Call, items: Sequence[Value | None]) -> Value:
     written = [i for i in items if i is not None]
     if len(written) < len(items) or not written:
         raise UnsupportedOperatorError(
-            tr("a list with items that nothing has written"), (c.name,), where=c.name
+            tr("a list with items that are never written"), (c.name,), where=c.name
         )
     parts = [c.emit("Unsqueeze", i, [0]) for i in written]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=0)

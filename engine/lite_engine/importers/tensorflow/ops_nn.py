@@ -216,7 +216,7 @@ def non_max_suppression_count(c: Call) -> Result:
     """The same with the number of positions."""
     if c.attrs.flag("pad_to_max_output_size"):
         raise UnsupportedOperatorError(
-            tr("padded suppression is not supported"),
+            tr("padded non-maximum suppression is not supported"),
             (c.name,),
             where=c.name,
             fix=tr("export without padding"),

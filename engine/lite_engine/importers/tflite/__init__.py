@@ -121,9 +121,9 @@ def _metadata(file: File, view: memoryview, tensors: Tensors) -> dict[str, objec
         some = ", ".join(tensors.repaired[:3]) + (", …" if len(tensors.repaired) > 3 else "")
         warnings.append(
             tr(
-                "{tensors} tensors name a quantized_dimension that they do not have "
-                "({some}); their only fitting axis was taken. Convert the model "
-                "again with a newer TFLite converter to be rid of this",
+                "{tensors} tensors name a quantized_dimension that they do not have ({some});"
+                " the only axis that fits was used instead. A newer TFLite converter writes "
+                "the right one",
                 tensors=len(tensors.repaired),
                 some=some,
             )

@@ -266,10 +266,10 @@ def non_max_suppression(c: Call) -> Result:
     sigma = c.raw(5).const if soft else None
     if soft and (sigma is None or sigma.any()):
         raise UnsupportedOperatorError(
-            tr("soft suppression is not supported"),
+            tr("soft non-maximum suppression is not supported"),
             (c.emit.source,),
             where=c.emit.source,
-            fix=tr("use hard suppression"),
+            fix=tr("use hard non-maximum suppression"),
         )
     kept, best, count = padded_suppression(c.emit, c.x(0), c.x(1), c.raw(2), c.x(3), c.x(4))
     return [kept, best, count] if soft else [kept, count]
