@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
+from lite_engine.errors import ModelFormatError
 
 from tests.importers.golden_runs import run_graph
 from tests.importers.tiny_tflite import TinyModel, conv_model, detection_model
@@ -127,16 +127,16 @@ def test_input_that_is_also_an_output(tflite_imported):
 # ---- control flow and recurrent layers
 
 
-def loop_model(*, limit: bool) -> bytes:
-    """while i < 5: x = x + x[i]; the limit is a constant, or an input."""
+def loop_model() -> bytes:
+    """while i < 5: x = x + x[i]"""
     m = TinyModel()
     start = m.tensor("start", "int32", (), 0)
-    n = m.tensor("n", "int32", (), 5 if limit else None)
+    n = m.tensor("n", "int32", (), 5)
     x = m.tensor("x", "float32", (5,))
     outs = [m.tensor(f"o{i}", t, s) for i, (t, s) in enumerate([("int32", ()), ("int32", ()),
                                                               ("float32", (5,))])]  # fmt: skip
     m.op(119, [start, n, x], outs, Table(_0=Num("i", 1), _1=Num("i", 2)))
-    m.subgraph([x] if limit else [n, x], [outs[2]])
+    m.subgraph([x], [outs[2]])
     i, n, x = m.tensor("i", "int32", ()), m.tensor("n", "int32", ()), m.tensor("x", "float32", (5,))
     go = m.tensor("go", "bool", ())
     m.op(58, [i, n], [go])
@@ -153,7 +153,7 @@ def loop_model(*, limit: bool) -> bytes:
 
 
 def test_loop_of_fixed_length_is_unrolled(tflite_imported):
-    graph = tflite_imported(loop_model(limit=True))
+    graph = tflite_imported(loop_model())
     assert [n.op for n in graph.nodes] == ["Gather", "Add"] * 5
     x = np.arange(5, dtype=np.float32)
     wanted = x.copy()
@@ -161,11 +161,6 @@ def test_loop_of_fixed_length_is_unrolled(tflite_imported):
         wanted = wanted + wanted[i]
     assert run(graph, x)[0].tolist() == wanted.tolist()
     assert "warnings" not in graph.metadata
-
-
-def test_loop_that_data_decides_is_refused(tflite_imported):
-    with pytest.raises(UnsupportedOperatorError, match="depends on data"):
-        tflite_imported(loop_model(limit=False))
 
 
 @pytest.mark.parametrize("nested", [False, True])

@@ -73,6 +73,7 @@ class TinyModel:
         options: Table | None = None,
         custom: bytes | None = None,
         kind: int = 1,
+        intermediates: list[int] | None = None,
     ) -> None:
         """`code` is a built-in operator's number or a custom one's name, `kind` the number of its
         options' table in the schema's union, which LiteRT reads and we do not."""
@@ -89,6 +90,7 @@ class TinyModel:
                 _3=None if options is None else Num("B", kind),
                 _4=options,
                 _5=None if custom is None else np.frombuffer(custom, np.uint8),
+                _8=None if intermediates is None else np.array(intermediates, np.int32),
             )
         )
 

@@ -54,6 +54,12 @@ class Emitter:
         self.blocked: dict[int, Any] = {}
         self._names: dict[str, int] = {}
 
+    def within(self, graph: Graph) -> Emitter:
+        """For a graph that an operator of this one holds; no name there is a name here."""
+        inner = Emitter(graph, fold_shapes=self.fold_shapes)
+        inner.source, inner._names = self.source, self._names
+        return inner
+
     def unique(self, stem: str) -> str:
         """`stem`, or `stem.N` when the graph has that name already."""
         count = self._names.get(stem, -1) + 1

@@ -12,6 +12,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError
 from ...ir import Value
+from .._emit import Emitter
 from ._call import Call, find
 from ._tensors import Tensors
 
@@ -43,8 +44,10 @@ def translate(tensors: Tensors) -> None:
             tensors.define(index, value, is_raw=call.is_raw)
 
 
-def inline(tensors: Tensors, number: int, args: Sequence[Value]) -> list[Value]:
-    """Outputs of another subgraph of the file, its operators emitted here."""
+def inline(
+    tensors: Tensors, number: int, args: Sequence[Value], emit: Emitter | None = None
+) -> list[Value]:
+    """Outputs of another subgraph of the file, its operators emitted here or by `emit`."""
     if not 0 <= number < len(tensors.file.subgraphs):
         raise ModelFormatError(
             tr(
@@ -64,8 +67,9 @@ def inline(tensors: Tensors, number: int, args: Sequence[Value]) -> list[Value]:
             )
         )
     inner = Tensors(
-        tensors.emit, tensors.file, target, tensors.dynamic, tensors.depth + 1, tensors.budget
-    )
+        emit or tensors.emit, tensors.file, target, tensors.dynamic, tensors.depth + 1,
+        tensors.budget,
+    )  # fmt: skip
     if len(args) != len(inner.subgraph.inputs):
         raise ModelFormatError(
             tr(

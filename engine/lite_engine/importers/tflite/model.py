@@ -54,6 +54,8 @@ class Operator:
     options: dict[str, Any]
     custom: bytes
     is_custom: bool
+    #: tensors that only say how numbers inside the operator are quantized
+    intermediates: list[int]
 
 
 @dataclass
@@ -147,6 +149,7 @@ def _subgraph(
                 {} if custom else read_options(name, entry.table(4) if entry.has(4) else None),
                 bytes(entry.bytes(5) or b""),
                 custom,
+                _indices(entry, 8, len(tensors), f"{name} {index}"),
             )
         )
     return Subgraph(

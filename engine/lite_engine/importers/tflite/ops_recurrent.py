@@ -14,6 +14,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Value
+from . import _integer_lstm
 from ._call import Call, Result, builtin
 from .ops_control import MAX_STEPS
 
@@ -58,6 +59,8 @@ class Cell:
 def lstm(c: Call) -> Value:
     """x (N,T,I), or (T,N,I) when time goes first → (N,T,H). The state starts at zero in every
     run."""
+    if _integer_lstm.takes(c):
+        return _integer_lstm.layer(c)
     return _run(c, _cell(c, 1, (20, 21, 22, 23)), bool(c.opt("time_major")))
 
 
