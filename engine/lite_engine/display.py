@@ -8,6 +8,8 @@ from typing import Any
 
 from lite_messages import tr
 
+from .terminal import printable
+
 #: Rows of a table in a notebook; a DataFrame has all of them.
 MOST_ROWS = 20
 
@@ -25,7 +27,7 @@ class Displayed:
         return (), ()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.headline}>"
+        return f"<{type(self).__name__} {printable(self.headline)}>"
 
     def _repr_html_(self) -> str:
         return answer_html(self.headline, *self.table())

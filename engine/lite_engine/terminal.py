@@ -30,6 +30,11 @@ def printable(text: str) -> str:
     return "".join(c if _is_harmless(c) else _escape(c) for c in text)
 
 
+def screen(text: str) -> str:
+    """Text of several lines: each is printable."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def one_line(text: str) -> str:
     """The same on one line: each run of spaces and line breaks is one space."""
     return printable(" ".join(text.split()))

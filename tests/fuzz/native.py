@@ -82,7 +82,8 @@ def fuzz(
     covered = re.findall(r"cov: (\d+)", said)
     executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
     lines = coverage(target, corpus, found, env) if done.returncode == 0 else {}
-    at = max(said.find("ERROR: "), 0)
+    first_words = [said.find(words) for words in ("ERROR: ", "runtime error: ")]
+    at = min([place for place in first_words if place >= 0], default=0)
     report = said[at : at + 3000] if done.returncode else ""
     return {
         "target": target, "seconds": seconds, "runs": int(executed[1]) if executed else 0,

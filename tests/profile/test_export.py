@@ -14,7 +14,9 @@ from lite_engine.profile.export import chrome_trace, layers_csv, netron_attachme
 from lite_engine.profile.memory_map import memory_map
 from lite_engine.profile.roof import Roof
 from lite_engine.runtime import host_target
+from lite_engine.terminal import printable
 
+from tests.profile.profiles import made_up
 from tests.small_models import classifier, image
 
 pytestmark = pytest.mark.cpu
@@ -31,6 +33,15 @@ def test_csv_has_every_layer(measured) -> None:
     rows = list(csv.DictReader(io.StringIO(layers_csv(measured))))
     assert [r["name"] for r in rows] == [x.name for x in measured.layers]
     assert float(rows[0]["median_ms"]) == measured.layers[0].median_ms
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@sum(a1)", " =1", '=cmd|" /c x"!a1'])
+def test_a_name_is_no_formula(name: str) -> None:
+    profile = made_up([-1.5])
+    profile.layers[0].name, profile.layers[0].sources = name, [name, "b\x1b[2J"]
+    (row,) = csv.DictReader(io.StringIO(layers_csv(profile)))
+    assert row["name"] == f"'{printable(name)}" and row["sources"].startswith("'")
+    assert "\x1b" not in row["sources"] and float(row["median_ms"]) == -1.5
 
 
 def test_trace_has_real_spans(measured) -> None:

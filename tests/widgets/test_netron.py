@@ -100,6 +100,17 @@ def test_nothing_is_served_without_login_and_only_assets_with_it(server):
         assert status(f"{server}lite/netron/{name}?token=t") in (302, 403, 404), name
 
 
+def test_what_its_page_may_do(server: str) -> None:
+    """The browser lets nothing of netron's leave this origin, and nobody else frames it."""
+    with urllib.request.urlopen(f"{server}lite/netron/embed.html?token=t", timeout=5) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+    told = dict(part.strip().partition(" ")[::2] for part in policy.split(";"))
+    assert told["frame-ancestors"] == "'self'" and told["img-src"] == "'self' blob: data:"
+    assert told["form-action"] == told["object-src"] == "'none'"
+    assert "http" not in told["connect-src"]
+    assert status(f"{server}lite/netron/{'a' * 5000}.js?token=t") == 404
+
+
 @pytest.mark.parametrize("count", [200, pytest.param(20_000, marks=pytest.mark.hours)])
 def test_hostile_routes(count: int, server: str) -> None:
     """Any name, any method: no error of the server, nothing but netron's own files."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from lite_engine import __version__, settings
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.progress import listening
-from lite_engine.terminal import error_line
+from lite_engine.terminal import error_line, screen
 from lite_messages import tr
 
 from .commands import VERBS, available, get_command, parser_for
@@ -75,7 +75,7 @@ def _main(args: list[str]) -> int:
         line.wipe()
     text = command.text(result, options)
     if text:
-        print(text, flush=True)  # a full disk behind it is told here
+        print(screen(text), flush=True)  # a full disk behind it is told here
     return command.code(result, options)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_engine.terminal import printable
 from lite_messages import tr, trn
 
 if TYPE_CHECKING:
@@ -46,10 +47,10 @@ def read_graph(path: Path, optimized: bool) -> Graph:
 
 def text(made: GraphDiff) -> str:
     """A line for each change, and one that counts them."""
-    lines = [f"{d.kind} {said(d)}" for d in made.ends]
+    lines = [printable(f"{d.kind} {said(d)}") for d in made.ends]
     for change in made.changes:
-        lines.append(f"{SIGNS[change.kind]} {named(change)} ({change.op})")
-        lines += [f"    {d.kind} {said(d)}" for d in change.differences]
+        lines.append(printable(f"{SIGNS[change.kind]} {named(change)} ({change.op})"))
+        lines += [printable(f"    {d.kind} {said(d)}") for d in change.differences]
     kinds = [c.kind for c in made.changes]
     lines.append(
         tr(

@@ -8,12 +8,16 @@ from typing import Any
 
 from ..figures.timeline import tracks
 from ..ir import format_shape
+from ..terminal import printable
 from .record import Profile
+
+#: What a cell of a spreadsheet begins with that is computed.
+_FORMULA = ("=", "+", "-", "@")
 
 
 def layers_csv(profile: Profile) -> str:
     """Layers as CSV text, shapes as 1x3x224x224 (? where a size depends on data), several values
-    separated by semicolons."""
+    separated by semicolons. An apostrophe comes before a text that a spreadsheet would compute."""
     out = io.StringIO()
     rows = profile.to_dict()["layers"]
     writer = csv.DictWriter(out, list(rows[0]) if rows else ["index"], lineterminator="\n")
@@ -30,8 +34,16 @@ def layers_csv(profile: Profile) -> str:
         )
         if row["copy"]:
             flat["copy"] = f"{row['copy']['source']} to {row['copy']['target']}"
-        writer.writerow(flat)
+        writer.writerow({key: _cell(value) for key, value in flat.items()})
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """Names come from the model: control characters as escapes, and no formula."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
 
 
 def _plain_shape(shape: list[int | None] | None) -> str:

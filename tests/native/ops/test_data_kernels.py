@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from lite_engine.ir import DType
 
-from ..tiny import assert_close, check, isas, run_step
+from ..tiny import assert_close, check, isas, load, one_step_plan, run_step
 
 pytestmark = pytest.mark.cpu
 rng = np.random.default_rng(11)
@@ -65,6 +65,14 @@ def test_slice(starts, ends, axes, steps):
         as_attrs={"starts": 1, "ends": 2, "axes": 3, "steps": 4},
         tolerance=0,
     )
+
+
+def test_tile_of_nothing():
+    """Other axes may be of any size then; their strides must not overflow (UBSan)."""
+    x = np.zeros((0, 1 << 40, 1, 8), np.float32)
+    y = np.zeros((0, 0, 1 << 40, 8), np.float32)
+    (made,) = load(one_step_plan("Tile", "copy_tile", [x], [y])).run([x])
+    assert made.shape == y.shape
 
 
 def test_expand_tile_depth_to_space():

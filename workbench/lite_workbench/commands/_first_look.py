@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.terminal import screen
+
 from ..answers import read_labels
 from ..first_look import first_look
 from ..inputs import is_guessed
@@ -32,4 +34,6 @@ def say_first(model: Model, source: Callable[[], Any], args: argparse.Namespace)
         adapter=Adapter.parse(adapter) if adapter else None,
     )  # fmt: skip
     if found is not None:
-        print("\n".join([found.sentence, *recipe_lines(found.recipes), ""]), file=sys.stderr)
+        print(
+            screen("\n".join([found.sentence, *recipe_lines(found.recipes), ""])), file=sys.stderr
+        )

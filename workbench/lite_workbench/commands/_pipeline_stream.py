@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
+from lite_engine.terminal import printable
 from lite_messages import tr
 
 from ..pipelines.tables import found
@@ -53,7 +54,7 @@ def _tell(frame: Frame, quiet: bool) -> None:
         rows = found(frame.answer["answers"])
         said = "; ".join(f"{text or what} {score}" for what, text, score, _ in rows[:3])
         said = said or tr("nothing found")
-    print(tr("frame {number}: {said} ({latency:.0f} ms)", number=frame.number, said=said,
+    print(tr("frame {number}: {said} ({latency:.0f} ms)", number=frame.number, said=printable(said),
              latency=frame.latency_ms), flush=True)  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from lite_engine.terminal import printable
 from rich.cells import cell_len, set_cell_size
 
 
@@ -12,8 +13,8 @@ def table(
     headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()
 ) -> str:
     """Columns padded to their widest cell, as a terminal shows it, where a Chinese character takes
-    two places; `right` lists right-aligned column numbers."""
-    cells = [[str(c) for c in row] for row in rows]
+    two places; `right` lists right-aligned column numbers. A line break in a cell is an escape."""
+    cells = [[printable(str(c)) for c in row] for row in rows]
     widths = [
         max([cell_len(h), *(cell_len(row[i]) for row in cells)]) for i, h in enumerate(headers)
     ]
@@ -30,4 +31,5 @@ def table(
 
 
 def clip(text: str, width: int) -> str:
+    text = printable(text)
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.terminal import printable
 from lite_messages import tr, trn
 
 from ..words import number
@@ -86,11 +87,19 @@ def _head(info: ModelInfo) -> list[str]:
             macs=macs,
         ),
         *(
-            tr("  input   {name}: {type}", name=p["name"], type=f"{p['dtype']} {p['text']}")
+            tr(
+                "  input   {name}: {type}",
+                name=printable(p["name"]),
+                type=f"{p['dtype']} {p['text']}",
+            )
             for p in info.inputs
         ),
         *(
-            tr("  output  {name}: {type}", name=p["name"], type=f"{p['dtype']} {p['text']}")
+            tr(
+                "  output  {name}: {type}",
+                name=printable(p["name"]),
+                type=f"{p['dtype']} {p['text']}",
+            )
             for p in info.outputs
         ),
         *(tr("  target  {target}", target=_target(t)) for t in info.targets),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.files import write_file
 from lite_engine.ir import format_shape
+from lite_engine.terminal import printable
 from lite_messages import tr, trn
 
 from ..words import number
@@ -208,7 +209,7 @@ def _show(result: Profiled, args: argparse.Namespace) -> str:
     lines = [table(head, rows, right=(0, *range(3, 3 + len(numbers)))), "", *_summary(result)]
     lines += [tr("warning: {warning}", warning=w) for w in result.warnings]
     lines += [tr("layers: {placement}", placement=result.placement)] if result.placement else []
-    lines += [tr("advice: {advice}", advice=a) for a in result.advice]
+    lines += [tr("advice: {advice}", advice=printable(str(a))) for a in result.advice]
     if result.run is not None:
         lines.append(tr("saved as run {run}: lite runs show {run}", run=result.run))
     lines += [

@@ -214,7 +214,9 @@ bool prepare_tile(Step& step, Env& env) {
   for (int d = 0; d < x->rank; ++d) {
     if (x->dims[d] == 0 ? y->dims[d] != 0 : y->dims[d] % x->dims[d] != 0)
       return env.fail("axis %d of the output is no multiple of the input's", d);
-    axes[2 * d] = {x->dims[d] ? y->dims[d] / x->dims[d] : 0, 0, to[d] * x->dims[d]};
+    const int64_t repeats = x->dims[d] ? y->dims[d] / x->dims[d] : 0;
+    // Of an output without elements, the input's other axes may be of any size.
+    axes[2 * d] = {repeats, 0, repeats > 1 ? to[d] * x->dims[d] : 0};
     axes[2 * d + 1] = {x->dims[d], from[d], to[d]};
   }
   return single(step, env, axes, 2 * x->rank, from_origin, to_origin);

@@ -32,6 +32,7 @@
 #include "lite_run_profile.h"
 #include "lite_run_stream.h"
 #include "platform/files.h"
+#include "screen.h"
 
 namespace {
 
@@ -58,12 +59,12 @@ char error_text[1024];
 
 int failed(const char* format, ...) __attribute__((format(printf, 1, 2)));
 int failed(const char* format, ...) {
+  char said[2048];
   va_list args;
   va_start(args, format);
-  fputs("error: ", stderr);
-  vfprintf(stderr, format, args);
-  fputc('\n', stderr);
+  vsnprintf(said, sizeof said, format, args);
   va_end(args);
+  say_line(stderr, "error: %s", said);
   return 1;
 }
 
@@ -306,8 +307,8 @@ bool dump_all(lite_program* p) {
 // Once: what was measured; where the CPU ran what the device was to run; what is wrong with a folder.
 void tell(const lite_program* p, bool tune) {
   const char* measured = tune ? lite_program_tuning(p) : nullptr;
-  if (tune) fprintf(stderr, "tuning: %s\n", measured ? measured : lite_program_choice(p));
-  if (const char* text = lite_program_warning(p)) fprintf(stderr, "warning: %s\n", text);
+  if (tune) say_line(stderr, "tuning: %s", measured ? measured : lite_program_choice(p));
+  if (const char* text = lite_program_warning(p)) say_line(stderr, "warning: %s", text);
 }
 
 bool execute(lite_file* file, lite_program* p, const Arguments& args) {

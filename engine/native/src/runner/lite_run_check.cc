@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "screen.h"
+
 namespace {
 
 // Relative L2 error of outputs: what half storage of every layer explains, or sums in another order.
@@ -46,12 +48,12 @@ bool has_halves(const lite_program* p) {
 bool find_layer(lite_program* p, double tolerance, lite_layer_check* found) {
   char error[300];
   const int count = lite_program_check(p, tolerance, found, error, sizeof error);
-  if (count < 0) printf("layers: not compared: %s\n", error);
-  if (count > 0 && !found->name) printf("layers: %d agree with the CPU to %.0e\n", count, tolerance);
+  if (count < 0) say_line(stdout, "layers: not compared: %s", error);
+  if (count > 0 && !found->name) say_line(stdout, "layers: %d agree with the CPU to %.0e", count, tolerance);
   if (count > 0 && found->name)
-    printf("layer '%s' (%s, %s) is the first of %d that differs from the CPU: relative error %.2g, value "
-           "%lld is %.7g instead of %.7g\n", found->name, found->op, found->kernel, count, found->error,
-           static_cast<long long>(found->index), found->device, found->cpu);
+    say_line(stdout, "layer '%s' (%s, %s) is the first of %d that differs from the CPU: relative error %.2g, "
+             "value %lld is %.7g instead of %.7g", found->name, found->op, found->kernel, count, found->error,
+             static_cast<long long>(found->index), found->device, found->cpu);
   return count > 0 && found->name;
 }
 
@@ -67,7 +69,7 @@ bool outputs_agree(lite_program* p, lite_program* other, double tolerance, char*
     }
     const Difference d = difference(mine, lite_program_data(p, a), lite_program_data(other, b));
     const double relative = d.norm > 0 ? sqrt(d.error / d.norm) : sqrt(d.error);
-    printf("output '%s': relative error %.2g against the CPU\n", mine.name, relative);
+    say_line(stdout, "output '%s': relative error %.2g against the CPU", mine.name, relative);
     if (relative <= tolerance && !d.others) continue;
     snprintf(error, error_bytes,
              "output '%s' differs from the CPU's: relative error %.2g, %zu other values; run with "
@@ -97,7 +99,7 @@ class Corrections {
     }
     if (!again && count_ < kMost) snprintf(variants_[count_++], sizeof variant, "%s", variant);
     if (lite_program_leave(p, layers, count, reason, error, sizeof error)) {
-      printf("layer '%s' stays on the device: %s\n", wrong.name, error);
+      say_line(stdout, "layer '%s' stays on the device: %s", wrong.name, error);
       return false;
     }
     return true;

@@ -3,14 +3,17 @@
 #include <stdlib.h>
 
 #include "platform/files.h"
+#include "screen.h"
 
 void print_json_text(FILE* out, const char* text) {
   fputc('"', out);
-  for (; *text; ++text) {
-    const unsigned char c = static_cast<unsigned char>(*text);
-    if (c == '"' || c == '\\') fprintf(out, "\\%c", c);
-    else if (c < 0x20) fprintf(out, "\\u%04x", c);
-    else fputc(c, out);
+  while (*text) {
+    unsigned code;
+    const int bytes = control_at(text, &code);
+    if (bytes) fprintf(out, "\\u%04x", code);
+    else if (*text == '"' || *text == '\\') fprintf(out, "\\%c", *text);
+    else fputc(*text, out);
+    text += bytes ? bytes : 1;
   }
   fputc('"', out);
 }

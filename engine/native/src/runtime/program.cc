@@ -32,6 +32,7 @@ bool truncated(Env& env, const char* where) {
 // Fills size and bytes from dims, pitch and halo; false when a product leaves the sane range.
 bool measure(Tensor* tensor) {
   // `bound` takes empty axes as 1: any partial product of dims stays in range for kernels, too.
+  // So does `rows`, so that strides stay in range where there is no element.
   int64_t size = 1, bound = 1, rows = 1;
   for (int i = 0; i < tensor->rank; ++i) {
     const int64_t dim = tensor->dims[i];
@@ -42,16 +43,16 @@ bool measure(Tensor* tensor) {
     int64_t extent = tensor->dims[i];
     if (tensor->rank == 4 && i == 1) extent += tensor->halo[0] + tensor->halo[2];
     if (tensor->rank == 4 && i == 2) extent += tensor->halo[1] + tensor->halo[3];
-    if (__builtin_mul_overflow(rows, extent, &rows) || rows > kMaxElements) return false;
+    if (__builtin_mul_overflow(rows, extent ? extent : 1, &rows) || rows > kMaxElements) return false;
   }
   tensor->size = size;
   const int64_t last = last_dim(*tensor);
   if (tensor->pitch < last || tensor->pitch > kMaxElements) return false;
   int64_t span = 0;
-  if (size > 0 && (__builtin_mul_overflow(rows - 1, tensor->pitch, &span) ||
-                   __builtin_add_overflow(span, last, &span) || span > kMaxElements))
+  if (__builtin_mul_overflow(rows - 1, tensor->pitch, &span) || __builtin_add_overflow(span, last, &span) ||
+      span > kMaxElements)
     return false;
-  tensor->bytes = static_cast<size_t>(span) * dtype_bytes(tensor->dtype);
+  tensor->bytes = size > 0 ? static_cast<size_t>(span) * dtype_bytes(tensor->dtype) : 0;
   return true;
 }
 
