@@ -12,6 +12,7 @@ from lite_engine import optimize
 from lite_engine.errors import ModelFormatError, ShapeError, UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.runtime.texts import Tokenizer
+from lite_workbench.cli import main
 
 from tests.small_models import classifier
 from tests.workbench.sessions import click, settle
@@ -86,6 +87,41 @@ def test_a_text_becomes_numbers_mask_and_segment(here: Path) -> None:
     assert words == ["[CLS]", "play", "##ed", "字", "[UNK]", "play", "##ed", "[SEP]"]
     with pytest.raises(UsageError, match="takes no text"):
         lw.open(optimize(sums()).save("sums.lite")).set_input("a", tokenizer="vocab.txt")
+
+
+def ran(*words: str) -> dict[str, np.ndarray]:
+    """The outputs of `lite run` with these words."""
+    assert main(["run", *words, "--output", "out.npz"]) == 0
+    with np.load("out.npz") as saved:
+        return dict(saved)
+
+
+def test_the_command_takes_seed_text_and_sample(here: Path, capsys: Any) -> None:
+    """`lite run` computes what the session does with the same input."""
+    session = lw.open(optimize(sums()).save("sums.lite"))
+    Path("a.csv").write_text("1,2,3,4,5,6\n")
+    for words, source in (([], None), (["--input", "a=a.csv"], {"a": "a.csv", "b": None})):
+        session.set_input(source, seed=7)
+        made = ran("sums.lite", *words, "--seed", "7")
+        for name, array in session.run(backend="x86").outputs.items():
+            np.testing.assert_allclose(made[name], array, rtol=1e-6)
+    session = lw.open(optimize(reader()).save("reader.lite"))
+    session.set_input("the cafe", tokenizer="vocab.txt")
+    made = ran("reader.lite", "--input", "the cafe", "--tokenizer", "vocab.txt")
+    for name, array in session.run(backend="x86").outputs.items():
+        np.testing.assert_allclose(made[name], array, rtol=1e-6)
+    models = Path(__file__).parents[2] / "notebooks" / "models"
+    held = str(models / "digits_held_back.npz")
+    session = lw.open(models / "digits.onnx")
+    session.set_input(held, sample=3)
+    made = ran(str(models / "digits.onnx"), "--input", held, "--sample", "3", "--backend", "x86")
+    for name, array in session.run(backend="x86").outputs.items():
+        np.testing.assert_allclose(made[name], array, rtol=1e-6)
+    capsys.readouterr()
+    for words in (["--tokenizer", "vocab.txt"], ["--sample", "0"],
+                  ["--input", "a", "--tokenizer", "vocab.txt", "--sample", "0"]):  # fmt: skip
+        assert main(["run", "reader.lite", *words]) == 2
+        assert "goes with one --input" in capsys.readouterr().err
 
 
 def test_a_tokenizer_is_checked(here: Path) -> None:

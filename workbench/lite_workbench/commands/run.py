@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,11 @@ import numpy as np
 from lite_engine.adapter import OVERLAP, THRESHOLD, Adapter
 from lite_engine.errors import UsageError
 from lite_engine.files import writing
+from lite_engine.preprocess import is_image, open_image
 from lite_messages import tr
 
 from ..answers import TOP, Answer, answer_of, read_labels, real_of
-from ..inputs import GUESSED_OPTION, is_guessed
+from ..inputs import GUESSED_OPTION, feeds_of, is_guessed
 from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (
     ADAPTER_HELP,
@@ -103,6 +105,23 @@ def statistics(array: np.ndarray) -> dict[str, Any]:
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_input(parser)
+    parser.add_argument(
+        "--seed",
+        type=at_least(0),
+        metavar="N",
+        help=tr("random data of this seed for the inputs without --input (default: 0, for all)"),
+    )
+    parser.add_argument(
+        "--tokenizer",
+        metavar="FILE",
+        help=tr("vocab.txt or tokenizer.json; --input is then a text, or a .txt file"),
+    )
+    parser.add_argument(
+        "--sample",
+        type=at_least(0),
+        metavar="N",
+        help=tr("--input is a data set, of which this sample is taken, counted from 0"),
+    )
     add_backend(parser)
     add_device(parser)
     parser.add_argument(
@@ -157,7 +176,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
     from lite_engine.runtime import Predictor
-    from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     labels = read_labels(args.labels) if args.labels else None
     model = load_model(args)
@@ -171,7 +189,7 @@ def _call(args: argparse.Namespace) -> RunResult:
             tr("--tune chooses the backend"), fix=tr("leave out --backend and --device")
         )
     names = predictor.input_names if predictor else ()
-    feeds = read_feeds(model, args.input, names) if args.input else random_feeds(model.graph)
+    feeds, picture = _input(model, args, names)
     if predictor is None:
         from lite_engine.runtime.fastest import fastest
 
@@ -179,7 +197,6 @@ def _call(args: argparse.Namespace) -> RunResult:
     values = predictor.run(feeds, taps=args.tap)
     outputs = {n: values[n] for n in predictor.output_names}
     taps = {n: values[n] for n in args.tap}
-    picture = _look(args.input)
     result = RunResult(
         model.name,
         predictor.backend,
@@ -192,7 +209,7 @@ def _call(args: argparse.Namespace) -> RunResult:
         predictor.shares({n: a.shape for n, a in feeds.items()}),
         quants=_quants(model, outputs),
     )
-    if result.note and len(args.input) == 1:
+    if result.note and len(args.input) == 1 and args.sample is None:
         adapter = _adapter(model, args)
         result.recipes = recipe_answers(
             model, predictor, args.input[0].rpartition("=")[2], labels, adapter
@@ -200,6 +217,29 @@ def _call(args: argparse.Namespace) -> RunResult:
     if args.output:
         _save(args.output, {**outputs, **taps})
     return result
+
+
+def _input(
+    model: Model, args: argparse.Namespace, names: Sequence[str]
+) -> tuple[dict[str, np.ndarray], tuple[int, int] | None]:
+    """Feeds, and (width, height) of the image among them. Raises UsageError, ShapeError."""
+    from lite_engine.runtime.inputs import random_feeds, read_feeds
+
+    if args.tokenizer is None and args.sample is None:
+        feeds = read_feeds(model, args.input, names) if args.input else {}
+        if args.seed is not None or not args.input:
+            feeds = {**random_feeds(model.graph, args.seed or 0), **feeds}
+        return feeds, _look(args.input)
+    option = "--sample" if args.tokenizer is None else "--tokenizer"
+    if len(args.input) != 1 or (args.tokenizer is not None and args.sample is not None):
+        raise UsageError(tr("{option} goes with one --input", option=option))
+    (source,) = args.input
+    if args.sample is not None:
+        from ..evaluate.formats import sample_of
+
+        source = sample_of(source, args.sample)
+    feeds, image = feeds_of(model, source, tokenizer=args.tokenizer)
+    return feeds, open_image(image).size if image else None
 
 
 def _quants(model: Model, outputs: dict[str, np.ndarray]) -> dict[str, QuantParams]:
@@ -234,8 +274,6 @@ def _adapter(model: Model, args: argparse.Namespace) -> Adapter:
 
 def _look(files: list[str]) -> tuple[int, int] | None:
     """(width, height) of the image among the inputs."""
-    from lite_engine.preprocess import is_image, open_image
-
     images = [f for f in (item.rpartition("=")[2] for item in files) if is_image(f)]
     return open_image(images[0]).size if images else None
 

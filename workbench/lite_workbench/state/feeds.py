@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.errors import UsageError
 from lite_messages import tr
 
 from ..answers import read_labels
@@ -23,7 +22,9 @@ def set_input(
     tokenizer: str | Path | None = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """See `Session.set_input`. Raises UsageError, ShapeError."""
-    given = source if sample is None else _sample(source, sample)
+    from ..evaluate.formats import sample_of
+
+    given = source if sample is None else sample_of(source, sample)
     state.feeds, state.image = feeds_of(model_of(state), given, seed=seed, tokenizer=tokenizer)
     state.input_name = _name(source, seed, sample)
     options = {"seed": seed or None, "sample": sample, "tokenizer": tokenizer and str(tokenizer)}
@@ -43,20 +44,6 @@ def _name(source: Any, seed: int, sample: int | None) -> str:
         return tr("data from Python")
     name = Path(source).name if len(str(source)) < 200 else tr("text")
     return name if sample is None else tr("sample {number} of {name}", number=sample, name=name)
-
-
-def _sample(data: Any, number: int) -> Any:
-    """The input of a sample of a data set. Raises UsageError."""
-    from ..evaluate.formats import read_dataset
-
-    made = read_dataset(data)
-    if not 0 <= number < len(made):
-        raise UsageError(
-            tr("there is no sample {number}: the data set has {count}", number=number,
-               count=len(made)),
-            where=data,
-        )  # fmt: skip
-    return made.samples[number].source
 
 
 def _as_code(source: Any) -> str | None:

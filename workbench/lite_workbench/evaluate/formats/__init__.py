@@ -48,6 +48,18 @@ def read_dataset(
     return _opened(path, task, Path(images) if images is not None else None)
 
 
+def sample_of(source: Any, number: int) -> Any:
+    """The input of sample `number` of what `read_dataset` reads. Raises UsageError."""
+    made = read_dataset(source)
+    if not 0 <= number < len(made):
+        raise UsageError(
+            tr("there is no sample {number}: the data set has {count}", number=number,
+               count=len(made)),
+            where=source,
+        )  # fmt: skip
+    return made.samples[number].source
+
+
 def _opened(path: Path, task: str | None, images: Path | None) -> Dataset:
     options: Mapping[str, Any] = {"images": images}
     for name in FORMATS:
