@@ -18,7 +18,7 @@ MODELS = Path(os.environ.get("LITE_TEST_MODELS", "."))
 NAMES = {
     "ssd": "tflite/ssd_mobilenet_v1_coco_quant.tflite",
     "ppocr": "ppocr_v3_det_ch/model.onnx",
-    "deeplab": "deeplab_dm05_person/deeplab_aiseg513_dm05_float.tflite",
+    "deeplab": "deeplab_dm05_person/frozen_inference_graph.pb",
     "lprnet": "lprnet_plate_ocr/DERIVED_lprnet.onnx",
     "ultraface": "ultraface_rfb320/version-RFB-320.onnx",
 }
@@ -42,7 +42,7 @@ s.compare("x86", "reference")"""
 FAULTS = """() => {
   const seen = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== 'hidden';
   const all = (q) => [...document.querySelectorAll('.lite-workbench ' + q)].filter(seen);
-  const cut = all('.verdict, .verdict *, .lite-header h2, .lite-notice .bd, .nm, .btn')
+  const cut = all('.verdict, .verdict *, .lite-header h2, .lite-notice .bd, .nm, .rs, .btn')
     .filter((e) => e.scrollWidth > e.clientWidth + 1 && e.clientWidth)
     .map((e) => `cut off: ${e.textContent.trim().slice(0, 60)}`);
   const frame = document.querySelector('.lite-workbench');
@@ -73,18 +73,18 @@ def test_every_step_at_every_width(lab: Any, server: Any, name: str) -> None:
     for theme in ("light", "dark"):
         lab_page.theme(dark=theme == "dark")
         for label, width in WIDTHS.items():
-            page.set_viewport_size({"width": width, "height": 1000})
+            page.set_viewport_size({"width": width, "height": 1600})
             for step in STEPS:
                 lab_page.step(step)
                 page.locator(f".lite-step-{step} .lite-header h2").wait_for()
                 page.wait_for_timeout(400)  # widgets fit their charts to the new width
-                lab_page.shot(f"{name}-{step}-{theme}-{label}")
                 for tab in page.evaluate(TABS) or [""]:
                     if "Netron" in tab:
                         continue
                     if tab:
                         page.locator(f"[data-tab='{tab}'] >> visible=true").click()
                         page.wait_for_timeout(100)
+                    lab_page.shot("-".join(filter(None, (name, step, tab, theme, label))))
                     for fault in page.evaluate(FAULTS):
                         faults.setdefault(f"{step} {tab}: {fault}", f"{theme} {label}")
     assert not faults, "\n".join(f"{where} {fault}" for fault, where in faults.items())

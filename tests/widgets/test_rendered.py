@@ -77,6 +77,18 @@ def test_theme_is_followed_live(mount):
     assert before != after
 
 
+def test_both_graphs_follow_the_theme(mount):
+    page = mount([lw.GraphView(graph=samples.graph(), source_graph=samples.source_graph())])
+    fills = """() => ['main', 'source'].map((pane) =>
+      document.querySelector(`[data-pane=${pane}] g rect[fill^='#']`).getAttribute('fill'))"""
+    before = page.evaluate(fills)
+    page.evaluate("() => document.body.setAttribute('data-jp-theme-light', 'false')")
+    page.wait_for_function("() => document.querySelector('.lite').dataset.theme === 'dark'")
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+    for was, now in zip(before, page.evaluate(fills), strict=True):
+        assert was != now
+
+
 def test_a_click_selects_in_every_linked_view(mount):
     profile = samples.profile()
     page = mount(

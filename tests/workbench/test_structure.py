@@ -109,6 +109,30 @@ def test_the_places_are_a_topological_order_with_unique_blocks() -> None:
         assert regions.setdefault(place.block, place.region) is place.region
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["backbone", "stages"])
+def test_a_scope_that_is_a_whole_backbone_names_no_block(whole: bool) -> None:
+    """A detector of "extractor/conv_1 …" and box predictors has stages within the extractor."""
+    b = Builder((1, 3, 32, 32))
+    y = b.conv(b.x, 3, 8, 3, name="extractor/conv_0")
+    for i in range(1, 10):
+        scope, stride = "extractor" if whole else f"part_{i}", 2 if i in (1, 4, 7) else 1
+        y = b.conv(y, 8, 8, 3, group=8, strides=[stride] * 2, name=f"{scope}/depthwise_{i}")
+        y = b.conv(y, 8, 8, 1, name=f"{scope}/pointwise_{i}")
+    ends = []
+    for k in range(7):
+        z = y
+        for i in range(3):
+            z = b.conv(z, 8, 8, 1, name=f"box_{k}/conv_{i}")
+        ends.append(z)
+    made = b.done(b.add("Concat", *ends, name="boxes/join", axis=1))
+    infer_types(made)
+    blocks = {place.block for place in places(made).values()}
+    assert ("box_0" in blocks) is not whole
+    if whole:
+        regions = {place.region.name for place in places(made).values()}
+        assert "extractor" not in blocks and len(regions) > 3
+
+
 def test_numbers_of_layers_add_up_in_their_region(tmp_path: Path) -> None:
     made = lw.open(optimize(residual()).save(tmp_path / "net.lite"))
     profile = made.profile("x86", runs=2)

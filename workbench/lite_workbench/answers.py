@@ -264,14 +264,15 @@ def _value(name: str, array: np.ndarray) -> dict[str, Any]:
     shape = "×".join(map(str, array.shape)) or "scalar"
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     text = f"{finite.min():.4g} … {finite.max():.4g}" if finite.size else tr("no finite values")
+    text = text.replace("-", "\N{MINUS SIGN}") if finite.size else text
     return {"label": name, "shape": shape, "text": text}
 
 
 @dataclass
 class Run:
     """One inference: where, what came out, what it says. `ms` is this one run, not a profile;
-    `shares` are each backend's of the layers and of their time in it, `note` is what to know before
-    the answer."""
+    `shares` are each backend's of the layers and of their time in it, `idle` layers needed no
+    computation, `note` is what to know before the answer."""
 
     backend: str
     precision: str
@@ -281,6 +282,7 @@ class Run:
     ms: float
     shares: dict[str, Share] = field(default_factory=dict)
     note: str = ""
+    idle: int = 0
 
     @property
     def text(self) -> str:

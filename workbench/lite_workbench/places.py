@@ -1,8 +1,8 @@
 """Where a layer belongs: its block and its region, under one name in every view.
 
-A block is the first scope of the names where they have scopes that divide the network, else a
-block that `structure` found. A region is always one that was found; of a block whose nodes lie in
-several, it is that of most of them.
+A block is the first scope of the names where they have scopes that divide the network as its
+regions do, else a block that `structure` found. A region is always one that was found; of a block
+whose nodes lie in several, it is that of most of them.
 """
 
 from __future__ import annotations
@@ -33,16 +33,22 @@ def places(graph: Graph) -> dict[str, Place]:
     own = {node.name: Place(name, region) for region in regions
            for name, nodes in region.named_blocks() for node in nodes}  # fmt: skip
     scopes = _scopes([node.name for node in graph.nodes])
-    if not scopes:
-        drawn = {id(region): i for i, region in enumerate(regions)}
-        nodes = sorted(graph.nodes, key=lambda node: drawn[id(own[node.name].region)])
-        return {node.name: own[node.name] for node in nodes}
     votes: dict[str, Counter[int]] = {}
     for name, scope in scopes.items():
         votes.setdefault(scope, Counter())[id(own[name].region)] += 1
+    if not scopes or any(map(_mixes, votes.values())):
+        drawn = {id(region): i for i, region in enumerate(regions)}
+        nodes = sorted(graph.nodes, key=lambda node: drawn[id(own[node.name].region)])
+        return {node.name: own[node.name] for node in nodes}
     found = {id(region): region for region in regions}
     most = {scope: found[count.most_common(1)[0][0]] for scope, count in votes.items()}
     return {name: Place(scope, most[scope]) for name, scope in scopes.items()}
+
+
+def _mixes(votes: Counter[int]) -> bool:
+    """Whether a scope, by how many of its nodes lie in each region, is several of them: all of a
+    detector's backbone, for one."""
+    return votes.total() > _FEW and max(votes.values()) * 2 <= votes.total()
 
 
 def distinct_regions(known: Mapping[str, Place]) -> list[Region]:

@@ -146,7 +146,9 @@ def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]
             row["name"] = f"{row['name']} ({seen})"
     set_blocks(data["layers"], graph, [row.name for row in profile.layers])
     data["emulated"] = not profile.times_meaningful
-    data["ran"] = sentence(profile.shares, profile.backend)
+    names_of_model = {node.name for node in graph.nodes} if graph is not None else set()
+    idle = len(names_of_model - {row.name for row in profile.layers})
+    data["ran"] = sentence(profile.shares, profile.backend, idle=idle)
     return data
 
 

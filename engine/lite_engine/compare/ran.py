@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..model_file.precision import CPU_TARGETS
 from ..runtime.shares import Share, layer_times, sentence, shares
@@ -58,10 +58,13 @@ def _of_side(
             else replace(row, backend_candidate=backend)
         )
     found = shares((known[n] for n in names if n in known), timed=not predictor.emulated)
-    plain = found.keys() <= {"cpu"} and side.backend in CPU_TARGETS
-    if plain or found.keys() == {side.backend} == {"reference"}:
+    idle = len(names - known.keys())
+    if found.keys() <= {"cpu"} and side.backend in CPU_TARGETS:
+        said = trn("{n} of them needs no computation", "{n} of them need no computation", idle)
+        return told, found, said if idle else ""
+    if found.keys() == {side.backend} == {"reference"}:
         return told, found, ""
-    return told, found, sentence(found, side.backend, of="them", idle=len(names - known.keys()))
+    return told, found, sentence(found, side.backend, of="them", idle=idle)
 
 
 __all__ = ["with_backends"]

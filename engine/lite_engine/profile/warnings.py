@@ -104,28 +104,33 @@ def unranked(result: Profile) -> str:
     )
 
 
+def _ms(value: float) -> str:
+    """Three significant digits, as in the headline."""
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:.{min(digits, 3)}f} ms"
+
+
 def _explained(result: Profile, median: float) -> str:
     """Why the layers and the total differ by more than 5 %."""
     apart = result.profiled_ms - median
     said = tr(
-        "the layers add up to {sum_ms:.3f} ms, the run takes {median:.3f} ms: ",
-        sum_ms=result.sum_ms,
-        median=median,
+        "The layers add up to {sum}, the run takes {whole}: ",
+        sum=_ms(result.sum_ms),
+        whole=_ms(median),
     )
     if abs(apart) > 0.5 * abs(result.unexplained_ms):
         return said + (
             tr(
-                "the runs with layer timing took {profiled_ms:.3f} ms, so the speed "
-                "of the machine changed",
-                profiled_ms=result.profiled_ms,
+                "the runs with layer timing took {profiled}, so the speed of the machine changed",
+                profiled=_ms(result.profiled_ms),
             )
         )
     if result.unexplained_ms > 0:
         return said + (
             tr(
-                "{unexplained_ms:.3f} ms are spent on copying inputs and outputs and "
-                "on waiting between backends",
-                unexplained_ms=result.unexplained_ms,
+                "{unexplained} are spent on copying inputs and outputs and on waiting "
+                "between backends",
+                unexplained=_ms(result.unexplained_ms),
             )
         )
     return said + tr("steps overlap on the device")

@@ -376,6 +376,12 @@ class Predictor:
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
         return self.execution(shapes).plan
 
+    def idle_layers(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> int:
+        """How many layers had no step in the last run at these shapes: views of what is there."""
+        from .shares import layer_times
+
+        return len({n.name for n in self.graph.nodes} - layer_times(self.execution(shapes)).keys())
+
     def shares(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> dict[str, Share]:
         """Backend → its share of the layers and of their time in the last run at these shapes."""
         from .shares import layer_times, shares

@@ -61,6 +61,8 @@ test("the verdict is shown as it was given", async () => {
   assert.equal(verdict({ ...data, notice }), notice);
   assert.deepEqual([1e-5, 1e-2, 1].map((line) => overLine(marks(data, line))),
     ["2 of 2 layers above it, first l0", "1 of 2 layers above it, first l1", "no layer above it"]);
+  const carried = compared([[1e-6, 1e-6], [1e-6, 8e-2]]);
+  assert.equal(overLine(marks(carried, 1e-2)), "1 of 2 layers above it, none on its own");
 });
 
 test("error strip: the axis does not depend on the tolerance; steps follow the operators", async () => {

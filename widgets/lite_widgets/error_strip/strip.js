@@ -14,6 +14,10 @@ const METRICS = { rel_l2: tr("rel. L2"), max_abs: tr("max abs"), mean_abs: tr("m
 /** What the line marks, in a few words. */
 export function overLine({ layers, first }) {
   const count = layers.filter((l) => l.state !== "within").length;
+  if (count && layers.every((l) => l.state === "within" || l.state === "propagated"))
+    return trn("{count} of {n} layer above it, none on its own", "{count} of {n} layers above it, none on its own", layers.length, {
+      count,
+    });
   return count
     ? trn("{count} of {n} layer above it, first {layer}", "{count} of {n} layers above it, first {layer}", layers.length, {
         count,

@@ -87,11 +87,14 @@ function build(c) {
   for (const n of graph.nodes)
     for (const s of n.sources || []) made.set(s, [...(made.get(s) || []), n.name]);
   const changes = c.get("changes");
-  const plain = graphStyle({ profile: null, comparison: null, changes, side: "before", paint: c.paint });
+  const plain = () =>
+    c.memo("plain", [c.dark, changes], () =>
+      graphStyle({ profile: null, comparison: null, changes, side: "before", paint: c.paint }),
+    );
   const lit = () => {
     const names = related(c);
     const cls = (name) => (names.has(name) ? "sel" : "") + (made.has(name) ? "" : " gone");
-    return { ...plain, key: "src", cls };
+    return { ...plain(), key: "src", cls };
   };
   local.made = made;
   local.source = makePane(c, "source", file, lit, () => 1, local.source);
@@ -233,7 +236,7 @@ export default widget({
     const arranged = c.changed("room", [pane, c.root.clientWidth, height, c.get("open_blocks"), local.full]);
     if (arranged) arrange(c);
     else if (c.changed("style", [style])) pane.paint(true);
-    if (source && c.changed("lit", [source, c.selected])) source.paint(true);
+    if (source && c.changed("lit", [source, c.selected, c.dark])) source.paint(true);
     if (c.changed("full", [local.full]) && local.full) pane.home();
     if (c.changed("strip", [pane, style, strip(c).clientHeight, pane.plan])) drawStrip(c);
     c.root.querySelector("[data-all]").textContent = mostOpen(c) ? tr("Close blocks") : tr("Open blocks");

@@ -19,12 +19,19 @@ const NAMES = {
 };
 const named = (step) => NAMES[step.name] ?? step.name;
 
-/** Show the body of a step at once, without waiting for the kernel: bodies carry its class. */
+/** Show the body of a step at once, without waiting for the kernel: bodies carry its class. A focus
+ * that would be lost with the step before goes to the tab of this one. */
 function show(c) {
   const frame = c.root.closest(".lite-workbench");
   if (!frame) return;
+  const current = c.get("current");
+  const changed = c.local.shown !== undefined && c.local.shown !== current;
+  c.local.shown = current;
   for (const body of frame.querySelectorAll(".lite-step"))
-    body.classList.toggle("lite-shown", body.classList.contains(`lite-step-${c.get("current")}`));
+    body.classList.toggle("lite-shown", body.classList.contains(`lite-step-${current}`));
+  const focused = document.activeElement;
+  const lost = focused === document.body || focused.closest(".lite-step:not(.lite-shown)");
+  if (changed && lost) c.root.querySelector(`[data-step="${CSS.escape(current)}"]`)?.focus();
 }
 
 export default widget({
@@ -42,7 +49,7 @@ export default widget({
               aria-label="${named(s)}: ${STATE_WORDS[s.state]}${s.result ? `, ${s.result}` : ""}"
             >
               ${ICONS[c.lost && s.state === "running" ? "attention" : s.state]}<span class="nm">${named(s)}</span
-              ><span class="rs" title="${s.result || ""}">${c.lost && s.state === "running" ? tr("stopped") : s.result || ""}</span>
+              ><span class="rs" title="${s.result || ""}">${c.lost && s.state === "running" ? tr("stopped") : (s.result || "").replaceAll("×", "×\u200b")}</span>
             </button>
           </li>`,
       )}

@@ -32,9 +32,11 @@ def run(state: SessionState, image: Any, backend: str, version: str | None) -> R
         ms = (time.perf_counter() - began) * 1e3
         said = answer_of(used.model, feeds, outputs, picture=size_of(state.image))
         name = version or state.version
-        shares = used.shares({n: x.shape for n, x in feeds.items()})
+        shapes = {n: x.shape for n, x in feeds.items()}
+        shares, idle = used.shares(shapes), used.idle_layers(shapes)
         note = GUESSED if state.image and is_guessed(used.model) else ""
-        made = Run(used.backend, used.display_precision, name, outputs, said, ms, shares, note)
+        of = used.display_precision
+        made = Run(used.backend, of, name, outputs, said, ms, shares, note, idle)
         state.runs[used.backend] = made
         state.measured("run", used.backend)
     given = f"{as_code(image)}, " if image is not None else ""

@@ -61,10 +61,7 @@ class CheckStep(Step):
         info = session.info
         missing = {s.op for s in info.support if not s.supported}
         if missing:
-            return "attention", tr(
-                "{operators} on another backend",
-                operators=trn("{n} operator", "{n} operators", len(missing)),
-            )
+            return "attention", trn("{n} falls back", "{n} fall back", len(missing))
         return "done", _hints(info) if info.hints else tr("all supported")
 
 

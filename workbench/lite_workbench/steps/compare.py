@@ -14,7 +14,7 @@ from .. import views
 from ..answer_tables import inputs_tables
 from ..changes import Change
 from ..state import comparisons
-from ._base import Step, backend_options, button
+from ._base import COLOURED, Step, backend_options, button
 from ._inside import InsidePanel
 from ._recipes import COMPARE, RecipesPanel
 from .quantize import sources
@@ -34,8 +34,8 @@ class CompareStep(Step):
 
     def build(self) -> None:
         a, b = next(reversed(self.session.comparisons), self._sides())
-        self._offer()
         self.header.values = {"a": a, "b": b}
+        self._offer()
         self.follow("targets", lambda _: self._offer())
         self.on(self.header, "compare", lambda _: self.measure())
         self.on(self.header, "many", lambda _: self._measure_many())
@@ -71,15 +71,16 @@ class CompareStep(Step):
     def _offer(self) -> None:
         """Both sides' choices, named after the board that runs them."""
         options = [[n, self._named(n)] for n in self._choices()]
+        a, b = (name if name in COLOURED else "" for name in self.pair)
         self.header.selects = [
             {
                 "name": "a",
                 "label": "",
                 "says": tr("baseline"),
-                "backend": "x86",
+                "backend": a,
                 "options": options,
             },
-            {"name": "b", "label": tr("against"), "backend": "opencl", "options": options},
+            {"name": "b", "label": tr("against"), "backend": b, "options": options},
         ]
 
     def _named(self, name: str) -> str:
@@ -134,6 +135,7 @@ class CompareStep(Step):
                 "action": "compare"}  # fmt: skip
 
     def _switched(self, change: dict[str, Any]) -> None:
+        self._offer()  # a dot has the colour of the chosen backend
         self.guard(self._switch)
 
     def _switch(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lite_messages import tr
+from lite_messages import tr, trn
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
@@ -78,7 +78,9 @@ class ConvertStep(Step):
                 tr("rewrites"),
                 str(len(rewrites)),
                 "",
-                tr("{refusals} refusals, with reasons", refusals=refusals),
+                trn("{n} refusal, with reason", "{n} refusals, with reasons", refusals)
+                if refusals
+                else tr("no refusals"),
             ],
         ]
         targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)

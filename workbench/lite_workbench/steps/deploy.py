@@ -64,7 +64,7 @@ class DeployStep(Step):
                 "bytes": weights,
                 "fixed": True,
                 "what": tr(
-                    "{version} model for {targets}",
+                    "model for {targets}, {version}",
                     version=session.version,
                     targets=", ".join(model.targets) or tr("any target"),
                 ),

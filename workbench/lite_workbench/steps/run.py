@@ -230,7 +230,7 @@ class RunStep(Step):
         with card.hold_sync():
             card.status = {}
             card.kind = run.answer.kind
-            ran = sentence(run.shares, run.backend)
+            ran = sentence(run.shares, run.backend, idle=run.idle)
             card.note = tr(
                 "{precision} · {version} · one run {ms:.1f} ms · {ran}",
                 precision=run.precision,

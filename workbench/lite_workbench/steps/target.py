@@ -200,17 +200,15 @@ def _card(target: str, check: Any, usable: bool) -> dict[str, Any]:
     emulated = target == "arm" and check.name == _CHECK["arm"]
     facts = [[tr("Found"), check.summary]]
     known = check.facts or {}
-    facts += [
+    facts += [  # what the first does not say
         [label, str(known[key])]
         for label, key in (
             (tr("Processor"), "cpu"),
             (tr("Cores"), "cores"),
             (tr("Memory"), "memory"),
         )
-        if known.get(key)
+        if known.get(key) and str(known[key]) not in check.summary
     ]
-    if emulated:
-        facts += [[tr("Emulated"), tr("results are exact, times are not")]]
     card: dict[str, Any] = {
         "id": target, "title": _TITLE[target], "backend": target, "facts": facts,
         "state": ("limited" if emulated else "ready") if usable else "broken",
