@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import lite_workbench as lw
 import pytest
+import traitlets
+from lite_widgets import DifferencePane
 
 from tests.workbench.sessions import click, opened
 
@@ -41,3 +44,19 @@ def test_clicks_that_nothing_stands_behind() -> None:
         click(widget, action)
         assert bench.top.note.startswith("KeyError"), action
     bench.close()
+
+
+def test_a_run_that_is_not_in_the_list() -> None:
+    """Which earlier profile a page wants, before there is one and of none that it was told."""
+    bench = lw.Workbench(opened("x86"))
+    step = bench.step("Profile")
+    for said in ("../x", "0", "-1", "1" * 5000):
+        step.changes.set_state({"against": said})
+    assert step.changes.change is None
+    bench.close()
+
+
+@pytest.mark.parametrize("said", ["x", ["a"], [[1], [1, 2]], {}, 10**400, b"odd"])
+def test_a_picture_of_no_numbers(said: Any) -> None:
+    with pytest.raises(traitlets.TraitError):
+        DifferencePane().set_state({"map": said})

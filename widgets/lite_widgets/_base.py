@@ -312,4 +312,7 @@ class Float32(t.Bytes):
             return data
         import numpy as np
 
-        return np.ascontiguousarray(value, dtype="<f4").tobytes()
+        try:
+            return np.ascontiguousarray(value, dtype="<f4").tobytes()
+        except (TypeError, ValueError, OverflowError):
+            self.error(obj, value)

@@ -58,7 +58,7 @@ class ProfileStep(Step):
         self.graph, self.table = GraphView(), LayerTable()
         self.roofline, self.types = Roofline(height=380, can_measure=True), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
-        self.timeline = Timeline()
+        self.timeline, self._earlier = Timeline(), dict[str, Profile]()
         self.changes = Waterfall(status={
             "kind": "empty", "title": tr("Only one run so far"),
             "text": tr("After a second run on any backend, this view explains the difference "
@@ -343,28 +343,28 @@ class ProfileStep(Step):
 
     def _compare_runs(self, profile: Profile) -> None:
         """The waterfall from an earlier run (of this backend, if there is one) to this."""
-        self._earlier = [p for p in self.session.history if p is not profile]
+        others = [p for p in self.session.history if p is not profile]
+        self._earlier = {str(i): p for i, p in enumerate(others)}
         self._newest = profile
-        if not self._earlier:
+        if not others:
             return
-        runs = [
-            [str(i), tr("run {number}: {backend}, {total}", total=views.total_text(p),
-                     number=self.session.history.index(p) + 1, backend=p.backend)]
-            for i, p in enumerate(self._earlier)
+        self.changes.runs = [
+            [i, tr("run {number}: {backend}, {total}", total=views.total_text(p),
+                   number=self.session.history.index(p) + 1, backend=p.backend)]
+            for i, p in self._earlier.items()
         ]  # fmt: skip
-        own = [i for i, p in enumerate(self._earlier) if p.backend == profile.backend]
-        chosen = str((own or [len(runs) - 1])[-1])
-        self.changes.runs = runs
+        own = [i for i, p in self._earlier.items() if p.backend == profile.backend]
+        chosen = (own or list(self._earlier))[-1]
         if self.changes.against == chosen:
             self._against({"new": chosen})
         else:
             self.changes.against = chosen
 
     def _against(self, change: dict[str, Any]) -> None:
-        before = self._earlier[int(change["new"])]
-        with self.changes.hold_sync():
-            self.changes.status = {}
-            self.changes.change = changes(before, self._newest)
+        if before := self._earlier.get(change["new"]):  # a page may name none of these
+            with self.changes.hold_sync():
+                self.changes.status = {}
+                self.changes.change = changes(before, self._newest)
 
     def _save(self) -> None:
         profile = self.session.profiles.get(self.backend)
