@@ -129,10 +129,18 @@ LITE_API int lite_program_note_threads(lite_program*, int on);
 LITE_API int64_t lite_program_thread_ns(const lite_program*, int step, int thread);
 LITE_API void lite_program_memory(const lite_program*, lite_memory_info* info);
 
-/* Gives an input or output its memory (exactly its bytes, kept by the caller while it runs).
- * data NULL returns to the program's own buffer. 0 when accepted. */
+/* Copies between the host's memory and an OpenCL device's that the last run made: their number; `bytes`
+ * (NULL: not wanted) is what they copied. Taps are not counted. */
+LITE_API int64_t lite_program_copies(const lite_program*, int64_t* bytes);
+
+/* Gives an input or output memory of the caller's (exactly its bytes, kept while it runs). An OpenCL device
+ * copies what is bound. data NULL returns to the program's own memory, whose values are then the last that
+ * the program had there. 0 when accepted. */
 LITE_API int lite_program_bind(lite_program*, int tensor, void* data, size_t bytes);
-/* Memory of an input or output (bound or own), or of a tensor tapped in the last run. */
+/* Memory of an input or output (bound or own), or of a tensor tapped in the last run. Where an OpenCL device
+ * shares the host's memory, an input's or output's own memory is the device's buffer, and nothing is copied:
+ * write inputs there, read outputs there, do neither during a run, and ask again after each run, because a
+ * driver may move a buffer. */
 LITE_API void* lite_program_data(lite_program*, int tensor);
 /* Copies a tensor, dense, right after the step that writes it; on = 0 forgets it. 0 when accepted.
  */

@@ -90,16 +90,26 @@ def ask(base_tool: Path, tmp_path: Path) -> Tool:
     return call
 
 
+@pytest.fixture(scope="session")
+def against() -> Callable[[str, Path, str], str]:
+    """`against(source, made, library)`: a library that stands before another one."""
+
+    def build(source: str, made: Path, library: str) -> str:
+        named = library if "/" in library else f"-l:{library}"
+        command = ["cc", "-shared", "-fPIC", "-o", made, Path(__file__).with_name(source),
+                   "-Wl,--no-as-needed", named, "-ldl"]  # fmt: skip
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"nothing links with {library}: {done.stderr.splitlines()[-1]}")
+        return str(made)
+
+    return build
+
+
 @pytest.fixture
-def failing_driver(tmp_path: Path) -> str:
+def failing_driver(tmp_path: Path, against: Callable[[str, Path, str], str]) -> str:
     listed = json.loads(run("--list-devices").stdout)
     opened = [r for r in listed["libraries"] if r["state"] == "opened"]
     # A driver hands its functions out through tables, which nothing can stand before.
     library = min(opened, key=lambda r: r["found_by"] != "loader")["library"]
-    made, named = tmp_path / "libfailing.so", library if "/" in library else f"-l:{library}"
-    command = ["cc", "-shared", "-fPIC", "-o", made, Path(__file__).with_name("failing_driver.c"),
-               "-Wl,--no-as-needed", named, "-ldl"]  # fmt: skip
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"nothing links with {library}: {done.stderr.splitlines()[-1]}")
-    return str(made)
+    return against("failing_driver.c", tmp_path / "libfailing.so", library)

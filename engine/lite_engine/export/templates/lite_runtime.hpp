@@ -26,7 +26,8 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An input or output: its memory belongs to the model.
+// An input or output: its memory belongs to the model. `data` is valid until the next run, in which an
+// OpenCL device may move it.
 struct Tensor {
   std::string name;
   int dtype = 0;  // numbers of the program format: 1 is float

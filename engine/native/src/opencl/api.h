@@ -43,6 +43,7 @@ enum : cl_int {
   CL_OUT_OF_RESOURCES = -5,
   CL_OUT_OF_HOST_MEMORY = -6,
   CL_BUILD_PROGRAM_FAILURE = -11,
+  CL_MAP_FAILURE = -12,
   CL_INVALID_BINARY = -42,
 };
 enum : cl_uint {

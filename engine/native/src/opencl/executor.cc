@@ -7,7 +7,7 @@
 
 #include <new>
 
-#include "constants.h"
+#include "device_memory.h"
 #include "host_steps.h"
 #include "layout.h"
 #include "step_kernels.h"
@@ -20,22 +20,6 @@ template <class T>
 bool room(lite_program* p, size_t count, T** out) {
   *out = static_cast<T*>(p->memory.allocate_array(count, sizeof(T)));
   return *out || p->env.out_of_memory();
-}
-
-bool buffer(lite_program* p, size_t bytes, const void* data, cl_mem* out) {
-  Executor& x = *p->opencl;
-  cl_int status = CL_SUCCESS;
-  if (bytes < 4) bytes = 4;
-  x.device_bytes += bytes;
-  if (p->memory.limit_bytes && x.device_bytes > p->memory.limit_bytes)
-    return p->env.fail("OpenCL: more than %zu bytes of buffers", p->memory.limit_bytes);
-  const cl_bitfield flags = data ? CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR : CL_MEM_READ_WRITE;
-  *out = x.device->cl.clCreateBuffer(x.device->context, flags, bytes, const_cast<void*>(data), &status);
-  if (status == CL_SUCCESS && *out) return true;
-  *out = nullptr;
-  char what[64];
-  snprintf(what, sizeof what, "a buffer of %zu bytes", bytes);
-  return refused(p, what, status);
 }
 
 bool fits_device(lite_program* p) {
@@ -52,85 +36,6 @@ bool fits_device(lite_program* p) {
       (info.image_columns < x.plan.columns || info.image_rows < x.plan.rows))
     return p->env.fail("OpenCL: %s has no images of %u x %u", info.name, x.plan.columns,
                        x.plan.rows);
-  return true;
-}
-
-// Buffers of the program's tensors; weights are written into theirs.
-bool make_buffers(lite_program* p) {
-  Executor& x = *p->opencl;
-  for (int i = 0; i < p->program.num_tensors; ++i) {
-    if (x.place_of[i] < 0) continue;
-    cl_mem& made = x.buffers[x.place_of[i]];
-    if (!made && !buffer(p, x.plan.buffers[x.place_of[i]], nullptr, &made)) return false;
-    const Tensor& t = p->program.tensors[i];
-    if (t.role != Role::kWeight || !t.bytes) continue;
-    const cl_int status = x.device->cl.clEnqueueWriteBuffer(x.device->queue, made, 1, 0, t.bytes,
-                                                           t.data, 0, nullptr, nullptr);
-    if (status != CL_SUCCESS) return refused(p, t.name, status);
-  }
-  return true;
-}
-
-bool make_constants(lite_program* p, const void* const* weights, const size_t* weight_bytes,
-                    size_t num_weights) {
-  Executor& x = *p->opencl;
-  for (uint32_t i = 0; i < x.plan.num_constants; ++i) {
-    const Constant& c = x.plan.constants[i];
-    if (!x.needed.constants[i]) continue;
-    if (c.weight >= num_weights)
-      return p->env.fail("OpenCL: weight %u is not in the table", c.weight);
-    Array made;
-    if (!evaluate(c, weights[c.weight], weight_bytes[c.weight], p->memory.limit_bytes, p->env,
-                  &made))
-      return false;
-    x.constant_bytes[i] = made.bytes;
-    bool good = true;
-    bool image = false;
-    for (uint32_t k = 0; k < x.plan.num_images; ++k) {
-      const Image& m = x.plan.images[k];
-      if (m.constant != static_cast<int32_t>(i) || !x.needed.images[k]) continue;
-      image = true;
-      // Words of four bytes take any array of as many: they are packed integers.
-      const bool fits = (made.dtype == m.dtype || m.dtype == DType::kU32) &&
-                        made.bytes == size_t{4} * dtype_bytes(m.dtype) * m.width * m.height;
-      good = good && (fits || p->env.fail("OpenCL: an image does not fit its weight"));
-      if (!good) break;
-      const size_t origin[3] = {}, region[3] = {m.width, m.height, 1};
-      const cl_int status =
-          x.device->cl.clEnqueueWriteImage(x.device->queue, x.images[k], 1, origin, region, 0, 0,
-                                          made.data, 0, nullptr, nullptr);
-      good = status == CL_SUCCESS || refused(p, "an image", status);
-    }
-    if (good && !image) good = buffer(p, made.bytes, made.bytes ? made.data : nullptr, &x.constants[i]);
-    free(made.data);
-    if (!good) return false;
-  }
-  return true;
-}
-
-bool make_images(lite_program* p) {
-  Executor& x = *p->opencl;
-  for (uint32_t i = 0; i < x.plan.num_images; ++i) {
-    const Image& m = x.plan.images[i];
-    if (!x.needed.images[i]) continue;
-    if (!x.device->cl.clCreateImage)
-      return p->env.fail("OpenCL: %s is older than images", x.device->info.name);
-    const cl_image_format format = {CL_RGBA, m.dtype == DType::kU32   ? CL_UNSIGNED_INT32
-                                             : m.dtype == DType::kF16 ? CL_HALF_FLOAT
-                                                                      : CL_FLOAT};
-    cl_image_desc shape{};
-    shape.type = CL_MEM_OBJECT_IMAGE2D;
-    shape.width = m.width;
-    shape.height = m.height;
-    cl_int status = CL_SUCCESS;
-    x.images[i] = x.device->cl.clCreateImage(x.device->context, CL_MEM_READ_WRITE, &format, &shape,
-                                            nullptr, &status);
-    if (status == CL_SUCCESS && x.images[i]) continue;
-    x.images[i] = nullptr;
-    return refused(p, "an image", status);
-  }
-  for (uint32_t i = 0; i < x.plan.num_scratch; ++i)
-    if (x.needed.scratch[i] && !buffer(p, x.plan.scratch[i], nullptr, &x.scratch[i])) return false;
   return true;
 }
 
@@ -220,22 +125,22 @@ bool check_copies(lite_program* p) {
   return true;
 }
 
-// Everything made on the device.
+// Everything made on the device but ports.
 void release(Executor* x) {
   const Functions& cl = x->device->cl;
   cl.clFinish(x->device->queue);
-  const struct {
-    cl_mem* all;
-    uint32_t count;
-  } memory[] = {{x->buffers, x->plan.num_buffers},
-                {x->constants, x->plan.num_constants},
-                {x->scratch, x->plan.num_scratch},
-                {x->images, x->plan.num_images}};
   for (uint32_t i = 0; i < x->plan.num_launches; ++i)
     if (x->kernels[i]) cl.clReleaseKernel(x->kernels[i]);
-  for (const auto& m : memory)
-    for (uint32_t i = 0; i < m.count; ++i)
-      if (m.all[i]) cl.clReleaseMemObject(m.all[i]);
+  release_memory(x);
+}
+
+bool make_ports(lite_program* p, Ports* shared) {
+  p->ports = shared;
+  if (shared) return true;
+  const size_t count = static_cast<size_t>(p->program.num_inputs) + p->program.num_outputs;
+  if (!room(p, 1, &p->ports) || !room(p, count, &p->ports->all)) return false;
+  p->ports->owner = p;
+  return true;
 }
 
 }  // namespace
@@ -297,12 +202,13 @@ bool load(lite_program* p, const uint8_t* bytes, size_t size, const void* const*
                     check_copies(p) && choose_ways(p, onto.way) && make_kernels(p, onto.whole) &&
                     move_to_host(p, weights, weight_bytes, num_weights) &&
                     room(p, p->program.num_steps, &x->step_of) && assign_steps(p) &&
-                    set_up_memory(p, weights, weight_bytes, num_weights) && make_buffers(p) &&
-                    make_images(p) && make_constants(p, weights, weight_bytes, num_weights) &&
+                    set_up_memory(p, weights, weight_bytes, num_weights) && make_ports(p, onto.ports) &&
+                    find_borders(p) && make_memory(p, weights, weight_bytes, num_weights) &&
                     check_launches(x->plan, p->program, x->place_of, x->constant_bytes,
                                    x->device->info.local_memory, x->needed.launches, env) &&
                     set_arguments(p);
   if (good) {
+    set_borders(p);
     *env.error = 0;
     p->packed_bytes += x->device_bytes;
     return true;
@@ -329,10 +235,16 @@ void describe(lite_program* p) {
            x.left.reason);
 }
 
-Device* detach(lite_program* p) {
+Device* hand_over(lite_program* p) {
   Device* device = p->opencl->device;
   release(p->opencl);
   p->opencl = nullptr;
+  return device;
+}
+
+Device* detach(lite_program* p) {
+  Device* device = hand_over(p);
+  if (p->ports->owner == p) release_ports(p->ports, *device);
   return device;
 }
 
@@ -345,7 +257,7 @@ bool leave_failed_step(lite_program* p, Onto* onto) {
   if (x.way_of[row] >= 0 && !x.left.own_way[row] && !is_own_way(x, row)) x.left.own_way[row] = true;
   else if (x.file_steps[row].host_kernel) leave(&x.left, row, "", p->env.error);
   else return false;
-  *onto = {detach(p), &x.left, false};
+  *onto = {hand_over(p), &x.left, false};
   return true;
 }
 
@@ -380,9 +292,17 @@ const char* tuning_summary(const Executor* x) {
   return *x->device->tuning.summary ? x->device->tuning.summary : nullptr;
 }
 
-void unload(Executor* x) {
-  release(x);
-  close_device(x->device);
+void retire(lite_program* p, Device* device) {
+  if (p->ports->count) p->ports->device = device;
+  else close_device(device);
+}
+
+void unload(lite_program* p) {
+  Device* device = p->opencl ? hand_over(p) : nullptr;
+  if (!device && p->ports && p->ports->owner == p) device = p->ports->device;
+  if (!device) return;
+  release_ports(p->ports, *device);
+  close_device(device);
 }
 
 }  // namespace lite::opencl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../runtime/runtime.h"
+#include "borders.h"
 #include "device_plan.h"
 
 namespace lite::opencl {
@@ -32,6 +33,7 @@ struct Executor {
   cl_kernel* kernels;  // per launch
   int32_t* way_of;     // per row of the file's plan: its way in plan.ways, -1: it has one only
   Needed needed;
+  Borders borders;
   size_t device_bytes;
   Left left;
   bool reference;      // as in Onto
@@ -48,6 +50,7 @@ struct Onto {
   bool whole;
   int way = -1;
   bool reference = false;  // every step that can is the CPU's
+  Ports* ports = nullptr;  // of the program that this one takes over from
 };
 
 // A device that the options name, for close_device; nullptr with one line in `error`. `beside` is the
@@ -70,13 +73,20 @@ bool leave_layers(lite_program* p, const char* const* layers, int count, const c
 Device* device_of(const Executor*);
 // Takes what a program has on its device away from it; the device is the caller's from then on.
 Device* detach(lite_program*);
+// The same for a program that takes over from this one and has its ports.
+Device* hand_over(lite_program*);
+// A device that no program runs on any more; it stays while `p` has ports on it.
+void retire(lite_program* p, Device*);
+// The memory of an input or output that a device which shares the host's memory computes in; nullptr:
+// it has none, or it cannot be mapped, which the next run says.
+uint8_t* port_memory(lite_program*, int tensor);
 // Writes the program's choice: the device, for which kind the program was made, what the CPU runs.
 void describe(lite_program*);
 // What a person should know once of a device's folders, and what was measured on it; nullptr: nothing.
 const char* device_warning(const Executor*);
 const char* tuning_summary(const Executor*);
-// Gives the device back.
-void unload(Executor*);
+// Gives the device back, at the end of the program that has it.
+void unload(lite_program*);
 // Every step once: run_steps of programs with an OpenCL part.
 bool run(lite_program*);
 

@@ -30,13 +30,16 @@ bool load(lite_program*, const uint8_t*, size_t, const void* const*, const size_
 }
 Device* device_of(const Executor*) { return nullptr; }
 Device* detach(lite_program*) { return nullptr; }
+Device* hand_over(lite_program*) { return nullptr; }
+void retire(lite_program*, Device*) {}
+uint8_t* port_memory(lite_program*, int) { return nullptr; }
 void measure(const lite_file*, const void*, size_t, const lite_options&, Device*) {}
 const char* device_warning(const Executor*) { return nullptr; }
 const char* tuning_summary(const Executor*) { return nullptr; }
 bool leave_failed_step(lite_program*, Onto*) { return false; }
 bool leave_layers(lite_program*, const char* const*, int, const char*, Left*) { return false; }
 void describe(lite_program*) {}
-void unload(Executor*) {}
+void unload(lite_program*) {}
 bool run(lite_program*) { return false; }
 bool add_kernel_text(const char*, size_t, char* error, size_t error_bytes) {
   return say(error, error_bytes, "holds an OpenCL kernel: %s; %s", kReason, kFix);

@@ -34,11 +34,17 @@ struct Turn {
     return place < 0 ? nullptr : x.buffers[place];
   }
 
+  void count(const Tensor& t) {
+    ++p->copies;
+    p->copied_bytes += static_cast<int64_t>(t.bytes);
+  }
+
   bool write(const Tensor& to, const uint8_t* data, const char* what, cl_event* event) {
     size_t at;
     cl_mem memory = memory_of(to, &at);
     if (!to.bytes) return true;
     pending = true;
+    count(to);
     const cl_int status = x.device->cl.clEnqueueWriteBuffer(x.device->queue, memory, 0, at, to.bytes,
                                                            data, 0, nullptr, event);
     return status == CL_SUCCESS || failed(what, status);
@@ -49,6 +55,7 @@ struct Turn {
     cl_mem memory = memory_of(from, &at);
     if (!from.bytes) return true;
     pending = true;
+    count(from);
     const cl_int status = x.device->cl.clEnqueueReadBuffer(x.device->queue, memory, 0, at, from.bytes,
                                                           data, 0, nullptr, event);
     return status == CL_SUCCESS || failed(what, status);
@@ -104,12 +111,118 @@ struct Turn {
     return end > start ? static_cast<int64_t>(end - start) : 0;
   }
 
+  // The host's tensors of a border lie where it is mapped now.
+  void follow(const Border& b, uint8_t* at) {
+    const Program& program = p->program;
+    if (program.tensors[b.host].data == at) return;
+    for (int i = 0; i < program.num_tensors; ++i)
+      if (program.storage[i].root == b.host)
+        program.tensors[i].data = at + (i == b.host ? 0 : program.storage[i].offset);
+  }
+
+  // Maps a border's memory, `on`, or ends that.
+  bool turn(Border& b, bool on, bool writing) {
+    const char* name = p->program.tensors[b.host].name;
+    Mapped& m = b.memory();
+    cl_event event = nullptr;
+    cl_event* noted = x.device->timed ? &event : nullptr;
+    pending = true;
+    const cl_int status = on ? map(*x.device, &m, writing, false, noted) : unmap(*x.device, &m, writing, noted);
+    if (status != CL_SUCCESS) return failed(name, status);
+    if (on) follow(b, writing ? m.write : m.read);
+    if (!event) return true;
+    const bool good = finish(name);
+    if (good) b.ns += between(event, event);
+    x.device->cl.clReleaseEvent(event);
+    return good;
+  }
+
+  // The device may read a border's memory, or write it, too.
+  bool give(Border& b, bool writes) {
+    const Mapped& m = b.memory();
+    return (!m.write || turn(b, false, true)) && (!writes || !m.read || turn(b, false, false));
+  }
+
+  // The host may.
+  bool show(Border& b, bool writes) {
+    const Mapped& m = b.memory();
+    if (!b.active || m.write || (m.read && !writes)) return true;
+    return turn(b, true, writes) && (!m.read || !writes || turn(b, false, false));
+  }
+
+  // Before the steps [first, last) run.
+  bool enter(int first, int last) {
+    const Borders& all = x.borders;
+    if (!all.count) return true;
+    for (uint32_t k = all.at[first]; k < all.at[last]; ++k) {
+      Border& b = all.all[all.touches[k].border];
+      const Access access = all.touches[k].access;
+      if (access == Access::kHostWrites && !show(b, true)) return false;
+      const bool device = access == Access::kDeviceReads || access == Access::kDeviceWrites;
+      if (device && !give(b, access == Access::kDeviceWrites)) return false;
+    }
+    for (uint32_t k = all.at[first]; k < all.at[last]; ++k)
+      if (all.touches[k].access == Access::kHostReads && !show(all.all[all.touches[k].border], false)) return false;
+    return true;
+  }
+
+  // After them: what the host has done with may be another value's.
+  bool leave(int first, int last) {
+    const Borders& all = x.borders;
+    if (!all.count) return true;
+    for (uint32_t k = all.at[first]; k < all.at[last]; ++k)
+      if (all.touches[k].access == Access::kHostDone && !give(all.all[all.touches[k].border], true)) return false;
+    return true;
+  }
+
+  // The device gets the ports. The host may read inputs all the time, so that they are not lost with it.
+  bool take_ports() {
+    for (uint32_t i = 0; i < x.borders.count; ++i) {
+      Border& b = x.borders.all[i];
+      const Tensor& host = p->program.tensors[b.host];
+      b.ns = 0;
+      b.active = true;
+      if (!b.port) continue;
+      if (b.port->status != CL_SUCCESS) return failed(host.name, b.port->status);
+      const Mapped& m = b.port->memory;
+      const int tensor = b.port->tensor;
+      b.ours = b.port->asked && !b.port->plain && m.write == (p->bound[tensor] ? p->bound[tensor] : p->own[tensor]);
+      b.active = !b.port->plain && (b.ours || host.role == Role::kArena);
+      if (host.role == Role::kArena) follow(b, p->arena + p->program.storage[b.host].offset);
+      if (!b.port->plain && !give(b, true)) return false;
+      if (b.active && host.role == Role::kInput && !show(b, false)) return false;
+    }
+    return true;
+  }
+
+  bool give_ports_back() {
+    for (uint32_t i = 0; i < x.borders.count; ++i) {
+      Border& b = x.borders.all[i];
+      if (!b.port || !b.port->asked || b.port->plain) continue;
+      const Mapped& m = b.port->memory;
+      if (!m.write && !turn(b, true, true)) return false;
+      if (m.read && !turn(b, false, false)) return false;
+      if (!b.ours) continue;
+      const int tensor = b.port->tensor;
+      (p->bound[tensor] ? p->bound[tensor] : p->own[tensor]) = m.write;
+    }
+    return true;
+  }
+
   bool step(int index, int64_t* duration) {
     const DeviceStep& row = x.plan.steps[x.step_of[index]];
     const Step& s = p->program.steps[index];
     cl_event first = nullptr, last = nullptr;
     cl_event* noted = x.device->timed ? &first : nullptr;
     bool good;
+    Border* border = x.borders.count && x.borders.of_step[index] >= 0 ? &x.borders.all[x.borders.of_step[index]] : nullptr;
+    if (!enter(index, index + 1)) return false;
+    if (border && border->active) {
+      good = border->upload ? give(*border, false) : show(*border, border->ours);
+      *duration = border->ns;
+      border->ns = 0;
+      return good;
+    }
     if (row.action == Action::kUpload)
       good = write(*s.outputs[0], s.inputs[0]->data, s.name, noted);
     else if (row.action == Action::kDownload)
@@ -143,7 +256,10 @@ struct Turn {
       Tensor whole = t;
       whole.data = static_cast<uint8_t*>(malloc(t.bytes + 1));
       if (!whole.data) return p->env.out_of_memory();
+      const int64_t copies = p->copies, bytes = p->copied_bytes;
       const bool good = read(t, whole.data, t.name, nullptr) && finish(t.name);
+      p->copies = copies;  // who looks at a value does not change what a run copies
+      p->copied_bytes = bytes;
       if (good) copy_dense(whole, p->taps[i]);
       free(whole.data);
       if (!good) return false;
@@ -158,17 +274,17 @@ struct Turn {
       if (x.step_of[i] < 0) {
         int end = i;
         while (end < count && x.step_of[end] < 0) ++end;
-        if (!finish(p->program.steps[i].name) || !run_range(p, i, end)) return false;
+        if (!enter(i, end) || !finish(p->program.steps[i].name) || !run_range(p, i, end) || !leave(i, end)) return false;
         now = p->end_ns[end - 1];
         i = end;
         continue;
       }
       int64_t duration = 0;
-      if (!step(i, &duration) || !copy_taps(i)) return false;
+      if (!step(i, &duration) || !copy_taps(i) || !leave(i, i + 1)) return false;
       p->end_ns[i] = now += duration;
       ++i;
     }
-    return true;
+    return enter(count, count + 1);
   }
 };
 
@@ -177,12 +293,14 @@ struct Turn {
 bool run(lite_program* p) {
   Turn turn{p, *p->opencl, false};
   const Program& program = p->program;
-  const bool good = turn.move_ports(program.inputs, program.num_inputs, true) && turn.steps() &&
-                    turn.move_ports(program.outputs, program.num_outputs, false) &&
-                    turn.finish("the end");
+  const bool good = turn.take_ports() && turn.move_ports(program.inputs, program.num_inputs, true) &&
+                    turn.steps() && turn.move_ports(program.outputs, program.num_outputs, false) &&
+                    turn.give_ports_back() && turn.finish("the end");
+  if (good) return true;
   // The device must be done with the caller's memory, whatever happened.
-  if (!good) turn.x.device->cl.clFinish(turn.x.device->queue);
-  return good;
+  turn.x.device->cl.clFinish(turn.x.device->queue);
+  restore_ports(p);
+  return false;
 }
 
 }  // namespace lite::opencl

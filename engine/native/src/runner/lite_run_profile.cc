@@ -58,14 +58,16 @@ bool write_profile(const lite_program* p, const char* path, int runs, const int6
   }
   lite_memory_info memory;
   lite_program_memory(p, &memory);
+  int64_t copied;
+  const int64_t copies = lite_program_copies(p, &copied);
   fprintf(
       out,
       "{\"version\": \"%s\", \"target\": \"%s\", \"cpu\": \"%s\", \"threads\": %d, \"runs\": %d,\n"
       " \"first_run_ns\": %lld, \"arena_bytes\": %zu, \"packed_bytes\": %zu, "
-      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"choice\": ",
+      "\"scratch_bytes\": %zu, \"weight_bytes\": %zu,\n \"copies\": %lld, \"copied_bytes\": %lld, \"choice\": ",
       lite_version(), lite_target(), lite_cpu_features(), lite_program_threads(p), runs,
       static_cast<long long>(before.first_ns), memory.arena_bytes, memory.packed_bytes, memory.scratch_bytes,
-      memory.weight_bytes);
+      memory.weight_bytes, static_cast<long long>(copies), static_cast<long long>(copied));
   print_json_text(out, lite_program_choice(p));
   if (adaptive)
     fprintf(out, ",\n \"warm_up\": {\"runs\": %d, \"ns\": %lld, \"steady\": %s}", before.runs,

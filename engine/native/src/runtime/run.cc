@@ -227,6 +227,7 @@ bool run_range(lite_program* p, int first, int last) {
 bool run_steps(lite_program* p) {
   const int64_t start_ns = now_ns();
   place_tensors(p);
+  p->copies = p->copied_bytes = 0;
   if (p->note_threads)
     memset(p->thread_ns, 0, sizeof(int64_t) * p->threads * p->program.num_steps);
   if (p->num_early_taps) copy_taps(p, -1);
@@ -235,8 +236,12 @@ bool run_steps(lite_program* p) {
   for (int i = 0; i < p->program.num_outputs; ++i) {
     const int t = p->program.outputs[i];
     const Tensor& tensor = p->program.tensors[t];
-    if (p->program.storage[t].root != t && tensor.size)
-      memmove(place_of(p, t), tensor.data, tensor.bytes);
+    if (p->program.storage[t].root == t || !tensor.size || place_of(p, t) == tensor.data) continue;
+    memmove(place_of(p, t), tensor.data, tensor.bytes);
+    if (p->opencl) {
+      ++p->copies;
+      p->copied_bytes += static_cast<int64_t>(tensor.bytes);
+    }
   }
   p->run_ns = now_ns() - start_ns;
   return plugins_succeeded(p);

@@ -88,6 +88,7 @@ bool set_up(lite_program* p, const uint8_t* bytes, size_t size, const void* cons
 // Own memory of an input or output, made when first needed; nullptr when there is none left.
 uint8_t* own_buffer(lite_program* p, int tensor) {
   const Tensor& t = p->program.tensors[tensor];
+  if (uint8_t* shared = p->ports ? opencl::port_memory(p, tensor) : nullptr) return p->own[tensor] = shared;
   if (!p->own[tensor])
     p->own[tensor] = static_cast<uint8_t*>(p->buffers.allocate_array(t.size, dtype_bytes(t.dtype)));
   return p->own[tensor];
@@ -211,8 +212,9 @@ lite_program* lite_program_load(const void* bytes, size_t size, const void* cons
 
 void lite_program_free(lite_program* p) {
   if (!p) return;
-  if (p->opencl) opencl::unload(p->opencl);
+  if (p->opencl) opencl::unload(p);
   lite_program_free(p->next);
+  opencl::unload(p);  // what a device that failed has left
   release_plugins(p);
   p->memory.release();
   p->buffers.release();
@@ -287,6 +289,12 @@ void lite_program_memory(const lite_program* p, lite_memory_info* info) {
            p->weight_bytes, p->run_ns};
 }
 
+int64_t lite_program_copies(const lite_program* p, int64_t* bytes) {
+  p = current(p);
+  if (bytes) *bytes = p->copied_bytes;
+  return p->copies;
+}
+
 int lite_program_bind(lite_program* p, int tensor, void* data, size_t bytes) {
   if (!valid_tensor(p, tensor) || !is_port(p, tensor)) return -1;
   const Tensor& t = p->program.tensors[tensor];
@@ -351,7 +359,15 @@ int lite_program_run(lite_program* p, char* error, size_t error_bytes) {
   }
   if (p->next) return run_next(p) ? 0 : -1;
   if (run_steps(p)) return 0;
-  return ((p->opencl && leave_step(p)) || fall_back(p)) && run_next(p) ? 0 : -1;
+  const bool goes_on = (p->opencl && leave_step(p)) || fall_back(p);
+  if (p->inputs_lost) {
+    p->inputs_lost = false;
+    char reason[400];
+    snprintf(reason, sizeof reason, "%s", error);
+    p->env.fail("%s; inputs are lost with it, give them again", reason);
+    return -1;
+  }
+  return goes_on && run_next(p) ? 0 : -1;
 }
 
 }  // extern "C"

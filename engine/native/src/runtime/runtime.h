@@ -25,6 +25,7 @@ namespace opencl {
 struct Device;
 struct Executor;
 struct Onto;
+struct Ports;
 }
 
 }  // namespace lite
@@ -61,6 +62,9 @@ struct lite_program {
   lite::ThreadTimes times[lite::kMaxThreads];
   lite::Mapping file;      // where its weights lie
   lite::opencl::Executor* opencl;  // of a program with an OpenCL part
+  lite::opencl::Ports* ports;      // its inputs and outputs that host and device share
+  int64_t copies, copied_bytes;    // between host and device, of the last run
+  bool inputs_lost;                // a device that failed did not give them back
   lite_file* source;       // of a program with an OpenCL part, and that part
   const void* part;
   size_t part_bytes;

@@ -21,7 +21,8 @@ lite_options options_of(const lite_program* p) {
 }
 
 // The same part of the same file, nullptr with a reason in `error`.
-lite_program* reloaded(const lite_program* p, const opencl::Onto& onto, char* error, size_t error_bytes) {
+lite_program* reloaded(const lite_program* p, opencl::Onto onto, char* error, size_t error_bytes) {
+  onto.ports = p->ports;
   const lite_options options = options_of(p);
   lite_program* next =
       load_program(p->part, p->part_bytes, p->source->weights, p->source->weight_bytes,
@@ -47,7 +48,7 @@ bool leave_step(lite_program* p) {
   char unused[1];
   lite_program* next = reloaded(p, onto, unused, sizeof unused);
   if (!next) {
-    opencl::close_device(onto.device);
+    opencl::retire(p, onto.device);
     return false;
   }
   p->next = next;
@@ -78,8 +79,7 @@ bool fall_back(lite_program* p) {
     lite_program_free(cpu);
     return p->env.fail("%s", reason);
   }
-  if (p->opencl) opencl::unload(p->opencl);
-  p->opencl = nullptr;
+  if (p->opencl) opencl::retire(p, opencl::hand_over(p));
   p->next = cpu;
   cpu->fell_back = true;
   snprintf(cpu->choice, sizeof cpu->choice, "cpu: %.*s", static_cast<int>(sizeof reason - 8), reason);
@@ -121,7 +121,7 @@ int lite_program_leave(lite_program* whole, const char* const* layers, int count
   if (!opencl::leave_layers(p, layers, count, reason, &left)) return -1;
   lite_program* next = reloaded(p, {opencl::device_of(p->opencl), &left, false}, error, error_bytes);
   if (!next) return -1;
-  opencl::detach(p);
+  opencl::hand_over(p);
   p->next = next;
   return 0;
 }

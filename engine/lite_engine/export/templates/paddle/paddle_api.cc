@@ -326,7 +326,7 @@ void* Tensor::Memory(PrecisionType type, TargetType target) const {
     return nullptr;
   }
   if (target == TargetType::kOpenCL || target == TargetType::kMetal)
-    LITE_LOG("'%s': the memory is the CPU's; the runtime copies it to the device", slot.info.name);
+    LITE_LOG("'%s': the memory is the CPU's; the runtime brings it to the device", slot.info.name);
   slot.precision = type;
   slot.refused = false;
   if (slot.fits()) return slot.own();
