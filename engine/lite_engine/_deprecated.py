@@ -18,8 +18,8 @@ def deprecated_name(old: str, new: str) -> property:
     return property(read, doc=f"Deprecated: use `{new}`.")
 
 
-def warn_renamed(old: str, new: str) -> None:
-    """Warns that `old` is now called `new`, at the line that used it."""
-    warnings.warn(
-        tr("{old} is deprecated; use {new}", old=old, new=new), DeprecationWarning, stacklevel=3
-    )
+def warn_renamed(old: str, new: str, *, calls: int = 1) -> None:
+    """Warns that `old` is now called `new`, at the line that used it: `calls` calls above this
+    function's caller. Python shows such a warning only where that line is a person's own."""
+    text = tr("{old} is deprecated; use {new}", old=old, new=new)
+    warnings.warn(text, DeprecationWarning, stacklevel=2 + calls)

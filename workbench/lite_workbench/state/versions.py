@@ -61,7 +61,7 @@ def drop(state: SessionState, name: str, instead: str) -> None:
 def use(state: SessionState, version: str) -> None:
     """Chooses the version that runs, is profiled and exported. Raises UsageError."""
     if version == "as given":
-        warn_renamed(tr('the version "as given"'), f'"{GIVEN}"')
+        warn_renamed(tr('the version "as given"'), f'"{GIVEN}"', calls=2)  # through Session.use
         version = GIVEN
     if version not in state.versions:
         raise UsageError(
