@@ -32,6 +32,7 @@ NOT_RUN = {
     "lite devices add": "there is no board; tests/devices runs a server of ssh",
     "lite devices test board": "there is no board; tests/devices",
     "lite pipeline ocr.yaml": "there are no pages with labels; tests/pipeline has made ones",
+    "lite evaluate ocr.yaml": "there are no pages with labels; tests/pipeline has made ones",
     "lite_run plates.lite --stream": "there are no frames; tests/pipeline/test_native_stream.py",
     "lite pipeline plates.yaml --stream": "there are no frames; tests/pipeline/test_stream.py",
     "lite prune model.onnx": "the pages' model is too small for sparse kernels; tests/workbench",
