@@ -9,7 +9,6 @@ what `answers.of_function` takes. Files hold no code: such an adapter is given a
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 from lite_messages import tr
 
 from .errors import LiteError, UsageError, check_choice
+from .extensions import python_file
 
 KINDS = ("text", "top", "boxes", "mask", "regions", "keypoints", "vector", "image")
 #: what else an adapter may say (docs/pipelines.md); the native runtime checks the values
@@ -150,18 +150,7 @@ def _value(text: str) -> Any:
 
 def _function(path: Path, name: str) -> Callable[..., Any]:
     """A function of a Python file. Raises UsageError."""
-    spec = importlib.util.spec_from_file_location(f"lite_adapter_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise UsageError(tr("no such Python file"), where=path)
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise UsageError(
-            tr("cannot be loaded ({kind}: {error})", kind=type(error).__name__, error=error),
-            where=path,
-        ) from error
-    found = getattr(module, name, None)
+    found = getattr(python_file(path), name, None)
     if not callable(found):
         raise UsageError(tr("there is no function {name!r}", name=name), where=path)
     return found  # type: ignore[no-any-return]

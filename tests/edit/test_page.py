@@ -52,6 +52,7 @@ def test_every_command_of_the_page(root: Path, tmp_path: Path, monkeypatch, caps
         run("pixels_in.onnx", (image * 255).astype(np.float32)),
         rtol=1e-4,
     )
+    np.testing.assert_allclose(run("logs.onnx", image), np.log(whole), rtol=1e-4, atol=1e-5)
     eight = run("batch8.onnx", np.repeat(image, 8, 0))
     np.testing.assert_allclose(eight, np.repeat(whole, 8, 0), rtol=1e-4, atol=1e-6)
 
@@ -63,6 +64,10 @@ def _models() -> None:
     ends = [clip.constant(np.float32(n)) for n in (0, 6)]
     clip.outputs = [clip.add("Clip", [clip.inputs[0], *ends]).output]
     write_onnx(clip, "relu6.onnx")
+    logs = Graph("log_softmax")
+    logs.inputs = [Value("x", DType.F32, ("n", "classes"))]
+    logs.outputs = [logs.add("LogSoftmax", logs.inputs, {"axis": 0}).output]
+    write_onnx(logs, "log_softmax.onnx")
     graph = load("digits.onnx")
     first, image = graph.nodes[0], graph.inputs[0]
     x = graph.add("Div", [image, graph.constant(np.float32(255))], before=first).output

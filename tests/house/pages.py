@@ -73,6 +73,7 @@ ELSEWHERE = {
     "docs/phone.md": "tests/devices/test_walks.py",
     "docs/edit.md": "tests/edit/test_page.py",
     "docs/backends.md": "tests/plugins/test_page.py",
+    "docs/own_operators.md": "tests/plugins/test_custom_kernels.py",
 }
 #: Pages that take more than a dozen seconds; they run with `make test-long`.
 LONG = {"docs/deploy.md", "docs/evaluate.md", "docs/quantization.md", "docs/workbench.md"}

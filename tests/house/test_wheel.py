@@ -22,12 +22,12 @@ pytestmark = pytest.mark.slow
 BASE_MODULES = ("numpy", "PIL", "rich", "pygments", "markdown_it", "mdurl")
 
 
-def run(*command, **options) -> str:
+def run(*command, timeout: int = 600, **options) -> str:
     done = subprocess.run(
         [str(c) for c in command],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=timeout,
         check=False,
         **options,
     )

@@ -85,6 +85,20 @@ def test_what_a_plugin_refuses_runs_on_the_cpu_with_its_reason(register, refused
     assert "toy" in {s.backend for s in steps}
 
 
+def test_a_view_between_two_layers_of_a_plugin_parts_its_subgraphs(register):
+    """The Reshape that it refuses costs the CPU nothing, and is nobody's step."""
+    b = Builder((1, 3, 4, 4))
+    y = b.add("Flatten", b.conv(b.x, 3, 8, 3, name="conv"), name="view")
+    graph = b.done(b.add("Gemm", y, b.weights(5, 128), b.weights(5), transB=1, name="fc"))
+    toy = Toy(lambda node: "no views" if node.op == "Flatten" else "")
+    register(toy)
+    feeds = {"x": np.random.default_rng(3).standard_normal((1, 3, 4, 4)).astype(np.float32)}
+    predictor = Predictor(graph, "toy")
+    _same(predictor.run(feeds), Predictor(graph, "reference").run(feeds))
+    assert [[n.name for n in g.nodes] for g in toy.graphs] == [["conv"], ["fc"]]
+    assert not predictor.refused
+
+
 def _raises(results):
     raise RuntimeError("the device is on fire")
 

@@ -29,7 +29,8 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
 @pytest.fixture
 def walk(root, tmp_path, monkeypatch):
-    """The operator, the C kernel, the OpenCL kernel and the file of the page."""
+    """The operator, the C kernel and the OpenCL kernel of the page, as swirl.py too; the model and
+    the commands."""
     monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     page = (root / "docs/own_operators.md").read_text()
@@ -39,10 +40,13 @@ def walk(root, tmp_path, monkeypatch):
     assert len(lines) <= 60
     commands = [c.split() for language, body in parts if not language for c in body.splitlines()]
     names: dict = {"commands": commands}
-    for language, body in parts:
-        if language == "python" and "Cost" not in body:
-            exec(body, names)
-    return names
+    code = [b for language, b in parts if language == "python" and "Cost" not in b]
+    Path("swirl.py").write_text("".join(code[:3]))
+    for body in code:
+        exec(body, names)
+    model = lite_engine.optimize(names["graph"], targets=["x86", "arm", "opencl"])
+    model.save("swirl.lite", ship_kernels=True)
+    return {**names, "model": model}
 
 
 def _graph(op="com.acme::Swirl", **attrs):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
 import pytest
 
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+from .pages import backend_of_the_page
 
 _USE = """
 import numpy as np
@@ -36,12 +35,8 @@ print({s.name: s.backend for s in predictor.plan().steps}, examine().backends["a
 @pytest.mark.cpu
 @pytest.mark.slow
 def test_the_page_makes_a_backend(root, tmp_path):
-    page = (root / "docs/backends.md").read_text()
-    blocks = dict(FENCE.findall(page))
     source, site = tmp_path / "acme", tmp_path / "site"
-    source.mkdir()
-    (source / "acme.py").write_text(blocks["python"])
-    (source / "pyproject.toml").write_text(blocks["toml"])
+    backend_of_the_page(root, source)
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation",
            "--no-index", "--target", str(site), str(source)]  # fmt: skip
     subprocess.run(pip, check=True, capture_output=True)

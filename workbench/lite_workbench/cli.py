@@ -24,7 +24,7 @@ from lite_engine.progress import listening
 from lite_engine.terminal import error_line, screen
 from lite_messages import tr
 
-from .commands import VERBS, available, get_command, parser_for
+from .commands import VERBS, available, call, get_command, parser_for
 from .commands._base import write_json
 from .progress_line import ProgressLine
 from .warning_lines import warnings_as_lines
@@ -70,7 +70,7 @@ def _main(args: list[str]) -> int:
     line = ProgressLine(sys.stderr)
     try:
         with listening(line), warnings_as_lines(sys.stderr):
-            result = command.call(options)
+            result = call(command, options)
     finally:
         line.wipe()
     text = command.text(result, options)

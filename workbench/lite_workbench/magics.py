@@ -23,7 +23,7 @@ from lite_engine.errors import LiteError, UsageError
 from lite_engine.terminal import error_line
 from lite_messages import tr
 
-from .commands import available, get_command, parser_for
+from .commands import available, call, get_command, parser_for
 from .rich import bundle
 
 _LINE = re.compile(r"^\s*(?:[\w, ]+=\s*)?%{1,2}lite\b\s*(.*)$")
@@ -139,7 +139,7 @@ def run_verb(words: list[str]) -> Shown | None:
         print(parser.format_help())
         return None
     options = parser.read(rest)
-    result = command.call(options)
+    result = call(command, options)
     return Shown(result, command.text(result, options))
 
 

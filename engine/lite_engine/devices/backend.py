@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,9 @@ from ..backends import (
     Usability,
 )
 from ..backends.cpu.custom import KERNEL, libraries_of
+from ..backends.opencl.native_plan import custom_texts
+from ..backends.opencl.programs import custom_files
+from ..errors import BackendUnavailableError
 from ..model_file.program_file import tensor_file_name, write_program_file
 from ..plan import Plan, Segment
 from ._base import Device, Job, RunnerResult
@@ -65,8 +69,7 @@ class DeviceExecutable(Executable, Repeats):
         self.program = write_program_file(
             self.plan, Path(folder) / "program.lite", opencl_class=found
         )
-        own = [step.op for step in self.plan.steps if step.kernel == KERNEL]
-        self.libraries = libraries_of(own, device.arch()) if own else []
+        self.libraries = _libraries(self.plan, device)
         self._taps: list[int] = []
         self._runs, self._warmup = 0, 0
         self._result = RunnerResult({})
@@ -152,6 +155,17 @@ class DeviceExecutable(Executable, Repeats):
     def memory(self) -> dict[str, int]:
         keys = {"arena": "arena_bytes", "packed": "packed_bytes", "scratch": "scratch_bytes"}
         return {k: int(self._result.profile.get(v, 0)) for k, v in keys.items()}
+
+
+def _libraries(plan: Plan, device: Device) -> list[Path]:
+    """What brings the kernels of the plan's custom operators. Raises BackendUnavailableError where
+    a step of the CPU has none; a step on OpenCL needs one only where the driver refuses it."""
+    own = [step.op for step in plan.steps if step.kernel == KERNEL]
+    spare = [step.op for step in plan.steps if step.kernel in custom_files]
+    found = libraries_of(own, device.arch()) if own else []
+    with suppress(BackendUnavailableError):
+        found += libraries_of(spare, device.arch()) if spare else []
+    return list(dict.fromkeys([*found, *custom_texts(plan)]))
 
 
 def _on_opencl(step: dict[str, Any]) -> bool:

@@ -151,7 +151,8 @@ class RemoteDevice(RunnerDevice):
     def _send(self, path: Path) -> tuple[str, int]:
         """Pushes a file unless its content is there; (path there, bytes sent)."""
         size = path.stat().st_size
-        remote = f"{self.transport.home}/files/{_sha256(path)}"
+        kind = path.suffix if path.suffix == ".cl" else ""  # the runner tells them apart by it
+        remote = f"{self.transport.home}/files/{_sha256(path)}{kind}"
         if self._size(remote) == size:
             self._good("touch", ["touch", "-c", remote])  # recently used: kept
             return remote, 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
 from ..importers import values_named
 from ..ir import Graph, Node, Value, format_shape, verify
-from ..ops import infer_types
-from ..passes._core import P, match
+from ..ops import find_op, infer_types
+from ..passes._core import Match, P, match, words_of
 
 
 def rename(graph: Graph, names: Mapping[str, str]) -> Graph:
@@ -82,6 +83,10 @@ def replace_matches(graph: Graph, pattern: P, by: Graph) -> tuple[Graph, int]:
     whose inputs have the names of the pattern's words; the graph and how many there were.
 
         replace_matches(graph, P("Mul", "x", P("Sigmoid", "x")), swish)
+        replace_matches(graph, P("LeakyRelu", "x", attrs={"alpha": A("slope")}), by)
+
+    What an attribute is goes where its word names an input of the model, as a constant, or
+    an attribute of its layers. Raises UsageError for a word that the model does not have.
     """
     copy = graph.copy()
     infer_types(copy)
@@ -90,18 +95,40 @@ def replace_matches(graph: Graph, pattern: P, by: Graph) -> tuple[Graph, int]:
         for m in match(pattern, root) if root in copy.nodes else ():
             if any(r not in m.nodes for n in m.inner for v in n.outputs for r in v.readers):
                 continue
-            missing = [v.name for v in by.inputs if not isinstance(m.bound.get(v.name), Value)]
-            if missing:
-                raise UsageError(
-                    tr(
-                        "the pattern does not name the input {name!r}",
-                        name=missing[0],
-                    )
-                )
-            _graft(copy, [m.bound[v.name] for v in by.inputs], [root.output], by)
+            part = _with_attributes(by, pattern, m)
+            _graft(copy, [_input(copy, v, m) for v in by.inputs], [root.output], part)
             count += 1
             break
     return _finished(copy), count
+
+
+def _input(graph: Graph, wanted: Value, m: Match) -> Value:
+    """What stands for an input of the model. Raises UsageError."""
+    found = m.bound.get(wanted.name)
+    if isinstance(found, Value):
+        return found
+    if found is None or isinstance(found, (Node, str)) or wanted.dtype is None:
+        raise UsageError(tr("the pattern does not name the input {name!r}", name=wanted.name))
+    array = np.asarray(found, wanted.dtype.np)
+    sizes = wanted.shape or ()
+    if array.size == 1 and all(n == 1 for n in sizes):
+        array = array.reshape([1] * len(sizes))
+    return graph.constant(array, graph.unique(wanted.name))
+
+
+def _with_attributes(by: Graph, pattern: P, m: Match) -> Graph:
+    """The model with the attributes that the pattern's words stand for. Raises UsageError for one
+    that is neither an input nor an attribute of it."""
+    made = by.copy()
+    for word in words_of(pattern):
+        takers = [n for n in made.nodes if (op := find_op(n.op)) and word in op.attrs]
+        for node in takers:
+            node.attrs[word] = m.bound[word]
+        if not takers and word not in [v.name for v in by.inputs]:
+            raise UsageError(
+                tr("the model has neither an input nor an attribute {name!r}", name=word)
+            )
+    return made
 
 
 def _finished(graph: Graph) -> Graph:

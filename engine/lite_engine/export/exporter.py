@@ -66,7 +66,8 @@ _WHAT = {
 _WITH_LIBRARIES = """\
 ## With other people's kernels
 
-From `bin`, with the libraries of backends or custom operators in `lib`:
+From `bin`, with the libraries of backends or custom operators in `lib`; `--trust` loads the kernels
+that the model's file brings:
 
 ```
 ./lite_run_opencl ../{model} {options}
@@ -75,6 +76,24 @@ From `bin`, with the libraries of backends or custom operators in `lib`:
 Without its library the CPU runs a backend's layers, and `--info` gives the reason.
 
 """
+
+
+@dataclass(frozen=True)
+class _MoreCode:
+    """What the runner needs beyond itself: backends with sub-graphs in the file, libraries, and
+    whether the file brings the kernels of custom operators."""
+
+    plugins: Sequence[str]
+    libraries: Sequence[Path]
+    ship_kernels: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.plugins or self.libraries or self.ship_kernels)
+
+    def options(self) -> str:
+        """Of the runner, from the folder `bin`."""
+        named = [f"--library ../lib/{quote(path.name)}" for path in self.libraries]
+        return " ".join([*named, *(["--trust"] if self.ship_kernels else [])])
 
 
 @dataclass
@@ -131,24 +150,27 @@ def export_model(
     more: Callable[[Exported], object] | None = None,
     plugins: Sequence[str] = (),
     libraries: Sequence[Path] = (),
+    ship_kernels: bool = False,
 ) -> Exported:
     """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all,
     for a CPU target or "web"; `more` adds files of its own before anybody sees it. The model's file
     keeps sub-graphs for the backends `plugins`; `libraries` are shared libraries for the device,
-    which execute them or the model's custom operators.
+    which execute them or the model's custom operators. With `ship_kernels` the file itself brings
+    the kernels of these operators.
 
     Raises UsageError for an unknown target and for what it cannot have, TargetMismatchError when
     the model has no program for it, BackendUnavailableError when its runner was not built,
     LiteError when writing fails.
     """
     check_target(model, target)
-    if (plugins or libraries) and (trimmed or target == web.TARGET):
+    more_code = _MoreCode(plugins, libraries, ship_kernels)
+    if more_code and (trimmed or target == web.TARGET):
         raise UsageError(
             tr("a trimmed runner or a page cannot load libraries"),
-            fix=tr("leave out the plug-ins and libraries"),
+            fix=tr("leave out the plug-ins, libraries and kernels"),
         )
     with filling(folder) as part:
-        made = _fill(model, part, target, trimmed, plugins, libraries)
+        made = _fill(model, part, target, trimmed, more_code)
         if more is not None:
             more(made)
             made.sizes = sizes_of(part)
@@ -178,8 +200,7 @@ def _fill(
     folder: Path,
     target: str,
     trimmed: bool,
-    plugins: Sequence[str] = (),
-    libraries: Sequence[Path] = (),
+    more_code: _MoreCode,
 ) -> Exported:
     cut = trim([model], target) if trimmed else None
     kernels = cut.kernels if cut else []
@@ -190,27 +211,25 @@ def _fill(
         return Exported(folder, target, sizes_of(folder), kernels)
     arch = ARCHITECTURES[target]
     runner, library = (cut.runner, cut.library) if cut else (runner_path(arch), library_path(arch))
-    made = _write_model(model, folder, target, plugins)
+    made = _write_model(model, folder, target, more_code)
     copy(runner, folder / "bin" / "lite_run", executable=True)
     both = runner.with_name("lite_run_opencl")  # there is none where lite_run itself is not static
-    loads = bool(plugins or libraries)
-    if ("opencl" in model.targets or loads) and both.is_file():
+    if ("opencl" in model.targets or more_code) and both.is_file():
         copy(both, folder / "bin" / both.name, executable=True)
-    for path in libraries:
+    for path in more_code.libraries:
         if not path.is_file():
             raise UsageError(tr("{path} does not exist", path=path))
         copy(path, folder / "lib" / path.name)
     devices = opencl_devices(made)
     runs_opencl = bool(devices) and both.is_file()
     opencl = (TEMPLATES / ("opencl.md" if runs_opencl else "no_opencl.md")).read_text("utf-8")
-    options = " ".join(f"--library ../lib/{quote(path.name)}" for path in libraries)
     copy(library, folder / "lib" / "liblite_runtime.so")
     copy(header_path(), folder / "include" / "lite_runtime.h")
     marks = {"@OPENCL@": opencl, "@MODEL@": made.name, "@NAME@": model.name,
              "@TARGET@": target, "@ARCH@": arch, "@INPUT@": quote(model.graph.inputs[0].name),
              "@DEVICES@": "; ".join(devices), "@PRECISION@": model.display_precision("opencl"),
-             "@LIBRARIES@": _WITH_LIBRARIES.format(model=made.name, options=options)
-             if loads else ""}  # fmt: skip
+             "@LIBRARIES@": _WITH_LIBRARIES.format(model=made.name, options=more_code.options())
+             if more_code else ""}  # fmt: skip
     write_templates(folder, _FILES, marks)
     return Exported(
         folder, target, sizes_of(folder), kernels, devices,
@@ -238,11 +257,15 @@ def _listed(folder: Path) -> str:
     )
 
 
-def _write_model(model: Model, folder: Path, target: str, plugins: Sequence[str]) -> Path:
+def _write_model(model: Model, folder: Path, target: str, more_code: _MoreCode) -> Path:
     """The model's file in the folder, checked to hold a program for the target."""
     if not model.targets:
         model = model.but(targets=[target])
-    made = model.save(folder / f"{model.name}.lite", backends=plugins)
+    made = model.save(
+        folder / f"{model.name}.lite",
+        backends=more_code.plugins,
+        ship_kernels=more_code.ship_kernels,
+    )
     check_programs([read_model(made)], target)
     return made
 

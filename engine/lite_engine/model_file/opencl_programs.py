@@ -19,7 +19,8 @@ from ._container import read_container
 from .contents import Contents
 from .precision import PRECISIONS, computed
 
-#: Sections have one digit for them.
+#: Sections with the text of a custom operator's kernel have this name and one digit.
+KERNEL_TEXT = "CLTEXT."
 MOST_SHIPPED = 10
 #: Variants of a layer in a tunable program: as many as `lite tune --effort rapid` measures.
 VARIANTS = EFFORTS["rapid"]
@@ -42,7 +43,7 @@ def opencl_programs(
             tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
         )
     made = programs_of(plan, pool, ways=VARIANTS if tunable or measured_devices(model) else 1)
-    return made | (shipped(custom_texts(plan), "CLTEXT.{i}") if ship_kernels else {})
+    return made | (shipped(custom_texts(plan), f"{KERNEL_TEXT}{{i}}") if ship_kernels else {})
 
 
 def measured_devices(model: Contents) -> dict[str, dict[str, str]]:

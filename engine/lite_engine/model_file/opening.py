@@ -66,7 +66,7 @@ def _check_operators(graph: Graph) -> None:
     """Raises UnsupportedOperatorError with every operator that nothing here runs."""
     from ..errors import UnsupportedOperatorError
     from ..ir import walk
-    from ..ops import find_op
+    from ..ops import DEFINE_IT, find_op
 
     unknown: dict[str, list[str]] = {}
 
@@ -83,7 +83,9 @@ def _check_operators(graph: Graph) -> None:
         raise UnsupportedOperatorError(
             tr("no target supports {told}", told=told),
             tuple(name for nodes in unknown.values() for name in nodes),
-            fix=tr("export with another opset, or replace them before export"),
+            fix=DEFINE_IT
+            if all("::" in op for op in unknown)
+            else tr("export with another opset, or replace them before export"),
         )
 
 

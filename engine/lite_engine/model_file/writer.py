@@ -13,7 +13,7 @@ from lite_messages import tr
 
 from .._version import __version__
 from ..backends.cpu.custom import KERNEL, libraries_of
-from ..errors import LiteError
+from ..errors import LiteError, UsageError
 from ..ir import DType, Graph, to_text
 from ..passes.fixed_rows import fixed_rows
 from ..plan import Plan, make_plan
@@ -23,7 +23,7 @@ from .contents import Contents
 from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
-from .opencl_programs import measured_devices, opencl_programs, shipped
+from .opencl_programs import KERNEL_TEXT, measured_devices, opencl_programs, shipped
 from .plugin_programs import plugin_program
 from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
@@ -70,6 +70,11 @@ def write_model(
     *others, own = sizes or (model,)
     made = _programs(own, pool, ship_kernels=ship_kernels, tunable=tunable)
     programs = made.sections
+    if ship_kernels and not made.libraries and not any(t.startswith(KERNEL_TEXT) for t in programs):
+        raise UsageError(
+            tr("no operator of {model} has a kernel in C or OpenCL to ship", model=model.name),
+            fix=tr("define one with lite_engine.c_kernel or lite_engine.opencl_kernel"),
+        )
     for number, name in enumerate(backends):
         programs[f"PLUG.{number}"] = plugin_program(own, name, pool)
     needs = to_bytes(needs_of(model.targets))

@@ -30,12 +30,14 @@ from ._infer import (
 from ._records import Cost, KernelRef
 from ._samples import Draw, Sample, samples
 from ._sparse import share_of_zeros
+from ._unknown import DEFINE_IT
 
 for _module in pkgutil.iter_modules(__path__):
     if not _module.name.startswith("_"):
         importlib.import_module(f"{__name__}.{_module.name}")
 
 __all__ = [
+    "DEFINE_IT",
     "REQUIRED",
     "Cost",
     "Draw",

@@ -21,6 +21,7 @@ from ..errors import ShapeError, UnsupportedOperatorError, not_computed
 from ..ir import DType, Graph, Node, TypeInfo
 from ._narrow import narrowed, widened
 from ._records import Cost, KernelRef
+from ._unknown import DEFINE_IT
 
 #: How an operator sees memory; ARCHITECTURE section 3 says what each means.
 LAYOUTS = ("rowmajor", "channels_last", "elementwise", "axis", "view")
@@ -379,9 +380,7 @@ def get_op(name: str, where: str = "") -> OpDef:
         raise UnsupportedOperatorError(
             tr("{prefix}operator {name} is not known", prefix=prefix, name=name),
             (where,) if where else (),
-            fix=tr("define it with lite_engine.custom_op before the model is opened")
-            if "::" in name
-            else tr("see `lite info MODEL` for what can replace it"),
+            fix=DEFINE_IT if "::" in name else tr("see `lite info MODEL` for what can replace it"),
         )
     return op
 

@@ -1,11 +1,13 @@
 """Graph → Graph, journaled: `optimize_graph`, the list of passes, and what a pass is made of."""
 
+from ._attributes import A
 from ._core import C, Match, P, Pass, graph_pass, rule, skip
 from .custom import with_custom
 from .pipeline import PIPELINE, optimize_graph
 
 __all__ = [
     "PIPELINE",
+    "A",
     "C",
     "Match",
     "P",

@@ -8,7 +8,8 @@
 
 Arguments of a pattern: a nested `P`, a word (binds any value; the same word twice must be the same
 value; `b?` may be absent), `C("w")` (binds a constant), a number (a constant of one element with
-that value). The same name of a `P` twice must be the same node.
+that value). The same name of a `P` twice must be the same node. `P("Conv", …, attrs={"group": 1})`
+also looks at attributes.
 Two-input commutative operators match in both orders. The values between the nodes of a
 match must have no other reader and not be an output of the model, or the place is refused.
 """
@@ -26,11 +27,9 @@ from lite_messages import tr
 from ..errors import LiteError
 from ..ir import Graph, Journal, Node, Value, handed_out
 from ..ops import infer_node, op_names
+from ._attributes import NUMBER_TOLERANCE, A, bound_attributes, check_names
 
 COMMUTATIVE = op_names(lambda op: op.commutative)
-#: A constant counts as the number of a pattern when it differs by less than this, relatively.
-NUMBER_TOLERANCE = 1e-4
-
 
 #: Attributes of `Match` that no word of a pattern may hide behind.
 RESERVED = ("bound", "nodes", "inner", "root", "array")
@@ -46,9 +45,10 @@ class C:
 
 
 class P:
-    """One node of a pattern. `op` is a name or several; `attrs` must be equal where given;
-    `more` lets the node have inputs beyond those listed; `shared` lets its output have other
-    readers."""
+    """One node of a pattern. `op` is a name or several. `attrs` says what attributes, given or by
+    default, must be: a value, a predicate of it, or `A("word")`, which binds it to a word (the same
+    word twice must be the same value). `more` lets the node have inputs beyond those listed;
+    `shared` lets its output have other readers."""
 
     def __init__(
         self,
@@ -59,9 +59,11 @@ class P:
         more: bool = False,
         shared: bool = False,
     ) -> None:
-        if name in RESERVED:
-            raise ValueError(tr("a pattern part cannot be called {name!r}", name=name))
+        words = [name, *(a.name for a in (attrs or {}).values() if isinstance(a, A))]
+        if hidden := next((word for word in words if word in RESERVED), ""):
+            raise ValueError(tr("a pattern part cannot be called {name!r}", name=hidden))
         self.ops = (op,) if isinstance(op, str) else tuple(op)
+        check_names(self.ops, attrs or {})
         self.args = args
         self.name = name
         self.attrs = attrs or {}
@@ -71,7 +73,8 @@ class P:
 
 @dataclass
 class Match:
-    """What the words of a pattern stand for; `m.conv` is a Node, `m.x` a Value or None.
+    """What the words of a pattern stand for; `m.conv` is a Node, `m.x` a Value or None, `m.alpha`
+    what an attribute is.
 
     `nodes` are the matched nodes, inner ones first, the root last.
     """
@@ -96,6 +99,13 @@ class Match:
         return None if value is None else value.const
 
 
+def words_of(pattern: P) -> list[str]:
+    """The words that stand for attributes."""
+    own = [a.name for a in pattern.attrs.values() if isinstance(a, A) and a.name]
+    inner = [w for arg in pattern.args if isinstance(arg, P) for w in words_of(arg)]
+    return list(dict.fromkeys([*own, *inner]))
+
+
 def match(pattern: P, node: Node) -> Iterator[Match]:
     """Every way in which a pattern fits with `node` as its root."""
     for found in _match_node(pattern, node, Match()):
@@ -104,8 +114,13 @@ def match(pattern: P, node: Node) -> Iterator[Match]:
 
 
 def _match_node(pattern: P, node: Node, m: Match) -> Iterator[Match]:
-    if node.op not in pattern.ops or any(node.attrs.get(k) != v for k, v in pattern.attrs.items()):
+    if node.op not in pattern.ops:
         return
+    if pattern.attrs:
+        words = bound_attributes(pattern.attrs, node, m.bound)
+        if words is None:
+            return
+        m = Match(words, m.nodes, m.inner)
     if pattern.name and m.bound.get(pattern.name, node) is not node:
         return
     inputs = list(node.inputs)

@@ -4,7 +4,7 @@ them."""
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ from ..ir import DType, Integers, Node, Shape, Value
 
 ROLES = ("input", "output", "weight", "arena", "device")
 ALIGNMENT = 64
+#: Backends that execute steps; all others are accelerators, which get sub-graphs.
+OWN_BACKENDS = ("cpu", "opencl", "reference")
 Layout = tuple[int, ...]
 
 
@@ -168,17 +170,29 @@ class Plan:
 
     def segments(self, together: Collection[str] = ()) -> list[tuple[str, list[Step]]]:
         """Runs of consecutive steps on one backend; those on backends that work `together` are one
-        run, under the name of the first that is not the CPU."""
+        run, under the name of the first that is not the CPU. An accelerator gets nodes: where one
+        reads a view of what an earlier one makes, another run begins."""
         out: list[tuple[str, list[Step]]] = []
         for step in self.steps:
             last = out[-1][0] if out else ""
-            if last == step.backend or {last, step.backend} <= {*together}:
+            alike = last == step.backend and not (out and self._reads_a_view_of(out[-1][1], step))
+            if alike or {last, step.backend} <= {*together}:
                 out[-1][1].append(step)
                 if last == "cpu":
                     out[-1] = step.backend, out[-1][1]
             else:
                 out.append((step.backend, [step]))
         return out
+
+    def _reads_a_view_of(self, steps: Sequence[Step], step: Step) -> bool:
+        """Whether a step of an accelerator reads memory of theirs as a value that none of them
+        makes."""
+        views = [i for i in step.inputs if i >= 0 and self.tensors[i].alias_of is not None]
+        if step.backend in OWN_BACKENDS or not views:
+            return False
+        made = {i for s in steps for i in s.outputs if i >= 0}
+        roots = {self.root(i).index for i in made}
+        return any(i not in made and self.root(i).index in roots for i in views)
 
 
 @dataclass

@@ -15,7 +15,7 @@ from ..display import Displayed
 from ..errors import BackendUnavailableError, LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, format_shape
 from ..model_file.precision import ON_CPU
-from ..ops import find_op, share_of_zeros, specialise
+from ..ops import DEFINE_IT, find_op, share_of_zeros, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
 from ..passes.fixed_rows import fixed_rows
@@ -346,7 +346,10 @@ def _instead(node: Node, target: str) -> tuple[str, str]:
     means."""
     op = find_op(node.op)
     if op is None:
-        return "", tr("export with another opset, or replace it before export")
+        own = "::" in node.op
+        return "", DEFINE_IT if own else tr(
+            "export with another opset, or replace it before export"
+        )
     if target not in TARGET_BACKEND and _why_not(node, "x86") is None:
         return "cpu", tr("runs on the CPU")
     if target == "opencl" and _why_not(node, "x86") is None:

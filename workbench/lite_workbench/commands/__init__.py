@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
+from pathlib import Path
 from typing import Any
 
 from lite_messages import tr
@@ -35,6 +37,9 @@ VERBS = {
     "lab": tr("open the lessons in JupyterLab"),
 }
 
+#: Verbs that open no model, and the one whose options are Paddle-Lite's.
+WITHOUT_OPERATORS = ("get", "opt", "devices", "runs", "lab")
+
 
 def available() -> list[str]:
     """Verbs of this installation."""
@@ -55,9 +60,24 @@ def get_command(name: str) -> Command[Any]:
 def parser_for(command: Command[Any], prog: str = "lite") -> LiteParser:
     parser = LiteParser(prog=f"{prog} {command.name}", description=VERBS[command.name])
     command.configure(parser)
+    if command.name not in WITHOUT_OPERATORS:
+        parser.add_argument(
+            "--operators", action="append", default=[], metavar="FILE.py", type=Path,
+            help=tr("a Python file that defines the model's own operators; it is executed, so name "
+                    "only a file that you trust; repeatable"),
+        )  # fmt: skip
     if command.data is not None:
         add_json(parser)
     return parser
 
 
-__all__ = ["VERBS", "Command", "LiteParser", "available", "get_command", "parser_for"]
+def call(command: Command[Any], options: argparse.Namespace) -> Any:
+    """What a verb returns; the files of --operators are executed first. Raises LiteError."""
+    from lite_engine.extensions import python_file
+
+    for path in getattr(options, "operators", ()):
+        python_file(path)
+    return command.call(options)
+
+
+__all__ = ["VERBS", "Command", "LiteParser", "available", "call", "get_command", "parser_for"]

@@ -189,6 +189,14 @@ def add_shape(parser: argparse.ArgumentParser, about: str = "") -> None:
     )
 
 
+def add_ship_kernels(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ship-kernels", action="store_true",
+        help=tr("put the C and OpenCL kernels of the model's own operators into the file; a device "
+                "loads them only with `lite_run_opencl --trust`"),
+    )  # fmt: skip
+
+
 def add_targets(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--targets",

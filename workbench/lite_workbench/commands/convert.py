@@ -19,6 +19,7 @@ from ._base import (
     Command,
     add_effort,
     add_shape,
+    add_ship_kernels,
     add_targets,
 )
 
@@ -137,6 +138,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("keep sub-graphs for these backends of installed packages, which `lite_run "
                 "--library` loads"),
     )  # fmt: skip
+    add_ship_kernels(parser)
     parser.add_argument(
         "--outputs", default="", metavar="NAMES",
         help=tr("end the model at these values or layers, separated by commas"),
@@ -250,7 +252,7 @@ def _call(args: argparse.Namespace) -> Converted:
 
         tune(Predictor(model, "opencl"), args.tune)
     plugins = [name for name in args.plugins.split(",") if name]
-    model.save(out, tunable=args.tunable, backends=plugins)
+    model.save(out, ship_kernels=args.ship_kernels, tunable=args.tunable, backends=plugins)
     warmed = warm(model) if args.warm else None
     return Converted(out, model, len(graph.nodes), _losses(model, out), warmed)
 

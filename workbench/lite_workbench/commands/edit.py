@@ -77,8 +77,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="PATTERN=FILE",
         help=tr(
-            "replace every match of a pattern, like 'Mul(x, Sigmoid(x))', with a model whose "
-            "inputs are named like the variables of the pattern; repeatable"
+            "replace every match of a pattern, like 'Mul(x, Sigmoid(x))' or "
+            "'LeakyRelu[alpha<0.2](x)', with a model whose inputs are named like the variables of "
+            "the pattern; repeatable"
         ),
     )
     parser.add_argument(

@@ -11,7 +11,7 @@ from lite_engine.errors import UsageError
 from lite_messages import tr
 
 from ..words import number
-from ._base import Command, add_model, load_model
+from ._base import Command, add_model, add_ship_kernels, load_model
 from ._table import table
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("a shared library for the device, with kernels of a backend or of custom "
                 "operators; repeatable"),
     )  # fmt: skip
+    add_ship_kernels(parser)
     parser.add_argument(
         "--app", action="store_true",
         help=tr(
@@ -98,6 +99,7 @@ def _call(args: argparse.Namespace) -> Exported:
     return export_model(
         model, Path(args.output), args.target, trimmed=args.trim,
         plugins=[name for name in args.plugins.split(",") if name], libraries=args.library,
+        ship_kernels=args.ship_kernels,
         more=(lambda made: _report(made, Path(args.output) / f"{model.name}.lite"))
         if args.report else None,
     )  # fmt: skip
@@ -107,10 +109,11 @@ def _pipeline(args: argparse.Namespace) -> Pipeline:
     """Raises UsageError for options that are about a single model, LiteError."""
     from lite_engine.pipeline import Pipeline
 
-    if args.shape or args.params or args.plugins or args.library:
+    if args.shape or args.params or args.plugins or args.library or args.ship_kernels:
         raise UsageError(
-            tr("--app, --android and --swift do not take --shape, --params, --plugins or --library")
-        )
+            tr("--app, --android and --swift do not take --shape, --params, --plugins, --library "
+               "or --ship-kernels")
+        )  # fmt: skip
     if (args.android or args.swift) and args.trim:
         raise UsageError(
             tr("--android and --swift do not take --trim: they build the whole runtime")

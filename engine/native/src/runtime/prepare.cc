@@ -117,7 +117,8 @@ bool prepare_step(lite_program* p, Step& step) {
   step.by_rows = bands_pay(env) && attr_int(step, "band", 0) > 0;
   step.kernel = find_kernel(step.variant, env.cpu, &step, &env, &isa);
   if (!step.kernel && strcmp(step.variant, kPluginKernel) == 0)
-    return env.fail("no library with a kernel for it is loaded; name one with --library PATH");
+    return env.fail("no library with a kernel for it is loaded; name one with --library PATH, or load "
+                    "the one that the file brings with --trust");
   if (!step.kernel) return env.fail("kernel '%s' is not in this library", step.variant);
   const Kernel& kernel = *step.kernel;
   if (!names_op(kernel.ops, step.op)) return env.fail("kernel does not implement %s", step.op);
