@@ -190,6 +190,24 @@ def shuffled():
     return b.done(b.conv(y, 12, 5, 1, name="last"))
 
 
+def part_again():
+    """A join of a map, and before it of a piece of that map."""
+    b = Builder((4, 8), "part_again")
+    y = b.add("Exp", b.x, name="whole")
+    parts = b.graph.add("Split", [y, b.ints(3, 5)], {"axis": 1}, outputs=2, name="cut").outputs
+    y = b.add("Concat", parts[1], y, b.x, name="join", axis=1)
+    return b.done(b.add("MatMul", y, b.weights(21, 5)), parts[0])
+
+
+def view_again():
+    """A join of a matrix and of a view of it."""
+    b = Builder((4, 8), "view_again")
+    y = b.add("Exp", b.x, name="whole")
+    same = b.add("Reshape", y, b.ints(4, 8), name="same")
+    y = b.add("Concat", same, b.add("Neg", b.x), y, name="join", axis=1)
+    return b.done(b.add("MatMul", y, b.weights(24, 5)))
+
+
 def early():
     """An output that looks at what the next layers read, long before the end."""
     b = Builder((4, 8), "early")
@@ -202,7 +220,9 @@ def early():
 
 @pytest.mark.cpu
 @pytest.mark.parametrize(
-    "graph", [joined(), twice(), shuffled(), early(), classifier()], ids=lambda g: g.name
+    "graph",
+    [joined(), twice(), shuffled(), part_again(), view_again(), early(), classifier()],
+    ids=lambda g: g.name,
 )
 def test_storage_gives_the_right_numbers(graph, tmp_path) -> None:
     """Natively with taps and without, by a file's own program, and with each layer in turn on

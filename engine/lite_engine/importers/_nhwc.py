@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from lite_messages import tr
 
 from ..errors import ModelFormatError
 from ..ir import DType, Value
+from ..ops.resize import nearest_places
 from ._emit import Emitter
 
 
@@ -186,12 +188,38 @@ def resize(
         attrs["coordinate_transformation_mode"] = "half_pixel" if half_pixel else "asymmetric"
     if mode == "nearest":
         attrs["nearest_mode"] = "round_prefer_ceil" if align_corners or half_pixel else "floor"
+        places = _other_places(first, size, align_corners, half_pixel, attrs)
+        if places is not None:
+            rows = emit("Gather", first, places[0], axis=2)
+            return to_last(emit, emit("Gather", rows, places[1], axis=3))
     if mode == "cubic":
         attrs["cubic_coeff_a"] = -0.5 if half_pixel else -0.75
         attrs["exclude_outside"] = int(half_pixel)
     lead = emit("Shape", first, start=0, end=2) if None in dims[:2] else emit.const(dims[:2])
     sizes = emit("Concat", lead, emit.cast(size, DType.I64), axis=0)
     return to_last(emit, emit("Resize", first, None, None, sizes, **attrs))
+
+
+def _other_places(
+    x: Value, size: Value, align_corners: bool, half_pixel: bool, attrs: dict[str, Any]
+) -> list[np.ndarray] | None:
+    """TensorFlow's rows and columns of x (N,C,H,W), i·scale in float32, where ONNX's i/scale falls
+    on the other side of a whole number."""
+    if size.const is None or x.shape is None:
+        return None
+    wanted, alike = [], True
+    for n_in, n_out in zip(x.shape[2:], size.const.ravel().tolist(), strict=True):
+        if not isinstance(n_in, int) or n_in < 1 or n_out < 1:
+            return None
+        apart = align_corners and n_out > 1
+        scale = np.float32(n_in - apart) / np.float32(n_out - apart)
+        at = (np.arange(n_out, dtype=np.float32) + np.float32(0.5 * half_pixel)) * scale
+        whole = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
+        wanted.append(np.minimum(whole, n_in - 1).astype(np.int64))
+        mode = attrs["coordinate_transformation_mode"]
+        ours = nearest_places(n_in, n_out, n_out / n_in, mode, attrs["nearest_mode"])
+        alike = alike and bool((ours == wanted[-1]).all())
+    return None if alike else wanted
 
 
 def depth_to_space(emit: Emitter, x: Value, block: int) -> Value:

@@ -125,10 +125,14 @@ def _(
 
 
 def source_positions(
-    n_in: int, n_out: int, scale: float, mode: str, roi: tuple[float, float] = (0.0, 1.0)
-) -> np.ndarray:
-    """Where each output position lies in the input, by ONNX's coordinate_transformation_mode."""
-    at = np.arange(n_out, dtype=np.float64)
+    n_in: int, n_out: int, scale: float, mode: str, roi: tuple[float, float] = (0.0, 1.0),
+    *, nearest: bool = False,
+) -> np.ndarray:  # fmt: skip
+    """Where each output position lies in the input, by ONNX's coordinate_transformation_mode. The
+    `nearest` one is found in float32, as onnxruntime finds it: whole positions of some ratios are
+    only near in any precision."""
+    dtype: type[np.floating] = np.float32 if nearest else np.float64
+    at, scale = np.arange(n_out, dtype=dtype), dtype(scale)  # type: ignore[assignment]
     if mode == "asymmetric":
         return at / scale
     if mode == "align_corners":
@@ -140,7 +144,7 @@ def source_positions(
     if mode == "half_pixel_symmetric":
         # the output grid is centred although n_in · scale is not whole
         adjustment = n_out / (scale * n_in) if n_in else 1.0
-        return n_in / 2 * (1 - adjustment) + (at + 0.5) / scale - 0.5
+        return dtype(n_in / 2) * (1 - adjustment) + (at + 0.5) / scale - 0.5  # type: ignore[no-any-return]
     if mode == "tf_half_pixel_for_nn":
         return (at + 0.5) / scale
     if mode == "tf_crop_and_resize":
@@ -151,16 +155,26 @@ def source_positions(
     raise ShapeError(tr("coordinate_transformation_mode {mode!r}", mode=mode))
 
 
+#: Positions within so much of the middle between two pixels are in the middle.
+_TIE = 1e-5
+
+
 def _nearest(position: np.ndarray, mode: str) -> np.ndarray:
     if mode == "floor":
         return np.floor(position)
     if mode == "ceil":
         return np.ceil(position)
-    if mode == "round_prefer_ceil":
-        return np.floor(position + 0.5)
-    if mode == "round_prefer_floor":
-        return np.ceil(position - 0.5)
+    if mode in ("round_prefer_ceil", "round_prefer_floor"):
+        low = np.floor(position)
+        tie = 0.5 - _TIE if mode == "round_prefer_ceil" else 0.5 + _TIE
+        return low + (position - low > tie)
     raise ShapeError(tr("nearest_mode {mode!r}", mode=mode))
+
+
+def nearest_places(n_in: int, n_out: int, scale: float, mode: str, nearest_mode: str) -> np.ndarray:
+    """The input position that each output position of mode "nearest" takes."""
+    position = source_positions(n_in, n_out, scale, mode, nearest=True)
+    return np.clip(_nearest(position, nearest_mode), 0, n_in - 1).astype(np.int64)
 
 
 def _kernel(distance: np.ndarray, mode: str, a: float) -> np.ndarray:
@@ -239,8 +253,9 @@ def _(
         if n_in == n_out and factor[axis] == 1 and window == (0.0, 1.0):
             continue
         position = source_positions(
-            n_in, n_out, factor[axis], coordinate_transformation_mode, window
-        )
+            n_in, n_out, factor[axis], coordinate_transformation_mode, window,
+            nearest=mode == "nearest",
+        )  # fmt: skip
         y = _resample(y, axis, position, factor[axis], mode=mode, **kernel)
         if coordinate_transformation_mode == "tf_crop_and_resize":
             beyond = (position < 0) | (position > n_in - 1)

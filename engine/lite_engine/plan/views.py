@@ -128,7 +128,8 @@ def _join(plan: Plan, step: Step, use: _Use) -> None:
     at = 0
     for index in step.inputs:
         piece = plan.tensors[index]
-        once = step.inputs.count(index) == 1 and index in use.makers
+        shown = {index, *(t.index for t in _shown(piece, use))}
+        once = sum(i in shown for i in step.inputs) == 1 and index in use.makers
         if once and use.makers[index].op != "Split" and _fits(piece, step, use):
             _lay(plan, piece, whole, at, use)
         at += piece.dims[-1]
@@ -145,7 +146,11 @@ def _cut(plan: Plan, step: Step, use: _Use) -> None:
     at = 0
     for index in step.outputs:
         piece = plan.tensors[index]
-        read = any(t.index in use.readers for t in _shown(piece, use))
-        if read and _fits(piece, step, use):
+        readers = [s for t in _shown(piece, use) for s in use.readers.get(t.index, ())]
+        # What is cut may be a part of a join that reads the piece, too, for another place.
+        joined = any(
+            s.op == "Concat" and plan.root(s.outputs[0]).index == root.index for s in readers
+        )
+        if readers and not joined and _fits(piece, step, use):
             _lay(plan, piece, whole, at, use)
         at += piece.dims[-1]

@@ -304,7 +304,9 @@ def taps(step: Step, x: PlanTensor, y: PlanTensor, axis: int) -> tuple[np.ndarra
     scales, sizes, axes = (v or None for v in given)
     _, factors = resize_plan(x.dims, scales, sizes, axes, a["keep_aspect_ratio_policy"])
     mode = a["coordinate_transformation_mode"]
-    position = source_positions(x.dims[axis], y.dims[axis], factors[axis], mode)
+    position = source_positions(
+        x.dims[axis], y.dims[axis], factors[axis], mode, nearest=a["mode"] == "nearest"
+    )
     matrix = axis_weights(
         x.dims[axis], position, factors[axis], mode=a["mode"], nearest_mode=a["nearest_mode"],
         cubic_coeff_a=a["cubic_coeff_a"], exclude_outside=a["exclude_outside"],

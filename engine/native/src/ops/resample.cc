@@ -10,23 +10,30 @@ enum class Mode { kNearest, kLinear, kCubic };
 
 bool same(const char* a, const char* b) { return strcmp(a, b) == 0; }
 
-// Source position of output `i`. Source: ONNX Resize, coordinate_transformation_mode.
-double position(const char* mode, int64_t i, double scale, int64_t in, int64_t out) {
+// Source position of output `i`. Source: ONNX Resize, coordinate_transformation_mode. The nearest pixel
+// is found in floats, as onnxruntime finds it: whole positions of some ratios are only near in either.
+template <class T>
+T position(const char* mode, int64_t at, double ratio, int64_t in, int64_t out) {
+  const T i = static_cast<T>(at), scale = static_cast<T>(ratio), half = static_cast<T>(0.5);
   if (same(mode, "asymmetric")) return i / scale;
   if (same(mode, "align_corners"))
-    return out > 1 ? static_cast<double>(i) * (in - 1) / (out - 1) : 0.0;
-  if (same(mode, "pytorch_half_pixel") && out <= 1) return 0.0;
-  if (same(mode, "tf_half_pixel_for_nn")) return (i + 0.5) / scale;
-  const double centre = (i + 0.5) / scale - 0.5;
-  if (!same(mode, "half_pixel_symmetric")) return centre;
-  return in / 2.0 * (1 - out / (scale * in)) + centre;
+    return out > 1 ? i * static_cast<T>(in - 1) / static_cast<T>(out - 1) : 0;
+  if (same(mode, "pytorch_half_pixel") && out <= 1) return 0;
+  if (same(mode, "tf_half_pixel_for_nn")) return (i + half) / scale;
+  const T centre = (i + half) / scale;
+  if (!same(mode, "half_pixel_symmetric")) return centre - half;
+  const T whole = static_cast<T>(in), shrunk = static_cast<T>(out) / (scale * whole);
+  return whole / 2 * (1 - shrunk) + centre - half;
 }
+
+// Positions within so much of the middle between two pixels are in the middle.
+constexpr double kTie = 1e-5;
 
 double nearest(const char* mode, double at) {
   if (same(mode, "floor")) return floor(at);
   if (same(mode, "ceil")) return ceil(at);
-  if (same(mode, "round_prefer_ceil")) return floor(at + 0.5);
-  return ceil(at - 0.5);
+  const double low = floor(at), tie = same(mode, "round_prefer_ceil") ? 0.5 - kTie : 0.5 + kTie;
+  return low + (at - low > tie);
 }
 
 // Triangle, or Keys' cubic with coefficient a.
@@ -105,7 +112,9 @@ bool plan_resample(const Step& step, Env& env, const Tensor& x, const Tensor& y,
   const double a = attr_float(step, "cubic_coeff_a", -0.75);
   const bool exclude = attr_int(step, "exclude_outside", 0) != 0;
   for (int64_t i = 0; i < r->out; ++i) {
-    const double at = same_grid ? i : position(coordinates, i, scale, r->in, r->out);
+    const double at = same_grid                 ? i
+                      : mode == Mode::kNearest ? position<float>(coordinates, i, scale, r->in, r->out)
+                                               : position<double>(coordinates, i, scale, r->in, r->out);
     double first = floor(at - support) + 1, total = 0;
     if (r->taps == 1) first = same_grid ? i : nearest(rounding, at);
     for (int t = 0; t < r->taps; ++t) {
