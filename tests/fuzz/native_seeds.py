@@ -229,7 +229,7 @@ def output_seeds(folder: Path) -> None:
         text, _, numbers = path.read_bytes().partition(b"\0")
         model = json.loads(text)["models"][0]
         how = {"labels": model["labels"], "read": model["read"], "outputs": model["outputs"],
-               "placed": [4, 4, 4, 3, 0, 0]}  # fmt: skip
+               "placed": [4, 4, 4, 3, 0, 0], "picture": [9, 7]}  # fmt: skip
         (folder / path.name).write_bytes(json.dumps(how).encode() + b"\0" + numbers)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,10 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.export import export_model
 from lite_engine.importers import load
-from lite_engine.ir import Graph
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file import Model
+from lite_engine.pipeline import Pipeline
+from PIL import Image
 
 from tests.small_models import classifier
 from tests.web.served import Served
@@ -33,8 +38,8 @@ KINDS = {"float32": "Float32Array", "uint8": "Uint8Array", "int8": "Int8Array"}
 
 @pytest.fixture
 def serve(open_folder: Callable[[Path], Served], tmp_path: Path) -> Callable[..., Served]:
-    def serve(graph: Graph, **options: Any) -> Served:
-        model = optimize(graph, **options)
+    def serve(made: Graph | Model) -> Served:
+        model = optimize(made) if isinstance(made, Graph) else made
         return open_folder(export_model(model, tmp_path / "web", "web").folder)
 
     return serve
@@ -78,14 +83,51 @@ def test_a_page_answers_as_the_reference(serve: Any) -> None:
 
 
 def test_an_image_is_prepared_run_and_shown(serve: Any, tmp_path: Path) -> None:
-    from PIL import Image
-
     graph = classifier()
     served = serve(graph)
     Image.new("RGB", (50, 40), (200, 30, 60)).save(tmp_path / "red.png")
     served.page.set_input_files("#file", str(tmp_path / "red.png"))
     served.page.wait_for_selector("#times:not(:empty)")
     served.page.locator("#answer tr").nth(1).wait_for()
+
+
+RUN_FILE = """async (text) => {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return JSON.stringify((await globalThis.lite.run(bytes)).answers);
+}"""
+
+
+def test_the_answer_is_that_of_the_pipeline(serve: Any, tmp_path: Path) -> None:
+    """With the labels and the adapter that travel with the model: one reading everywhere."""
+    graph = classifier()
+    model = optimize(graph)
+    model.metadata |= {
+        "preprocess": {"mean": [127.5], "std": [127.5]}, "labels": [*"abcdefghij"],
+        "adapter": {"kind": "top", "top": 3, "softmax": True},
+    }  # fmt: skip
+    photo = tmp_path / "photo.png"
+    pixels = np.random.default_rng(4).integers(0, 256, (45, 61, 3), np.uint8)
+    Image.fromarray(pixels).save(photo)
+    served = serve(model)
+    got = json.loads(served.page.evaluate(RUN_FILE, b64encode(photo.read_bytes()).decode()))
+    want = Pipeline([{"model": model, "name": model.name}]).run(photo, "x86")["answers"]
+    (mine,), (known,) = got.values(), want.values()
+    assert [i["label"] for i in mine["items"]] == [i["label"] for i in known["items"]]
+    scores = [i["score"] for i in mine["items"]]
+    assert len(scores) == 3
+    assert scores == pytest.approx([i["score"] for i in known["items"]], rel=1e-4)
+    first = served.page.locator("#answer tr").first.inner_text().split()[0]
+    assert first == known["items"][0]["label"]
+
+
+def test_a_model_without_an_image_shows_ranges(serve: Any) -> None:
+    graph = Graph("numbers")
+    graph.inputs = [Value("x", DType.F32, (1, 4))]
+    graph.outputs = [graph.add("Relu", graph.inputs, {}, name="r").output]
+    served = serve(optimize(graph))
+    assert served.page.locator("#file").is_hidden()
+    served.page.click("#again")
+    served.page.locator("#ranges tr", has_text="f32 1×4").wait_for()
 
 
 def test_a_file_without_a_program_says_why(serve: Any) -> None:

@@ -136,7 +136,7 @@ def test_a_trimmed_module(serve: Any, tmp_path: Path, monkeypatch: Any, root: Pa
     served = serve(pipeline, trimmed=True)
     same(answered(served, file)["answers"], pipeline.run(file, "x86")["answers"])
     size = (tmp_path / "web" / "lite.wasm").stat().st_size
-    assert size < 0.6 * web_module_path(pipelines=True).stat().st_size
+    assert size < 0.6 * web_module_path().stat().st_size
 
 
 @pytest.mark.models

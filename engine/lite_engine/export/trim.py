@@ -41,7 +41,6 @@ class Trimmed:
 
     folder: Path
     kernels: list[str]
-    pipelines: bool
 
     @property
     def runner(self) -> Path:
@@ -54,13 +53,14 @@ class Trimmed:
     @property
     def module(self) -> Path:
         """For a page."""
-        return self.folder / ("lite_pipeline.wasm" if self.pipelines else "lite.wasm")
+        return self.folder / "lite.wasm"
 
 
 def trim(models: Sequence[Model], target: str, *, pipelines: bool = False) -> Trimmed:
-    """Builds a runtime for these models, with `pipelines` one that runs the steps between them.
-    Raises BackendUnavailableError without sources or tools, LiteError when the build fails."""
-    arch = ARCHITECTURES[target]
+    """Builds a runtime for these models, with `pipelines` one that runs the steps between them; a
+    page's always does. Raises BackendUnavailableError without sources or tools, LiteError when the
+    build fails."""
+    arch, pipelines = ARCHITECTURES[target], pipelines or target == "web"
     options = _tools(arch)
     kernels: set[str] = set()
     for model in models:
@@ -79,7 +79,7 @@ def trim(models: Sequence[Model], target: str, *, pipelines: bool = False) -> Tr
         listed.write_text(rows)
     options += [f"-DLITE_KERNEL_LIST={listed}", f"-DLITE_PIPELINES={'ON' if pipelines else 'OFF'}"]
     _build(build, options)
-    return Trimmed(build, wanted, pipelines)
+    return Trimmed(build, wanted)
 
 
 def kernel_list() -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from lite_messages import tr
 from .._native import web_module_path
 from ..files import write_file
 from ..model_file import Model
-from ..model_file.web_view import image_input
 from ..pipeline import Pipeline
 
 TARGET = "web"
@@ -22,9 +20,7 @@ MODULE = "wasm"
 _SOURCES = Path(__file__).parent / "web"
 README = "../web/README.md"  # from the templates
 PIPELINE_README = "../web/pipeline_README.md"
-_FILES = ("page.css", "parts.js", "lite.js", "lite.d.ts")
-_MODEL_FILES = ("page.js", "image.js", "answer.js")
-_PIPELINE_FILES = ("pipeline.js", "found.js")
+_FILES = ("page.css", "parts.js", "found.js", "lite.js", "lite.d.ts")
 #: What each file is, for people.
 WHAT = {
     "index.html": tr("the page"),
@@ -32,13 +28,11 @@ WHAT = {
     "pipeline.js": tr("what the page does"),
     "page.css": tr("how the page looks"),
     "parts.js": tr("what the page does"),
-    "found.js": tr("an answer as a table"),
+    "found.js": tr("an answer as a table, an image as a file"),
     "lite.js": tr("runs models and pipelines, for your own page"),
     "lite.d.ts": tr("types of lite.js"),
-    "image.js": tr("turns images into inputs"),
-    "answer.js": tr("reads outputs"),
     "lite.wasm": tr("the runtime as WebAssembly"),
-    "model.json": tr("name, preprocessing and labels"),
+    "model.json": tr("name and file of the model"),
     "pipeline.json": tr("name and file of the pipeline"),
 }
 
@@ -46,35 +40,27 @@ WHAT = {
 def fill_web(model: Model, folder: Path, module: Path | None = None) -> Path:
     """Writes everything but the README, with a runtime `module` in place of the whole one, and
     returns the model's file. Raises BackendUnavailableError when the module was not built."""
-    module = module or web_module_path()
     made = model.but(targets=[MODULE]).save(folder / "model.lite")
-    about = {
-        "name": model.name, "file": made.name, "preprocess": image_input(model),
-        "labels": model.metadata.get("labels") or [],
-    }  # fmt: skip
-    _fill(folder, "page", _MODEL_FILES, module, "model.json", about)
+    _fill(folder, "page", module, "model.json", {"name": model.name, "file": made.name})
     return made
 
 
 def fill_pipeline(pipeline: Pipeline, folder: Path, module: Path | None = None) -> Path:
     """The same for a pipeline; its page answers images, or sounds."""
-    module = module or web_module_path(pipelines=True)
     made = pipeline.for_targets([MODULE]).save(folder / f"{pipeline.name}.lite")
     about = {"name": pipeline.name, "file": made.name, "sound": pipeline.hears}
-    _fill(folder, "pipeline", _PIPELINE_FILES, module, "pipeline.json", about)
+    _fill(folder, "pipeline", module, "pipeline.json", about)
     return made
 
 
-def _fill(
-    folder: Path, kind: str, files: Iterable[str], module: Path, named: str, about: dict[str, Any]
-) -> None:
+def _fill(folder: Path, kind: str, module: Path | None, named: str, about: dict[str, Any]) -> None:
     """The page with the body and the script of its kind, and what they use."""
     page, body = (_text(name) for name in ("page.html", f"{kind}_body.html"))
     page = page.replace("@BODY@\n", body).replace("@SCRIPT@", f"{kind}.js")
     write_file(folder / "index.html", page)
-    for name in (*files, *_FILES):
+    for name in (f"{kind}.js", *_FILES):
         write_file(folder / name, _text(name))
-    shutil.copyfile(module, folder / "lite.wasm")
+    shutil.copyfile(module or web_module_path(), folder / "lite.wasm")
     write_file(folder / named, json.dumps(about, ensure_ascii=False, indent=1) + "\n")
 
 

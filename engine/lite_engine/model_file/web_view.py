@@ -1,4 +1,5 @@
-"""What a page without Python shows of PROG.web: its steps, their work, and how an image goes in."""
+"""What a page without Python shows of PROG.web: its steps and their work, and the pipeline that
+the model is by itself."""
 
 from __future__ import annotations
 
@@ -7,13 +8,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import LiteError
 from ..plan import Plan
-from ..preprocess import Preprocess
 from .contents import Contents
+from .native_stage import pipeline_of_one
 
 SECTION = "VIEW.web"
-VERSION = 1
+VERSION = 2
 
 
 def web_view(model: Contents, plan: Plan) -> bytes:
@@ -22,20 +22,10 @@ def web_view(model: Contents, plan: Plan) -> bytes:
         "version": VERSION,
         "name": model.name,
         "precision": plan.precision,
-        "labels": [str(label) for label in model.metadata.get("labels") or []],
-        "preprocess": image_input(model),
+        "pipeline": pipeline_of_one(model),
         "steps": _steps(plan),
     }
     return json.dumps(view, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def image_input(model: Contents) -> dict[str, Any] | None:
-    """How an image becomes the first input; None where that is not an image of a known size."""
-    try:
-        fitted = Preprocess.of(model.metadata).fitted(model.graph.inputs[0].shape or ())
-    except LiteError:
-        return None
-    return {**fitted.to_dict(), "pad": fitted.pad} if fitted.size else None
 
 
 def _steps(plan: Plan) -> list[dict[str, Any]]:

@@ -16,14 +16,12 @@ from ..errors import ModelFormatError, VersionError
 from ..files import head
 from ..model_file import Model
 from ..model_file._container import MAGIC, read_container, write_container
+from ..model_file.native_stage import FORMAT
 from ..model_file.reader import open_file
 from ..preprocess import Preprocess
 from ..terminal import one_line
 from .stages import Part
 from .widths import read_widths
-
-#: The version of the document in section PIPE.
-FORMAT = 1
 
 
 def is_bundle(path: str | Path) -> bool:

@@ -14,8 +14,9 @@ from lite_messages import tr
 from ..devices import find_device
 from ..errors import LiteError, UsageError, reason_of
 from ..model_file import Model
+from ..model_file.native_stage import FORMAT
 from ..runtime import Predictor
-from .bundle import FORMAT, is_bundle, read_bundle, sections_of, write_bundle
+from .bundle import is_bundle, read_bundle, sections_of, write_bundle
 from .families import stages_of
 from .native import NativePipeline
 from .stages import Part, read_document, read_stages

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from lite_messages import tr
 
 from ..adapter import Adapter
 from ..arrays import read_array
 from ..errors import LiteError, ShapeError, UsageError, reason_of
-from ..ir import DType, Graph, QuantParams, Value
+from ..ir import Graph, Value
 from ..model_file import Model, open_model, with_shapes
+from ..model_file.native_stage import INPUTS, quant_of
 from ..preprocess import Preprocess
 from .front_end import split_front_end
 from .widths import for_widths, of_width, read_widths, width_axis
@@ -27,8 +27,6 @@ MODEL_KEYS = ("name", "preprocess", "open_size", "widths", "open_widths", "batch
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
 #: Of a document; an alias of YAML costs nothing in its text, and may stand for a million values.
 _MOST_BYTES, _MOST_VALUES = 4 << 20, 100_000
-#: Types that a model's input may have.
-_INPUTS = {DType.F32: "f32", DType.I8: "i8", DType.U8: "u8"}
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ class Part:
         return {
             "name": self.name,
             "section": section,
-            "input": {"dtype": _INPUTS[image.type.dtype], **_quant(image.quant), **self._batch()},
-            "outputs": [_quant(value.quant) for value in self.model.graph.outputs],
+            "input": {"dtype": INPUTS[image.type.dtype], **quant_of(image.quant), **self._batch()},
+            "outputs": [quant_of(value.quant) for value in self.model.graph.outputs],
             **prepared,
             "labels": list(self.labels),
             "read": dict(self.read),
@@ -104,7 +102,7 @@ class Part:
 
     def _input(self) -> Value:
         inputs = self.model.graph.inputs
-        if len(inputs) != 1 or inputs[0].type.dtype not in _INPUTS:
+        if len(inputs) != 1 or inputs[0].type.dtype not in INPUTS:
             raise UsageError(
                 tr("a model of a pipeline must have one input, of float32, int8 or uint8"),
                 where=self.name,
@@ -117,12 +115,6 @@ class Part:
                 fix=tr("add its size to `preprocess`, or convert it with --shape"),
             )
         return inputs[0]
-
-
-def _quant(quant: QuantParams | None) -> dict[str, Any]:
-    if quant is None or np.size(quant.scale) != 1:
-        return {}
-    return {"scale": float(quant.scale), "zero_point": int(quant.zero_point)}
 
 
 def read_stages(

@@ -2,8 +2,7 @@
 // `#lite-live` is the bar above the widgets of its section, `#lite-live-data` says what there is:
 // {runtime, roofs: {compute, memory}, models: [{title, file, image?, values?}], drop, runs}; what
 // is fetched is beside the page, or a data: address in it.
-import { answerOf } from "lite-web/answer.js";
-import { imageInput } from "lite-web/image.js";
+import { foundRows, imageBytes, valueRows } from "lite-web/found.js";
 import { fetchBytes, loadRuntime } from "lite-web/lite.js";
 import { html, nothing, render } from "#template";
 import { bareView, comparisonData, graphData, meanRun, profileData, roofOf } from "./live_data.js";
@@ -24,7 +23,7 @@ const { modelOf } = await globalThis.liteReport; // of report.js, which the page
 const bar = document.getElementById("lite-live");
 const config = JSON.parse(document.getElementById("lite-live-data").textContent);
 const state = { status: "", bad: false, busy: false, answer: null, image: null, title: "" };
-let runtime, model, view, roof, entry;
+let runtime, model, pipeline, view, roof, entry;
 
 /** Lets the page draw before the next long call. */
 const breath = () => new Promise((resolve) => setTimeout(resolve));
@@ -62,16 +61,18 @@ function filler(input) {
   return Type.from({ length: count }, () => (input.dtype[0] === "f" ? next() : 100 * next()));
 }
 
-const feeds = () => {
-  const given = Object.fromEntries(model.inputs.map((input) => [input.name, filler(input)]));
-  const [first] = model.inputs;
-  if (state.image && view.preprocess && ARRAYS[first.dtype]) {
-    const numbers = imageInput(state.image.pixels, view.preprocess);
-    const Type = ARRAYS[first.dtype];
-    given[first.name] = Type === Float32Array ? numbers : Type.from(numbers, Math.round);
+/** Runs the model on the image, or on numbers, and says what it answers; the input stays for the timed runs. */
+function answered() {
+  if (state.image && pipeline) {
+    const { answers } = pipeline.run(state.image.bytes);
+    const [found] = Object.values(answers);
+    if (found.kind === "text") return { text: found.text };
+    if (found.kind !== "values") return { rows: foundRows(answers).map(([, ...cells]) => cells) };
+  } else {
+    model.run(Object.fromEntries(model.inputs.map((input) => [input.name, filler(input)])));
   }
-  return given;
-};
+  return { rows: valueRows(model.values()) };
+}
 
 /** Times of one run: the mean of as many as a coarse clock needs. */
 function sample(of) {
@@ -109,6 +110,7 @@ async function open(bytes, title) {
   model?.close();
   model = opened;
   state.title = title;
+  pipeline = model.pipeline();
   model.run();
   view = viewOf(model) ?? bareView(model.times().steps);
   put("graph_view", { graph: graphData(view, model), profile: null, comparison: null });
@@ -118,8 +120,7 @@ async function open(bytes, title) {
 async function measure() {
   say(tr("running {model} …", { model: state.title }));
   await breath();
-  const outputs = model.run(feeds());
-  state.answer = answerOf(outputs, view.labels);
+  state.answer = answered();
   const runs = [];
   const began = performance.now();
   while (runs.length < config.runs && performance.now() - began < MOST_MS) {
@@ -181,7 +182,8 @@ async function compare(bytes) {
 
 // ---- what a person gives
 
-async function pixelsOf(blob, name) {
+/** An image as the runtime reads it and as the page shows it. */
+async function imageOf(blob, name) {
   const bitmap = await createImageBitmap(blob, { colorSpaceConversion: "none" }).catch(() => {
     throw new Error(tr("{file} is not an image that this browser reads", { file: name }));
   });
@@ -190,8 +192,8 @@ async function pixelsOf(blob, name) {
   Object.assign(canvas, { width: bitmap.width, height: bitmap.height });
   const context = canvas.getContext("2d", { willReadFrequently: true });
   context.drawImage(bitmap, 0, 0);
-  const pixels = context.getImageData(0, 0, canvas.width, canvas.height);
-  return { name, pixels, url: canvas.toDataURL() };
+  const bytes = await imageBytes(blob, () => context.getImageData(0, 0, canvas.width, canvas.height));
+  return { name, bytes, url: canvas.toDataURL() };
 }
 
 async function choose(next) {
@@ -201,7 +203,7 @@ async function choose(next) {
   const bytes = next.bytes ?? (await fetchBytes(next.file));
   await open(bytes, next.title);
   state.image = next.image
-    ? await pixelsOf(new Blob([await fetchBytes(next.image)]), next.imageTitle ?? next.image)
+    ? await imageOf(new Blob([await fetchBytes(next.image)]), next.imageTitle ?? next.image)
     : null;
   await measure();
   await compare(bytes);
@@ -214,25 +216,19 @@ const take = (file) =>
       return;
     }
     if (!model) throw new Error(tr("open a model first"));
-    if (!view.preprocess) throw new Error(tr("{model} does not take an image", { model: state.title }));
-    state.image = await pixelsOf(file, file.name);
+    if (!pipeline) throw new Error(tr("{model} does not take an image", { model: state.title }));
+    state.image = await imageOf(file, file.name);
     await measure();
   });
 
 // ---- the bar
 
-const score = (v) => v.toPrecision(4);
-
 function answer() {
   const said = state.answer;
   if (!said) return nothing;
-  if (said.kind === "text") return html`<p class="big" data-answer>${said.text}</p>`;
-  const rows =
-    said.kind === "top"
-      ? said.items.map((i) => [i.label, score(i.score)])
-      : said.items.map((i) => [i.name, i.type, score(i.low), score(i.high)]);
+  if (said.text !== undefined) return html`<p class="big" data-answer>${said.text}</p>`;
   return html`<table data-answer>
-    ${rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}
+    ${said.rows.map((cells) => html`<tr>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`)}
   </table>`;
 }
 

@@ -7,7 +7,7 @@ const BLOCK = 12;
 
 /** The view of a file of an older version: names, operators and kernels are known, no work. */
 export const bareView = (steps) => ({
-  name: tr("model"), precision: "", labels: [], preprocess: null,
+  name: tr("model"), precision: "", pipeline: null,
   steps: steps.map(({ name, op }, i) => ({
     name: `${name} (${i + 1})`, op, block: "", inputs: [], values: [], output_shapes: [],
     input_shapes: [], sources: [], dtype: "", macs: 0, flops: 0, bytes: 0, weight_bytes: 0,

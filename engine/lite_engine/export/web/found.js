@@ -1,4 +1,7 @@
-// A pipeline's answer as rows of a table, and pixels as a file that a pipeline reads.
+// An answer as rows of a table, and images as files that the runtime reads.
+
+// Files that it decodes itself, with the same pixels on every device.
+const READ = ["image/jpeg", "image/png", "image/bmp", "image/x-ms-bmp"];
 
 const format = (score) => score.toPrecision(3);
 const place = (box) => box.map((v) => v.toFixed(0)).join(", ");
@@ -19,6 +22,23 @@ export function foundRows(answers, within = "") {
     });
   }
   return out;
+}
+
+/** [name, type, least, greatest] of each of a model's outputs. */
+export const valueRows = (outputs) =>
+  Object.values(outputs).map(({ name, shape, dtype, data }) => {
+    let low = Infinity, high = -Infinity;
+    for (const value of data) {
+      low = Math.min(low, Number(value));
+      high = Math.max(high, Number(value));
+    }
+    return [name, `${dtype} ${shape.join("×")}`, low.toPrecision(4), high.toPrecision(4)];
+  });
+
+/** The bytes of an image for a pipeline: the file's own, or those of the `pixels` that a browser makes of it. */
+export async function imageBytes(file, pixels) {
+  if (READ.includes(file.type)) return new Uint8Array(await file.arrayBuffer());
+  return bmpOf(await pixels());
 }
 
 /** JSON for people: lists of numbers stand on one line. */

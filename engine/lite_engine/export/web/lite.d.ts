@@ -37,6 +37,10 @@ export interface Model {
   readonly outputs: TensorInfo[];
   /** Throws where an input has another type or length than the model's. */
   run(inputs?: Record<string, Data>): Record<string, Tensor>;
+  /** The outputs after a run, as `run` returns them. */
+  values(): Record<string, Tensor>;
+  /** The pipeline that the model is by itself; null where it takes no image. */
+  pipeline(): Pipeline | null;
   tap(names: string[]): void;
   tapped(): Record<string, Tensor>;
   times(): Times;

@@ -3,11 +3,10 @@
 //   const runtime = await loadRuntime();                     // lite.wasm beside this file
 //   const model = await runtime.open(await fetchBytes("model.lite"));
 //   const outputs = model.run({ image: pixels });            // name → { data, shape, dtype }
+//   const answer = model.pipeline().run(await fetchBytes("photo.jpg")); // as docs/pipelines.md describes it
 //
-// A pipeline's file needs the module lite_pipeline.wasm, which an exported page has as lite.wasm:
-//
-//   const pipeline = runtime.openPipeline(await fetchBytes("app.lite"));
-//   const answer = pipeline.run(await fetchBytes("photo.jpg"));    // as docs/pipelines.md describes it
+//   const pipeline = runtime.openPipeline(await fetchBytes("app.lite")); // of several models
+//   const found = pipeline.run(await fetchBytes("photo.jpg"));
 
 const TYPES = [
   null, Float32Array, Uint16Array, Uint16Array, Float64Array, Int8Array, Uint8Array, Int16Array,
@@ -116,9 +115,11 @@ class Runtime {
 
   /** A pipeline from the bytes of its .lite file. */
   openPipeline(bytes) {
-    if (!this.c.lite_wasm_app_open) throw new Error("this lite.wasm has no pipelines");
     return this.opened(bytes, (at, file) =>
-      new Pipeline(this, at, file, this.checked(this.c.lite_wasm_app_open(file))));
+      new Pipeline(this, this.checked(this.c.lite_wasm_app_open(file)), () => {
+        this.c.lite_wasm_close(file, 0);
+        this.c.lite_wasm_free(at);
+      }));
   }
 }
 
@@ -126,7 +127,7 @@ const described = ({ name, dtype, dims }) => ({ name, dtype: DTYPES[dtype], shap
 
 class Model {
   constructor(runtime, bytes, file, program) {
-    Object.assign(this, { runtime, bytes, file, program });
+    Object.assign(this, { runtime, bytes, file, program, apps: [] });
     this.known = runtime.json(runtime.c.lite_wasm_tensors(program));
     this.inputs = this.known.inputs.map(described);
     this.outputs = this.known.outputs.map(described);
@@ -157,7 +158,7 @@ class Model {
       to.set(data);
     }
     if (this.runtime.c.lite_wasm_run(this.program)) this.runtime.checked(0);
-    return this.read(this.known.outputs);
+    return this.values();
   }
 
   read(tensors) {
@@ -177,6 +178,25 @@ class Model {
 
   tapped() {
     return this.read(this.taps ?? []);
+  }
+
+  /** What the outputs hold after a run, as `run` returns it. */
+  values() {
+    return this.read(this.known.outputs);
+  }
+
+  /** The pipeline that the model is by itself: how an image goes in and what the outputs mean, as the file says; null
+   *  where it does not take an image. It ends with the model. */
+  pipeline() {
+    const section = this.section("VIEW.web");
+    const { pipeline } = section ? JSON.parse(new TextDecoder().decode(section)) : {};
+    if (!pipeline) return null;
+    const text = new TextEncoder().encode(JSON.stringify(pipeline));
+    const at = this.runtime.copied(text);
+    const app = this.runtime.c.lite_wasm_app_make(this.program, at, text.length);
+    this.runtime.c.lite_wasm_free(at);
+    this.apps.push(new Pipeline(this.runtime, this.runtime.checked(app)));
+    return this.apps.at(-1);
   }
 
   /** The bytes of a section of the file, null where it has none: "VIEW.web" says what each step does. */
@@ -203,14 +223,15 @@ class Model {
   }
 
   close() {
+    for (const app of this.apps) app.close();
     this.runtime.c.lite_wasm_close(this.file, this.program);
     this.runtime.c.lite_wasm_free(this.bytes);
   }
 }
 
 class Pipeline {
-  constructor(runtime, bytes, file, app) {
-    Object.assign(this, { runtime, bytes, file, app });
+  constructor(runtime, app, release = () => {}) {
+    Object.assign(this, { runtime, app, release });
   }
 
   /** The bytes of a JPEG, PNG, BMP or WAV file → the answer, with the stages' times. */
@@ -238,7 +259,9 @@ class Pipeline {
   }
 
   close() {
-    this.runtime.c.lite_wasm_app_close(this.file, this.app);
-    this.runtime.c.lite_wasm_free(this.bytes);
+    this.runtime.c.lite_wasm_app_close(this.app);
+    this.app = 0;
+    this.release();
+    this.release = () => {};
   }
 }

@@ -1,17 +1,20 @@
-import { answerOf } from "./answer.js";
-import { imageInput } from "./image.js";
-import { find, median, pixelsOf, rows, say, start, takeCamera, takeFiles } from "./parts.js";
+import { bmpOf, foundRows, imageBytes, jsonText, valueRows } from "./found.js";
+import { decoded, find, median, rows, say, showDrawn, start, takeCamera, takeFiles } from "./parts.js";
 
-let model, about, runs = [];
+let model, pipeline, runs = [];
 
-function show(outputs) {
-  const answer = answerOf(outputs, about.labels);
-  find("text").textContent = answer.kind === "text" ? answer.text : "";
-  const format = (v) => v.toPrecision(4);
-  if (answer.kind === "top") rows(find("answer"), answer.items.map((i) => [i.label, format(i.score)]));
-  else if (answer.kind === "values")
-    rows(find("answer"), answer.items.map((i) => [i.name, i.type, format(i.low), format(i.high)]));
-  else rows(find("answer"), []);
+/** What the model answers; null after a run without an image. */
+function show(answer) {
+  const [found] = answer ? Object.values(answer.answers) : [];
+  const read = found && found.kind !== "values";
+  find("text").textContent = read && found.kind === "text" ? found.text : "";
+  const answers = read ? foundRows(answer.answers).map(([, ...cells]) => cells) : valueRows(model.values());
+  find("values").hidden = read;
+  find("found").hidden = !read;
+  rows(find(read ? "answer" : "ranges"), answers.length ? answers : [["nothing was found", "", ""]]);
+  if (!answer) return;
+  const { times, ...said } = answer;
+  find("json").textContent = jsonText(said);
 }
 
 function showTimes() {
@@ -27,45 +30,39 @@ function showTimes() {
   ]));
 }
 
-function run(pixels) {
-  const began = performance.now();
-  const [input] = model.inputs;
-  const floats = imageInput(pixels, about.preprocess);
-  const data = input.dtype === "f32" ? floats
-    : input.dtype === "u8" ? Uint8Array.from(floats, Math.round) : Int8Array.from(floats, Math.round);
-  const outputs = model.run({ [input.name]: data });
-  show(outputs);
+/** The bytes of an image file → the answer, which the page shows. */
+async function run(bytes) {
+  const answer = pipeline.run(bytes);
+  await showDrawn(pipeline.drawn());
+  show(answer);
   showTimes();
-  say(`done in ${(performance.now() - began).toFixed(0)} ms with preprocessing`);
-  return outputs;
+  say(`done in ${answer.times.total_ms.toFixed(0)} ms with preprocessing`);
+  return answer;
 }
 
-async function runFile(file) {
-  const bitmap = await createImageBitmap(file, { colorSpaceConversion: "none" });
-  return run(pixelsOf(bitmap, bitmap.width, bitmap.height));
-}
+const runFile = async (file) => run(await imageBytes(file, () => decoded(file)));
 
 function again() {
   for (let i = 0; i < 10; ++i) {
     model.run();
     showTimes();
   }
+  if (!find("values").hidden || find("found").hidden) show(null);
   say("ran ten times more with the same input");
 }
 
-start("model.json", (said, runtime, file) => {
-  about = said;
+start("model.json", (about, runtime, file) => {
   model = runtime.open(file);
+  pipeline = model.pipeline();
   find("facts").textContent = [
     ...model.inputs.map((t) => `input ${t.name} ${t.dtype} ${t.shape.join("×")}`),
     ...model.outputs.map((t) => `output ${t.name} ${t.dtype} ${t.shape.join("×")}`),
     `Lite Workbench ${runtime.version}, ${runtime.features.join(" ")}`,
   ].join("\n");
-  const image = about.preprocess && ["f32", "u8", "i8"].includes(model.inputs[0].dtype);
-  find("input").hidden = !image;
+  find("input").hidden = !pipeline;
   find("again").onclick = again;
-  if (image) takeFiles(runFile);
-  takeCamera(run);
-  say(image ? "Choose an image, or drop one here." : "This model takes no image: run it on zeros.");
-  globalThis.lite = { model, about, run, runFile };
+  if (pipeline) takeFiles(runFile);
+  takeCamera((pixels) => run(bmpOf(pixels)));
+  say(pipeline ? "Choose an image, or drop one here." : "This model takes no image: run it on zeros.");
+  globalThis.lite = { model, pipeline, run, runFile };
 });

@@ -56,6 +56,19 @@ export function pixelsOf(source, width, height) {
   return context.getImageData(0, 0, width, height);
 }
 
+/** Shows an image that a pipeline has drawn, a PNG file. */
+export async function showDrawn(png) {
+  if (!png) return;
+  const drawn = await createImageBitmap(new Blob([png], { type: "image/png" }));
+  pictureOf(drawn.width, drawn.height).getContext("2d").drawImage(drawn, 0, 0);
+}
+
+/** The pixels of an image file as the browser decodes it, which #picture shows. */
+export async function decoded(file) {
+  const image = await createImageBitmap(file, { colorSpaceConversion: "none" });
+  return pixelsOf(image, image.width, image.height);
+}
+
 /** Calls `run` with every file that is chosen or dropped; what it throws is said. */
 export function takeFiles(run) {
   const take = async (file) => {

@@ -1,17 +1,8 @@
-import { bmpOf, foundRows, jsonText } from "./found.js";
-import { find, median, pictureOf, pixelsOf, rows, say, start, takeCamera, takeFiles } from "./parts.js";
+import { bmpOf, foundRows, imageBytes, jsonText } from "./found.js";
+import { decoded, find, median, rows, say, showDrawn, start, takeCamera, takeFiles } from "./parts.js";
 
-// Files that the runtime decodes itself, with the same pixels on every device.
-const READ = ["image/jpeg", "image/png", "image/bmp", "image/x-ms-bmp"];
 let pipeline, about;
 const totals = [];
-
-async function showDrawn() {
-  const png = pipeline.drawn();
-  if (!png) return;
-  const drawn = await createImageBitmap(new Blob([png], { type: "image/png" }));
-  pictureOf(drawn.width, drawn.height).getContext("2d").drawImage(drawn, 0, 0);
-}
 
 function showTimes({ total_ms, decode_ms, stages }) {
   totals.push(total_ms);
@@ -29,7 +20,7 @@ function showTimes({ total_ms, decode_ms, stages }) {
 /** The bytes of an image or sound file → the answer, which the page shows. */
 async function run(bytes) {
   const answer = pipeline.run(bytes);
-  await showDrawn();
+  await showDrawn(pipeline.drawn());
   const found = foundRows(answer.answers);
   rows(find("answer"), found.length ? found : [["", "nothing was found", "", ""]]);
   const { times, ...said } = answer;
@@ -40,9 +31,8 @@ async function run(bytes) {
 }
 
 async function runFile(file) {
-  if (about.sound || READ.includes(file.type)) return run(new Uint8Array(await file.arrayBuffer()));
-  const image = await createImageBitmap(file, { colorSpaceConversion: "none" });
-  return run(bmpOf(pixelsOf(image, image.width, image.height)));
+  if (about.sound) return run(new Uint8Array(await file.arrayBuffer()));
+  return run(await imageBytes(file, () => decoded(file)));
 }
 
 start("pipeline.json", (said, runtime, file) => {

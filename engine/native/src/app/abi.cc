@@ -7,6 +7,48 @@
 using namespace lite::app;
 using lite::opencl::say;
 
+namespace {
+
+// But for dims of 1, which features may have more or fewer of.
+bool same_dims(const lite_tensor_info& a, const lite_array& b) {
+  int i = 0, k = 0;
+  for (;;) {
+    while (i < a.rank && a.dims[i] == 1) ++i;
+    while (k < b.rank && b.dims[k] == 1) ++k;
+    if (i == a.rank || k == b.rank) return i == a.rank && k == b.rank;
+    if (a.dims[i++] != b.dims[k++]) return false;
+  }
+}
+
+// Where a program's only input lies; null for another input than `in`.
+void* place_of(lite_program* p, const lite_array& in) {
+  lite_tensor_info info;
+  if (lite_program_num_inputs(p) != 1) return nullptr;
+  const int input = lite_program_input(p, 0);
+  const bool same = !lite_program_tensor(p, input, &info) && info.dtype == in.dtype && info.bytes == in.bytes &&
+                    same_dims(info, in);
+  return same ? lite_program_data(p, input) : nullptr;
+}
+
+}  // namespace
+
+int lite::app::run_program(lite_program* p, const lite_array* in, lite_array* out, char* error, size_t bytes) {
+  void* data = place_of(p, *in);
+  if (!data) return say(error, bytes, "no program of the model has the input that the pipeline prepares"), -1;
+  memcpy(data, in->data, in->bytes);
+  if (lite_program_run(p, error, bytes)) return -1;
+  const int count = lite_program_num_outputs(p);
+  if (count > LITE_APP_MAX_OUTPUTS) return say(error, bytes, "it has too many outputs"), -1;
+  for (int i = 0; i < count; ++i) {
+    lite_tensor_info info;
+    const int tensor = lite_program_output(p, i);
+    lite_program_tensor(p, tensor, &info);
+    out[i] = {info.dtype, info.rank, {}, lite_program_data(p, tensor), info.bytes};
+    memcpy(out[i].dims, info.dims, sizeof out[i].dims);
+  }
+  return count;
+}
+
 struct lite_app : App {};
 
 namespace {
@@ -40,48 +82,12 @@ void release(void* owned) {
   destroy(p);
 }
 
-// But for dims of 1, which features may have more or fewer of.
-bool same_dims(const lite_tensor_info& a, const lite_array& b) {
-  int i = 0, k = 0;
-  for (;;) {
-    while (i < a.rank && a.dims[i] == 1) ++i;
-    while (k < b.rank && b.dims[k] == 1) ++k;
-    if (i == a.rank || k == b.rank) return i == a.rank && k == b.rank;
-    if (a.dims[i++] != b.dims[k++]) return false;
-  }
-}
-
-// Where a program's only input lies; null for another input than `in`.
-void* place_of(lite_program* p, const lite_array& in) {
-  lite_tensor_info info;
-  if (lite_program_num_inputs(p) != 1) return nullptr;
-  const int input = lite_program_input(p, 0);
-  const bool same = !lite_program_tensor(p, input, &info) && info.dtype == in.dtype && info.bytes == in.bytes &&
-                    same_dims(info, in);
-  return same ? lite_program_data(p, input) : nullptr;
-}
-
 int run(void* user, int model, const lite_array* in, lite_array* out, char* error, size_t bytes) {
-  Programs* programs = static_cast<Programs*>(user);
+  const Programs* programs = static_cast<const Programs*>(user);
   lite_program* p = programs->list[model].program;
-  void* data = place_of(p, *in);
-  for (const auto& one : programs->sized) {
-    if (data) break;
-    if (one.model == static_cast<size_t>(model)) data = place_of(p = one.program, *in);
-  }
-  if (!data) return say(error, bytes, "no program of the model has the input that the pipeline prepares"), -1;
-  memcpy(data, in->data, in->bytes);
-  if (lite_program_run(p, error, bytes)) return -1;
-  const int count = lite_program_num_outputs(p);
-  if (count > LITE_APP_MAX_OUTPUTS) return say(error, bytes, "it has too many outputs"), -1;
-  for (int i = 0; i < count; ++i) {
-    lite_tensor_info info;
-    const int tensor = lite_program_output(p, i);
-    lite_program_tensor(p, tensor, &info);
-    out[i] = {info.dtype, info.rank, {}, lite_program_data(p, tensor), info.bytes};
-    memcpy(out[i].dims, info.dims, sizeof out[i].dims);
-  }
-  return count;
+  for (const auto& one : programs->sized)
+    if (one.model == static_cast<size_t>(model) && !place_of(p, *in)) p = one.program;
+  return run_program(p, in, out, error, bytes);
 }
 
 // The programs of a model for its further widths: sections SIZE.0, SIZE.1, ... of its file, the narrowest first.

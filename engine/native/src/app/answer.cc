@@ -46,29 +46,6 @@ void put_classes(Text* out, const Reading& how, const Answer& a, const char* sco
   }
 }
 
-// The numbers of pixels that lie outside and inside in turn, column by column, as COCO counts them.
-void put_mask(Text* out, const App& app, const View& view, const Answer& a, const Found& f) {
-  const int width = app.photo->image.width, height = app.photo->image.height;
-  const MaskPixels mask(*app.photo, view, a, f);
-  out->add(", \"mask\": {\"size\": [%d, %d], \"counts\": [", height, width);
-  bool inside = false, first = true;
-  int64_t run = int64_t{height} * mask.x0, left = int64_t{height} * width - run;
-  const auto put = [&](int64_t count) {
-    out->add(first ? "%lld" : ", %lld", static_cast<long long>(count));
-    first = false;
-    run = 0;
-  };
-  for (int x = mask.x0; x < mask.x1; ++x)
-    for (int y = 0; y < height; ++y, ++run, --left)
-      if ((y >= mask.y0 && y < mask.y1 && mask.at(x, y)) != inside) {
-        put(run);
-        inside = !inside;
-      }
-  if (inside) put(run);
-  if (run + left) put(run + left);
-  out->add("]}");
-}
-
 void put_answers(Text* out, const App& app, const View& view);
 
 void put_found(Text* out, const App& app, const View& view, const Answer& a) {
@@ -92,7 +69,7 @@ void put_found(Text* out, const App& app, const View& view, const Answer& a) {
       put_points(out, view, f.corners, 4);
       out->add("]");
     }
-    if (f.shape >= 0) put_mask(out, app, view, a, f);
+    if (f.shape >= 0) write_mask(out, *app.photo, view, a, f);
     if (f.num_points) {
       out->add(", \"keypoints\": [");
       for (int32_t k = 0; k < f.num_points; ++k) {

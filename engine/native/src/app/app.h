@@ -62,6 +62,8 @@ struct App {
 const char* read_pipeline(App* app, const char* json, size_t bytes);
 // Null, or one line in `error`.
 bool run_pipeline(App* app, Bytes photo, char* error, size_t bytes);
+// How many outputs a program gives of its only input, or -1 and one line in `error`.
+int run_program(lite_program* p, const lite_array* in, lite_array* out, char* error, size_t bytes);
 // The answer as JSON, with the stages' times or without.
 void write_answer(App* app, bool times);
 // The photo with what was found on it.
@@ -86,5 +88,9 @@ class MaskPixels {
   const Found& found_;
   double from_[9] = {};  // the photo's pixels → those of the view
 };
+
+// The mask of `found` as a member "mask" of JSON: how many of the photo's pixels lie outside and inside in turn, column
+// by column, as COCO counts them.
+void write_mask(opencl::Text* out, const View& photo, const View& view, const Answer& answer, const Found& found);
 
 }  // namespace lite::app

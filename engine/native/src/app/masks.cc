@@ -65,4 +65,26 @@ bool MaskPixels::at(int x, int y) const {
   return level(answer_, answer_.shapes[found_.shape], u, v) > 0;
 }
 
+void write_mask(opencl::Text* out, const View& photo, const View& view, const Answer& a, const Found& f) {
+  const int width = photo.image.width, height = photo.image.height;
+  const MaskPixels mask(photo, view, a, f);
+  out->add(", \"mask\": {\"size\": [%d, %d], \"counts\": [", height, width);
+  bool inside = false, first = true;
+  int64_t run = int64_t{height} * mask.x0, left = int64_t{height} * width - run;
+  const auto put = [&](int64_t count) {
+    out->add(first ? "%lld" : ", %lld", static_cast<long long>(count));
+    first = false;
+    run = 0;
+  };
+  for (int x = mask.x0; x < mask.x1; ++x)
+    for (int y = 0; y < height; ++y, ++run, --left)
+      if ((y >= mask.y0 && y < mask.y1 && mask.at(x, y)) != inside) {
+        put(run);
+        inside = !inside;
+      }
+  if (inside) put(run);
+  if (run + left) put(run + left);
+  out->add("]}");
+}
+
 }  // namespace lite::app

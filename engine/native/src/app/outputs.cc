@@ -21,7 +21,7 @@ void put_numbers(Text* out, const char* name, const float* numbers, size_t count
   out->add("]");
 }
 
-void put_found(Text* out, const Answer& a, const Found& f) {
+void put_found(Text* out, const View& picture, const Answer& a, const Found& f) {
   out->add("{\"index\": %d", f.index);
   put_numbers(out, "score", &f.score, 1);
   put_numbers(out, "box", f.box, 4);
@@ -37,6 +37,7 @@ void put_found(Text* out, const Answer& a, const Found& f) {
     }
     out->add("]");
   }
+  if (f.shape >= 0 && picture.image.width) write_mask(out, picture, picture, a, f);
   out->add("}");
 }
 
@@ -64,7 +65,7 @@ void put_image(Text* out, const Answer& a) {
   out->add("\"}");
 }
 
-void put_answer(Text* out, const Answer& a) {
+void put_answer(Text* out, const View& picture, const Answer& a) {
   out->add("{\"kind\": \"%s\", \"classes\": [", kind_name(a.kind));
   for (size_t i = 0; i < a.classes.size(); ++i) {
     out->add(i ? ", [%d" : "[%d", a.classes[i].index);
@@ -74,7 +75,7 @@ void put_answer(Text* out, const Answer& a) {
   out->add("], \"found\": [");
   for (size_t i = 0; i < a.found.size(); ++i) {
     if (i) out->add(", ");
-    put_found(out, a, a.found[i]);
+    put_found(out, picture, a, a.found[i]);
   }
   out->add("]");
   if (a.kind == Kind::kVector) put_numbers(out, "vector", a.vector.data(), a.vector.size());
@@ -87,6 +88,7 @@ struct Read {
   Json config;
   Reading reading;
   Placement placed;
+  View picture;  // its size alone; 0 where it is not known
   Array<Values*> list;
   Answer answer;
   ~Read() {
@@ -104,12 +106,24 @@ const char* place(Json::Value from, Placement* out) {
   return nullptr;
 }
 
+const char* size(Json::Value from, Image* out) {
+  int64_t side[2] = {0, 0};
+  Json::Value v = from.first();
+  for (int i = 0; i < 2 && from; ++i, v = v.next())
+    if (!v || !v.whole(1, 65535, &side[i])) return "`picture` is not a width and a height";
+  if (side[0] * side[1] > kMaxPixels) return "`picture` is too large";
+  out->width = static_cast<int>(side[0]);
+  out->height = static_cast<int>(side[1]);
+  return nullptr;
+}
+
 const char* read(const char* json, size_t bytes, const lite_array* outputs, int count, Read* r, Text* out) {
   size_t at;
   if (!r->config.read(json, bytes, &at)) return "its JSON is damaged";
   const Json::Value root = r->config.root();
   if (const char* why = r->reading.read(root["read"], root["labels"])) return why;
   if (const char* why = place(root["placed"], &r->placed)) return why;
+  if (const char* why = size(root["picture"], &r->picture.image)) return why;
   if (const Json::Value pixels = root["pixels"]) {
     Preprocess input;
     if (const char* why = input.read(pixels)) return why;
@@ -127,7 +141,7 @@ const char* read(const char* json, size_t bytes, const lite_array* outputs, int 
     if (const char* why = v->read(outputs[i], quant)) return why;
   }
   if (const char* why = read_answer({r->list, r->reading, r->placed}, &r->answer)) return why;
-  put_answer(out, r->answer);
+  put_answer(out, r->picture, r->answer);
   return out->failed ? "does not fit in memory" : nullptr;
 }
 
