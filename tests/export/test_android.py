@@ -57,6 +57,21 @@ def test_the_project_is_whole(project, model):
     assert "no OpenCL programs" not in (project / "README.md").read_text()
 
 
+def test_it_takes_images_of_the_device_and_of_the_camera(project):
+    """The camera's app writes through the provider that the manifest declares."""
+    kotlin = {p.stem: p.read_text() for p in (project / "app/src/main/kotlin/lite/app").iterdir()}
+    activity = kotlin["MainActivity"]
+    assert 'INPUT = "image"' in activity and "ACTION_OPEN_DOCUMENT" in activity
+    assert "ACTION_IMAGE_CAPTURE" in activity and "PhotoProvider.uri(this)" in activity
+    manifest = ElementTree.parse(project / "app/src/main/AndroidManifest.xml").getroot()
+    (provider,) = manifest.iter("provider")
+    assert provider.get(f"{NDK}name") == ".PhotoProvider"
+    assert provider.get(f"{NDK}exported") == "false"
+    assert provider.get(f"{NDK}grantUriPermissions") == "true"
+    suffix = provider.get(f"{NDK}authorities").removeprefix("${applicationId}")
+    assert f"${{context.packageName}}{suffix}/" in kotlin["PhotoProvider"]
+
+
 def test_natives_are_those_that_kotlin_names(project):
     kotlin = (project / "app/src/main/kotlin/lite/app/LiteApp.kt").read_text()
     named = set(re.findall(r"external fun (\w+)\(", kotlin))

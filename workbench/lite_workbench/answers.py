@@ -63,13 +63,15 @@ def answer(
     size: tuple[int, int] | None = None,
     placed: Placement | None = None,
     pixels: Preprocess | None = None,
+    picture: tuple[int, int] | None = None,
     **how: Any,
 ) -> Answer:
     """Reads the outputs as the adapter `how` says, or as the first kind that fits their shapes;
     where none does, the answer is their ranges. `size` is the input's (height, width), for boxes in
     pixels; `placed` says where the picture lies in it, otherwise the input is taken for the
-    picture; `pixels` how numbers become pixels, for outputs that are images. Raises UsageError for
-    an adapter that is not valid."""
+    picture; `pixels` how numbers become pixels, for outputs that are images; things have masks
+    where the picture's own (width, height) is known. Raises UsageError for an adapter that is not
+    valid."""
     arrays = [np.asarray(a) for a in outputs.values()]
     readable = all(a.dtype.kind in "fiub" and a.ndim <= 8 for a in arrays)
     if not arrays or not readable:
@@ -82,6 +84,8 @@ def answer(
         "read": how,
         "placed": [*placed.size, *placed.scaled, *placed.offset],
     }
+    if picture is not None:
+        document["picture"] = list(picture)
     if pixels is not None:
         document["pixels"] = {"size": [1, 1], **pixels.to_dict()}
     made = read_outputs(json.dumps(document).encode(), arrays)
@@ -126,9 +130,9 @@ def _top(scores: list[tuple[int, float]], labels: Sequence[str], classes: int) -
 
 
 def _placed(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Score, box and keypoints of something that was found."""
+    """Score and box of something that was found, and its keypoints or mask."""
     made = {"score": item["score"][0], "box": item["box"]}
-    return made | ({"keypoints": item["keypoints"]} if "keypoints" in item else {})
+    return made | {key: item[key] for key in ("keypoints", "mask") if key in item}
 
 
 def _boxes(found: list[dict[str, Any]], labels: Sequence[str]) -> Answer:
@@ -182,7 +186,9 @@ def answer_of(
     if picture is not None and size is not None:
         placed = replace(pixels, size=size).placed(picture)
     said = {**options, **own.options()}
-    made = answer(real, list(known), size=size, placed=placed, pixels=pixels, **said)
+    made = answer(
+        real, list(known), size=size, placed=placed, pixels=pixels, picture=picture, **said
+    )
     if made.kind == "top" and any(quants.values()):
         (integers,) = outputs.values()
         for item in made.items:

@@ -20,6 +20,7 @@ _FILES = {
     "android/app.gradle.kts": "app/build.gradle.kts",
     "android/AndroidManifest.xml": "app/src/main/AndroidManifest.xml",
     "android/MainActivity.kt": f"{_KOTLIN}/MainActivity.kt",
+    "android/PhotoProvider.kt": f"{_KOTLIN}/PhotoProvider.kt",
     "android/LiteApp.kt": f"{_KOTLIN}/LiteApp.kt",
     "android/CMakeLists.txt": f"{_CPP}/CMakeLists.txt",
     "android/lite_app_jni.c": f"{_CPP}/lite_app_jni.c",
@@ -44,7 +45,8 @@ def export_android(pipeline: Pipeline, folder: Path) -> Exported:
         pipeline.save(assets / "model.lite", [TARGET])
         copy_sources(into / _CPP)
         no_opencl = "" if opencl else (TEMPLATES / "no_opencl.md").read_text("utf-8")
-        marks = {"@NAME@": plain_name(pipeline), "@OPENCL@": no_opencl}
+        marks = {"@NAME@": plain_name(pipeline), "@OPENCL@": no_opencl,
+                 "@INPUT@": "audio" if pipeline.hears else "image"}  # fmt: skip
         write_templates(into, _FILES, marks)
         exported = Exported(folder, "android", told(sizes_of(into), _CPP))
     return exported

@@ -10,6 +10,7 @@ exported application run the same code, and the models where they are told to.
 
 from .bundle import is_bundle, is_pipeline
 from .compare import PipelineComparison, answer_changes, compare
+from .drawing import drawn
 from .families import FAMILIES
 from .guess import Guess, guess
 from .pipeline import Pipeline
@@ -28,6 +29,7 @@ __all__ = [
     "Stream",
     "answer_changes",
     "compare",
+    "drawn",
     "guess",
     "is_bundle",
     "is_pipeline",

@@ -267,8 +267,8 @@ LITE_API void lite_stream_close(lite_stream*);
 
 /* What a model's outputs mean, read as a pipeline reads them. `json` has `outputs` (scale and zero_point of
  * each), `labels`, `read` and `placed`: width and height of the input, and of the image in it, and the image's
- * left and top. The answer is JSON, with places as parts of the image; free it with lite_text_free. NULL with
- * one line in `error`. */
+ * left and top. With `picture`, the image's own width and height, things have their masks as COCO's run lengths. The
+ * answer is JSON, with places as parts of the image; free it with lite_text_free. NULL with one line in `error`. */
 LITE_API char* lite_outputs_read(const char* json, size_t bytes, const lite_array* outputs, int count,
                                  char* error, size_t error_bytes);
 /* A JPEG, PNG or BMP file's pixels, upright: height * width * 3 bytes, red first. Free them with

@@ -15,7 +15,7 @@ from lite_engine.preprocess import is_image, open_image
 from lite_messages import tr
 
 from ..answers import TOP, Answer, answer_of, read_labels, real_of
-from ..inputs import GUESSED_OPTION, feeds_of, is_guessed
+from ..inputs import GUESSED_OPTION, feeds_of, is_guessed, png
 from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (
     ADAPTER_HELP,
@@ -130,6 +130,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", metavar="FILE.npz", help=tr("write the outputs, and the values of --tap")
     )
+    parser.add_argument(
+        "--draw", metavar="FILE.png", help=tr("write the image with the answer drawn on it")
+    )
     parser.add_argument("--labels", metavar="FILE", help=tr("class labels, one per line"))
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument("--adapter", metavar="HOW", help=ADAPTER_HELP)
@@ -214,6 +217,8 @@ def _call(args: argparse.Namespace) -> RunResult:
         result.recipes = recipe_answers(
             model, predictor, args.input[0].rpartition("=")[2], labels, adapter
         )
+    if args.draw:
+        _draw(args, model, labels, outputs)
     if args.output:
         _save(args.output, {**outputs, **taps})
     return result
@@ -240,6 +245,24 @@ def _input(
         source = sample_of(source, args.sample)
     feeds, image = feeds_of(model, source, tokenizer=args.tokenizer)
     return feeds, open_image(image).size if image else None
+
+
+def _draw(
+    args: argparse.Namespace, model: Model, labels: list[str] | None,
+    outputs: dict[str, np.ndarray],
+) -> None:  # fmt: skip
+    """The answer on the image, as pipelines draw it. Raises UsageError without an image."""
+    from lite_engine.pipeline import drawn
+
+    file = args.input[0].rpartition("=")[2] if len(args.input) == 1 else ""
+    adapter = _adapter(model, args)
+    if not is_image(file) or adapter.function is not None:
+        raise UsageError(
+            tr("--draw needs one image as the input, and an adapter without a Python function")
+        )
+    made = drawn(model, png(open_image(file)), list(outputs.values()), labels, adapter)
+    with writing(args.draw) as written:
+        written.write(made)
 
 
 def _quants(model: Model, outputs: dict[str, np.ndarray]) -> dict[str, QuantParams]:
@@ -317,8 +340,8 @@ def _show(result: RunResult, args: argparse.Namespace) -> str:
     if result.answer.text:
         lines += ["", _said(result)]
     lines += [tr("note: {note}", note=result.answer.note)] if result.answer.note else []
-    if args.output:
-        lines.append(tr("wrote {path}", path=args.output))
+    for path in filter(None, (args.output, args.draw)):
+        lines.append(tr("wrote {path}", path=path))
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ TASKS = {
     ),
     "detection": tr("a tuple of `Box`"),
     "keypoints": tr("a tuple of `Box` with keypoints"),
+    "instances": tr("a tuple of `Box` with masks"),
     "segmentation": tr("the file of a mask: class numbers, 255 where it does not count"),
     "text": tr("the text"),
     "regions": tr("a tuple of `Box`: where text is"),
@@ -36,7 +37,8 @@ class Sample:
 class Box(NamedTuple):
     """An object: its class (a number of `classes`) and x, y, width, height in pixels. `ignored` is
     a crowd, or too difficult to count: finding it is neither right nor wrong. `keypoints` are x, y
-    and COCO's visibility (0: not labelled) of each; `text` is what stands there."""
+    and COCO's visibility (0: not labelled) of each; `text` is what stands there; `mask` are the
+    object's pixels as COCO's compressed run lengths, {"size": [height, width], "counts": text}."""
 
     category: int
     xywh: tuple[float, float, float, float]
@@ -44,6 +46,7 @@ class Box(NamedTuple):
     ignored: bool = False
     keypoints: tuple[float, ...] = ()
     text: str = ""
+    mask: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

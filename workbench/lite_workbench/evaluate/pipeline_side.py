@@ -127,6 +127,8 @@ def _item(item: Mapping[str, Any], picture: tuple[int, int]) -> dict[str, Any]:
             "box": (np.array(item["box"]) / size).tolist()}  # fmt: skip
     if "index" in item:
         made["index"] = item["index"]
+    if "mask" in item:
+        made["mask"] = item["mask"]
     if "keypoints" in item:
         made["keypoints"] = [[x / picture[0], y / picture[1], s] for x, y, s in item["keypoints"]]
     if "answers" in item:

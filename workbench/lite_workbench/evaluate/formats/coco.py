@@ -1,4 +1,5 @@
-"""COCO's JSON of boxes: `images`, `annotations` (bbox [x, y, width, height]) and `categories`.
+"""COCO's JSON of boxes: `images`, `annotations` (bbox [x, y, width, height]) and `categories`; for
+instances, `annotations` also have `segmentation`, polygons or run lengths.
 
 Images lie in --images DIR, or beside the file, or in `images` or a folder of the file's name
 (without `instances_`) beside it or beside its folder.
@@ -8,7 +9,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from lite_engine.documents import Part, parse
 from lite_engine.errors import ModelFormatError, UsageError
@@ -17,7 +20,8 @@ from lite_messages import tr
 from ..dataset import Box, Dataset, Sample
 from ..reading import inside, read_text
 
-TASKS = ("detection", "keypoints")
+TASKS = ("detection", "keypoints", "instances")
+MOST_PIXELS = 1 << 26
 
 
 def match(path: Path) -> bool:
@@ -35,6 +39,8 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
 def _opened(path: Path, document: Part, images: Path | None, task: str | None) -> Dataset:
     categories = document["categories"].items()
     numbers = {c["id"].integer(): i for i, c in enumerate(categories)}
+    listed = document["images"].items()
+    sizes = {part["id"].integer(): _size(part) for part in listed} if task == "instances" else {}
     boxes: dict[int, list[Box]] = defaultdict(list)
     for part in document["annotations"].items():
         category = part["category_id"].integer()
@@ -42,8 +48,10 @@ def _opened(path: Path, document: Part, images: Path | None, task: str | None) -
             raise ModelFormatError(
                 tr("there is no category {category}", category=category), where=part.where
             )
-        boxes[part["image_id"].integer()].append(_box(part, numbers[category]))
-    listed = document["images"].items()
+        box, image = _box(part, numbers[category]), part["image_id"].integer()
+        if image in sizes:
+            box = box._replace(mask=_mask(part["segmentation"], sizes[image]))
+        boxes[image].append(box)
     first = listed[0]["file_name"].text() if listed else ""
     folder = images or _folder(path, first)
     samples = [
@@ -86,3 +94,43 @@ def _keypoints(part: Part) -> tuple[float, ...]:
     if len(numbers) % 3 or not all(map(math.isfinite, numbers)):
         raise ModelFormatError(tr("expected keypoints [x, y, visibility, …]"), where=part.where)
     return tuple(numbers)
+
+
+def _size(image: Part) -> tuple[int, int]:
+    """Height and width. Raises ModelFormatError."""
+    height, width = image["height"].integer(), image["width"].integer()
+    if height < 1 or width < 1 or height * width > MOST_PIXELS:
+        raise ModelFormatError(tr("expected the height and width of an image"), where=image.where)
+    return height, width
+
+
+def _mask(given: Part, size: tuple[int, int]) -> Mapping[str, Any]:
+    """Polygons, or {"counts": [outside, inside, …]}, as compressed run lengths. Raises
+    ModelFormatError: pycocotools trusts what it is given."""
+    from pycocotools import mask
+
+    height, width = size
+    if isinstance(given.value, list):
+        polygons = [[v.number() for v in polygon.items()] for polygon in given.items()]
+        for numbers in polygons:
+            if len(numbers) % 2 or len(numbers) < 6 or not all(
+                -width <= x <= 2 * width and -height <= y <= 2 * height
+                for x, y in zip(numbers[::2], numbers[1::2], strict=True)
+            ):  # fmt: skip
+                raise ModelFormatError(
+                    tr("expected polygons [x, y, …] of at least 3 points in the image"),
+                    where=given.where,
+                )
+        runs = mask.merge(mask.frPyObjects(polygons, height, width)) if polygons else None
+    else:
+        counts = [c.integer() for c in given["counts"].items()]
+        if min(counts, default=0) < 0 or sum(counts) != height * width:
+            raise ModelFormatError(
+                tr("expected `counts` of {pixels} pixels", pixels=height * width), where=given.where
+            )
+        runs = mask.frPyObjects({"size": [height, width], "counts": counts}, height, width)
+    if runs is None:
+        runs = mask.frPyObjects(
+            {"size": [height, width], "counts": [height * width]}, height, width
+        )
+    return {"size": [height, width], "counts": runs["counts"].decode("ascii")}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +16,14 @@ SAME = 0.5
 
 
 class Found(NamedTuple):
-    """A predicted box: class number of the data set, x, y, width, height in pixels, score; and
-    x, y, 1 of each keypoint in pixels, if there are any."""
+    """A predicted box: class number of the data set, x, y, width, height in pixels, score; x, y, 1
+    of each keypoint in pixels and the mask's compressed run lengths, if there are any."""
 
     category: int
     xywh: tuple[float, float, float, float]
     score: float
     keypoints: tuple[float, ...] = ()
+    mask: Mapping[str, Any] | None = None
 
 
 def pixels(box: Sequence[float], picture: tuple[int, int]) -> tuple[float, float, float, float]:

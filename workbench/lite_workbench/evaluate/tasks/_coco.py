@@ -45,6 +45,14 @@ KEYPOINTS = Kind(
     {"OKS mAP": (None, 0), "OKS mAP@.5": (0, 0), "OKS mAP medium": (None, 1),
      "OKS mAP large": (None, 2)},
 )  # fmt: skip
+#: Masks are matched, and otherwise counted as boxes are.
+INSTANCES = Kind(
+    "segm", 100,
+    {"mask mAP": 0, "mask mAP@.5": 1, "mask mAP small": 3, "mask mAP medium": 4,
+     "mask mAP large": 5, "recall": 8},
+    {"mask mAP": (None, 0), "mask mAP@.5": (0, 0), "mask mAP small": (None, 1),
+     "mask mAP medium": (None, 2), "mask mAP large": (None, 3)},
+)  # fmt: skip
 
 
 @contextmanager
@@ -62,17 +70,20 @@ def labels_document(samples: Sequence[Sample], categories: Sequence[str]) -> dic
         "categories": [{"id": n, "name": name} for n, name in enumerate(categories, 1)],
         "annotations": [
             {"id": n, "image_id": image, "category_id": box.category + 1, "bbox": list(box.xywh),
-             "area": box.area, "iscrowd": int(box.ignored), **_points(box.keypoints)}
+             "area": box.area, "iscrowd": int(box.ignored), **_points(box.keypoints),
+             **_pixels(box.mask)}
             for n, (image, box) in enumerate(boxes, 1)
         ],
     }  # fmt: skip
 
 
 def results(found: Sequence[Sequence[Found]]) -> list[dict[str, Any]]:
-    """COCO's results: image and category ids as `labels_document` counts them."""
+    """COCO's results: image and category ids as `labels_document` counts them. Where there is a
+    mask, it says where, not the box."""
     return [
-        {"image_id": image, "category_id": box.category + 1, "bbox": list(box.xywh),
-         "score": box.score, **({"keypoints": list(box.keypoints)} if box.keypoints else {})}
+        {"image_id": image, "category_id": box.category + 1, "score": box.score,
+         **(_pixels(box.mask) or {"bbox": list(box.xywh)}),
+         **({"keypoints": list(box.keypoints)} if box.keypoints else {})}
         for image, boxes in enumerate(found, 1)
         for box in boxes
     ]  # fmt: skip
@@ -85,8 +96,25 @@ def _points(keypoints: Sequence[float]) -> dict[str, Any]:
     return {"keypoints": list(keypoints), "num_keypoints": sum(v > 0 for v in keypoints[2::3])}
 
 
+def _pixels(mask: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {} if mask is None else {"segmentation": dict(mask)}
+
+
+def _sized(
+    images: Sequence[dict[str, Any]], samples: Sequence[Sample], found: Sequence[Sequence[Found]]
+) -> None:
+    """Images that have masks get their size."""
+    for image, sample, boxes in zip(images, samples, found, strict=True):
+        masks = (box.mask for box in (*sample.label, *boxes) if box.mask is not None)
+        image["height"], image["width"] = next((mask["size"] for mask in masks), (1, 1))
+
+
 def _extent(result: dict[str, Any]) -> dict[str, Any]:
     """Area and box of a result, as COCO.loadRes finds them."""
+    if runs := result.get("segmentation"):
+        from pycocotools import mask
+
+        return {"area": float(mask.area(runs)), "bbox": mask.toBbox(runs).tolist()}
     points = result.get("keypoints")
     if not points:
         return {"area": result["bbox"][2] * result["bbox"][3]}
@@ -116,6 +144,8 @@ def evaluated(
     with _silent():
         truth, made = COCO(), COCO()
         truth.dataset = labels_document(samples, categories)
+        if kind is INSTANCES:
+            _sized(truth.dataset["images"], samples, found)
         truth.createIndex()
         made.dataset = {**truth.dataset, "annotations": [
             {**r, "id": n, **_extent(r), "iscrowd": 0}
