@@ -6,7 +6,8 @@
 runs each native target (native.py; `scripts/native.sh fuzzer` has built it) and each reader in
 Python (guided.py) for SECONDS, in ROUNDS rounds, so that the growth of a corpus shows whether it
 levels off. Corpora are kept in FOLDER/<NAME>, each round is a line of FOLDER/log.jsonl. `table`
-adds up the rounds of targets whose sources are still those that ran. Ends with 1 after a finding.
+adds up the rounds of each target, apart from those whose sources were others. Ends with 1 after a
+finding.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from . import data_readers, importers, kept, native, readers
 
 ROOT = Path(__file__).parent.parent.parent
 ROUNDS = 3
+#: Behind the name of a target whose sources have changed since.
+EARLIER = ", earlier sources"
 GUIDED = {**importers.READERS, **readers.READERS, **data_readers.READERS, **kept.READERS}
 Line = dict[str, Any]
 
@@ -65,8 +68,8 @@ def known(folder: Path) -> Iterator[Line]:
 def table(folder: Path) -> Iterator[str]:
     rounds: dict[str, list[Line]] = {}
     for line in known(folder):
-        if line["digest"] == digest(line["name"]):
-            rounds.setdefault(line["name"], []).append(line)
+        now = line["digest"] == digest(line["name"])
+        rounds.setdefault(line["name"] + EARLIER * (not now), []).append(line)
     yield "| target | inputs, seconds | corpus: seeds, by round | edges | findings |"
     yield "|---|---|---|---|---|"
     for name, lines in rounds.items():
@@ -76,11 +79,15 @@ def table(folder: Path) -> Iterator[str]:
         edges = whole[-1].get("edges", whole[-1].get("jumps")) if whole else 0
         found = len({fault for line in lines for fault in faults(line)})
         grown = " → ".join(map(str, sizes))
-        yield f"| `{name}` | {inputs:,} in {seconds:,.0f} | {grown} | {edges} | {found} |"
+        own, comma, more = name.partition(",")
+        counts = f"{inputs:,} in {seconds:,.0f} | {grown} | {edges} | {found}"
+        yield f"| `{own}`{comma}{more} | {counts} |"
     yield ""
     yield "| parser | lines |"
     yield "|---|---|"
-    for lines in rounds.values():
+    for name, lines in rounds.items():
+        if name.endswith(EARLIER):
+            continue
         for source, share in next((x["lines"] for x in lines[::-1] if x.get("lines")), {}).items():
             yield f"| `{source.removeprefix('engine/lite_engine/')}` | {share} % |"
 

@@ -18,9 +18,10 @@ import numpy as np
 from lite_engine import optimize, settings
 from lite_engine.errors import LiteError
 from lite_engine.importers import pytorch
+from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import is_lite, read_model
 from lite_engine.model_file._container import read_container, write_container
-from lite_engine.pipeline import Pipeline
+from lite_engine.pipeline import Pipeline, stages
 
 from tests.small_models import classifier
 
@@ -225,9 +226,15 @@ def _open_project(path: Path) -> None:
 
 
 def _beside(path: Path) -> Path:
-    """A small model and its labels, beside a pipeline's file."""
+    """A small model, one of open sizes, labels and vectors, beside a pipeline's file."""
     (path / "labels.txt").write_text("\n".join("abcdefghij"))
     optimize(classifier()).save(path / "m.lite")
+    graph = Graph("open")
+    graph.inputs = [Value("x", DType.F32, ("n", 3, "h", "w"))]
+    graph.outputs = [graph.add("Relu", graph.inputs, {}, name="r").output]
+    optimize(graph).save(path / "open.lite")
+    np.save(path / "g.npy", np.zeros((2, 10), np.float32))
+    np.save(path / "whole.npy", np.zeros(3, np.int64))
     return path
 
 
@@ -242,6 +249,17 @@ PIPELINE: dict[str, Any] = {
         {"turn": {"model": "b", "label": "x", "above": 0.9}},
     ],
 }  # fmt: skip
+#: In place of the reader's own limit, which files of a fuzz target do not reach.
+MOST_VALUES = 500
+#: What else a stage may say, right or wrong.
+STAGES: tuple[dict[str, Any], ...] = (
+    {"batch": 0}, {"batch": 2}, {"widths": [8]}, {"features": 5}, {"features": {"rate": 8000}},
+    {"read": {"kind": "vector", "gallery": "g.npy"}}, {"read": {"kind": "vector", "gallery":
+     "whole.npy"}}, {"model": "open.lite"}, {"model": "open.lite", "open_size": [8, 8], "batch": 2},
+    {"model": "open.lite", "widths": [8, 16], "preprocess": {"fit": "height", "size": [8, 16]}},
+    {"model": "open.lite", "widths": [8]}, {"labels": 5}, {"labels": "none.txt"}, {"name": "b"},
+    {"read": {"kind": "text"}, "labels": ["a"] * 600},
+)  # fmt: skip
 YAML = """name: p
 stages:
   - model: m.lite
@@ -268,7 +286,16 @@ def _pipeline(suffix: str, text: str) -> Callable[[Path], Seeds]:
         path = _beside(place) / f"p{suffix}"
         path.write_text(text)
         yield path, path
+        if suffix == ".json":
+            for i, change in enumerate(STAGES):
+                other = place / f"{i}.json"
+                first, *others = PIPELINE["stages"]
+                other.write_text(json.dumps({**PIPELINE, "stages": [{**first, **change}, *others]}))
+                yield other, other
         if suffix == ".yaml":
+            deep = place / "deep.yaml"
+            deep.write_text(f"name: [{'[1, 2], ' * MOST_VALUES}]\nstages: []\n")
+            yield deep, deep
             for i, odd in enumerate(ODD_YAML):
                 other = place / f"{i}.yaml"
                 other.write_text(text.replace("0x10", odd))
@@ -338,12 +365,16 @@ READERS = {
     "exported": Reader(_exported, told(pytorch.match), sources("e/importers/pytorch.py:match")),
     "pipeline_json": Reader(
         _pipeline(".json", json.dumps(PIPELINE)),
-        told(Pipeline.open),
-        sources("e/pipeline/stages.py", "e/preprocess_fields.py"),
+        told(limited(Pipeline.open, stages, _MOST_VALUES=MOST_VALUES)),
+        sources(
+            "e/pipeline/stages.py:read_stages,_known_keys,_part,_sized,_read,_batch_of,_labels,"
+            "_of_one_size",
+            "e/preprocess_fields.py",
+        ),
     ),
     "pipeline_yaml": Reader(
         _pipeline(".yaml", YAML),
-        told(Pipeline.open),
-        sources("e/pipeline/stages.py:read_document,_yaml,_check_plain"),
+        told(limited(Pipeline.open, stages, _MOST_VALUES=MOST_VALUES)),
+        sources("e/pipeline/stages.py:read_document,_yaml,_check_plain,_text_of"),
     ),
 }

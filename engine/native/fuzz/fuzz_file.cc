@@ -56,8 +56,12 @@ int run_subgraph(const lite_plugin_call* call, int, int) {
 bool register_backend() {
   static const lite_plugin_kernel kernel = {"backend::fuzz", 0, nullptr, run_subgraph, nullptr};
   static const lite_plugin plugin = {LITE_PLUGIN_ABI, 1, "fuzz", &kernel};
+  const lite_plugin other = {LITE_PLUGIN_ABI + 1, 1, "other", &kernel};
+  const lite_plugin nothing = {LITE_PLUGIN_ABI, 1, "nothing", nullptr};
   char error[256];
-  return lite::add_plugin(&plugin, "fuzz", error, sizeof error);
+  return !lite::add_plugin(&other, "other", error, sizeof error) &&
+         !lite::add_plugin(&nothing, "nothing", error, sizeof error) &&
+         lite::add_plugin(&plugin, "fuzz", error, sizeof error);
 }
 
 // Loads and runs what was opened; null is a file that was refused.
