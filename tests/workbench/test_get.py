@@ -88,6 +88,7 @@ def test_a_model_is_fetched_with_its_hash_and_licence(server, tmp_path, capsys):
     for name, data in server.files.items():
         assert (tmp_path / STARTER.name / name).read_bytes() == data
         assert hashlib.sha256(data).hexdigest()[:16] in said
+        assert f"{name}  {len(data)} B  sha256" in said
     assert "license: apache-2.0" in said and "1" * 12 in said
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from lite_messages import tr
 
 from ..starters import STARTERS, Starters, fetch, find
+from ..words import number
 from ._base import Command
 from ._table import table
 
@@ -45,7 +46,7 @@ def _show(made: Starters, args: argparse.Namespace) -> str:
         heads = (tr("name"), tr("task"), tr("license"), tr("repository"))
         return "\n".join([table(heads, rows), "", tr("fetch one: lite get NAME")])
     found = made.fetched
-    lines = [f"{file}  sha256 {found.sha256[name][:16]}…"
+    lines = [f"{file}  {number(Path(file).stat().st_size, 'B')}  sha256 {found.sha256[name][:16]}…"
              for file, name in zip(found.files, found.sha256)]  # fmt: skip
     lines.append(tr("license: {license}", license=found.license))
     lines.append(tr("{repo} at commit {commit}", repo=found.repo, commit=found.commit[:12]))
