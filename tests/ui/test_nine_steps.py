@@ -88,3 +88,21 @@ def test_every_step_at_every_width(lab: Any, server: Any, name: str) -> None:
                     for fault in page.evaluate(FAULTS):
                         faults.setdefault(f"{step} {tab}: {fault}", f"{theme} {label}")
     assert not faults, "\n".join(f"{where} {fault}" for fault, where in faults.items())
+
+
+def test_open_sizes_are_fixed_by_a_click_and_an_image_is_segmented(lab: Any, server: Any) -> None:
+    """DeepLab's frozen graph leaves height and width open, and takes bytes."""
+    shutil.copy(MODELS / NAMES["deeplab"], server("/").root / "open.pb")
+    lab_page = lab([START.format(name="open.pb")])
+    assert lab_page.run_all()
+    find = lab_page.page.locator
+    lab_page.step("Check")
+    lab_page.page.click(".lite-notice [data-action=sizes] >> visible=true")
+    find("button[data-step=Model] .rs", has_text="3").wait_for()
+    lab_page.run_code("workbench.session.convert(targets=['x86'])")
+    lab_page.step("Run")
+    with lab_page.page.expect_file_chooser() as chooser:
+        find("button, label", has_text="Drop or choose an image").locator("visible=true").click()
+    chooser.value.set_files(MODELS / "images" / "human.jpg")
+    find(".lite-result", has_text="of the image").locator("visible=true").first.wait_for()
+    lab_page.shot("deeplab-mask")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lite_workbench.cli import main
 from lite_workbench.commands import lab
 
 pytest.importorskip("jupyterlab_server", reason="pip install 'lite-workbench[lab]'")
@@ -42,6 +43,19 @@ def test_nothing_leaves_the_machine(tmp_path: Path, monkeypatch: Any) -> None:
     )  # fmt: skip
     told = json.loads(done.stdout)["@jupyterlab/apputils-extension:notification"]
     assert told == {"fetchNews": "false", "checkForUpdates": False}
+
+
+def test_a_lesson_is_opened_by_its_number(monkeypatch: Any) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(lab.subprocess, "run", run)
+    assert main(["lab", "6", "--no-browser"]) == 0
+    assert asked[0][3] == "06_find_the_first_failing_layer.ipynb"
+    assert main(["lab", "99"]) == 1 and len(asked) == 1
 
 
 def lab_arguments() -> Any:

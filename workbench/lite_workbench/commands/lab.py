@@ -36,7 +36,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "notebook",
         nargs="?",
         metavar="NOTEBOOK",
-        help=tr("notebook to open (default: {first})", first=FIRST),
+        help=tr("notebook to open, or the number of a lesson (default: {first})", first=FIRST),
     )
     parser.add_argument(
         "--port",
@@ -51,6 +51,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _notebook(given: str) -> Path:
+    """A notebook by its path, or a lesson by its number."""
+    if given.isdecimal() and not Path(given).exists():
+        return next(lessons().glob(f"{int(given):02d}_*.ipynb"), Path(given))
+    return Path(given)
+
+
 def _call(args: argparse.Namespace) -> Opened:
     from importlib.util import find_spec
 
@@ -60,7 +67,7 @@ def _call(args: argparse.Namespace) -> Opened:
         raise LiteError(
             tr("JupyterLab is not installed"), command="pip install 'lite-workbench[lab]'"
         )
-    path = Path(args.notebook) if args.notebook else lessons() / FIRST
+    path = _notebook(args.notebook) if args.notebook else lessons() / FIRST
     if not path.exists():
         raise LiteError(
             tr("no such notebook"), where=path, fix=tr("`lite lab` alone opens the first lesson")
