@@ -41,6 +41,14 @@ def test_neighbouring_outputs_share_their_zeros():
     assert (~kept).mean() == 0.75
 
 
+def test_neighbouring_inputs_share_their_zeros():
+    score = RNG.random((6, 42))  # the last block of a row has two inputs
+    kept = keep(score, 0.5, Pattern.parse("4x1"))
+    blocks = [kept[:, first : first + 4] for first in range(0, 42, 4)]
+    assert all((b == b[:, :1]).all() for b in blocks)
+    assert (~np.stack([b[:, 0] for b in blocks], 1)).sum() == 33
+
+
 def test_two_of_each_four_inputs_are_kept():
     score = RNG.random((6, 16))
     kept = keep(score, 0.5, Pattern.parse("2:4"))
@@ -49,7 +57,12 @@ def test_two_of_each_four_inputs_are_kept():
     assert (scores[groups].reshape(-1, 2).min(1) >= scores[~groups].reshape(-1, 2).max(1)).all()
 
 
-@pytest.mark.parametrize("text", ["", "1x1", "1x99", "4:2", "0:4", "2:2", "blocks"])
+@pytest.mark.parametrize("text", ["unstructured", "1x4", "4x1", "2:4"])
+def test_patterns_are_written_as_they_are_read(text):
+    assert str(Pattern.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "1x1", "1x99", "4x2", "4:2", "0:4", "2:2", "blocks"])
 def test_other_patterns_are_an_error(text):
     with pytest.raises(UsageError, match="pattern"):
         Pattern.parse(text)

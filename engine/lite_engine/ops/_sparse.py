@@ -16,6 +16,10 @@ MIN_ELEMS = 1024
 #: Share of weights that are not 0 below which sparse kernels execute fewer instructions than dense
 #: ones on every instruction set that they are built for (`python -m benchmarks.sparse`).
 MAX_DENSITY = 0.3
+#: Share of words of WORD inputs of an output, which one instruction multiplies, up to which
+#: integers have a sparse form. Whether it is taken, the kernel decides on the machine that runs.
+MAX_WORDS = 0.5
+WORD = 4
 #: Rows that a weight must meet: each one that is not 0 is multiplied with vectors of rows.
 MIN_ROWS = 16
 
@@ -23,6 +27,12 @@ MIN_ROWS = 16
 def density(weight: np.ndarray) -> float:
     """Share of elements that are not 0; 1 for an empty array."""
     return float(np.count_nonzero(weight)) / weight.size if weight.size else 1.0
+
+
+def word_density(rows: np.ndarray) -> float:
+    """Share of the words of (outputs, inputs) that are not all 0."""
+    padded = np.pad(rows != 0, ((0, 0), (0, -rows.shape[1] % WORD)))
+    return density(np.asarray(padded.reshape(len(rows), -1, WORD).any(axis=2)))
 
 
 def share_of_zeros(arrays: Iterable[np.ndarray]) -> float:
@@ -54,9 +64,29 @@ def mostly_zeros(index: int) -> Condition:
     return check
 
 
+def words_of_zeros(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """An integer product whose weights have few words that are not 0, and meet enough rows."""
+    w, zero = types[3], types[5]
+    if w is None or w.const is None or w.const.size < MIN_ELEMS:
+        return tr("its weight is small or not constant")
+    if zero is not None and (zero.const is None or zero.const.any()):
+        return tr("its weights have a zero point")
+    y = node.output.type
+    if not y.is_static or not y.rank:
+        return tr("its size is not known")
+    by_output = node.op == "QLinearConv" or bool(node.attrs.get("transB", 0))
+    rows = w.const.reshape(w.const.shape[0], -1) if by_output else w.const.T
+    if product(y.dims) < MIN_ROWS * len(rows):
+        return tr("it has fewer than {rows} rows", rows=MIN_ROWS)
+    share = word_density(rows)
+    return share <= MAX_WORDS or tr(
+        "{percent:.0f} % of the words of {word} weights are not 0", percent=100 * share, word=WORD
+    )
+
+
 def pointwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """A 1x1 convolution of stride 1 with one group."""
-    w, attrs = types[1], node.attrs
+    w, attrs = types[1 if node.op == "Conv" else 3], node.attrs
     plain = (
         w is not None and w.rank == 4 and w.dims[2:] == (1, 1) and attrs.get("group", 1) == 1
         and not any(attrs.get("pads") or [0]) and set(attrs.get("strides") or [1]) == {1}

@@ -24,6 +24,7 @@ from ._helpers import product
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, saturate
+from ._sparse import pointwise, words_of_zeros
 from .conv import conv, correlate
 from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
 
@@ -176,6 +177,15 @@ qlinear_conv.kernel(
     rank=1,
     when=all_of(rank(3, 4), INTEGER_GEMM, _RESIDUAL),
     why=tr("integer convolution as GEMM over taps"),
+)
+qlinear_conv.kernel(
+    "cpu",
+    "i8_conv_sparse",
+    dtype="i8,u8",
+    accepts_pitch=True,
+    rank=4,  # the GEMM takes it by itself where it pays on the machine that runs
+    when=all_of(rank(4), INTEGER_GEMM, _RESIDUAL, pointwise, words_of_zeros),
+    why=tr("most weights are 0, and only the others are multiplied"),
 )
 
 #: What LiteRT's 16-bit convolutions take: x and y of 16 bits, constant weights of i8.
@@ -335,6 +345,9 @@ def _(draw: Draw) -> Iterator[Sample]:
             w = draw.ints(-128, 128, o, c // attrs.get("group", 1), k, k, dtype=np.int8)
             given = _quantized(draw, draw.full(1, c, 9, 8), w, o, per_channel)
             yield Sample(given, attrs, constant=tuple(range(1, 9)))
+    w = draw.ints(-128, 128, 33, 40, 1, 1, dtype=np.int8) * (draw.ints(0, 9, 33, 40, 1, 1) == 0)
+    given = _quantized(draw, draw.full(1, 40, 9, 8), w.astype(np.int8), 33, True)
+    yield Sample(given, {}, constant=tuple(range(1, 9)))
     if draw.dtype is DType.I16:
         return
     w = draw.ints(-128, 128, 16, 16, 3, 3, dtype=np.int8)

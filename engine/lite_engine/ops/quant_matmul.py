@@ -16,6 +16,7 @@ from ._core import define_op
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, saturate, scales
+from ._sparse import words_of_zeros
 from .matmul import matmul_macs, matmul_shape
 from .quant_conv import INTEGER_GEMM
 from .quantize import dynamic_quantize
@@ -191,6 +192,11 @@ for _backend in ("cpu", "opencl"):
         _op.kernel(
             _backend, "i8_gemm", dtype="i8,u8", when=_when, why=tr("integer matrix product")
         )  # fmt: skip
+for _op, _when in ((qlinear_matmul, _KERNEL), (qgemm, _PLAIN)):
+    _op.kernel(
+        "cpu", "i8_gemm_sparse", dtype="i8,u8", rank=4, when=all_of(_when, words_of_zeros),
+        why=tr("most weights are 0, and only the others are multiplied"),
+    )  # fmt: skip
 for _op, _output in ((qlinear_matmul, 7), (qgemm, 8)):
     _op.kernel(
         "cpu", "i16_gemm", dtype="i16", why=tr("16-bit matrix product"),
@@ -264,8 +270,11 @@ dynamic_quantize_matmul.cost(lambda a, b, *_: Cost(macs=matmul_macs(a, b), flops
 
 def _byte_products(draw: Draw, trans_b: bool = False) -> Iterator[list[Array]]:
     """Inputs up to b's zero point, then those of y: rows and columns around a tile."""
-    for m, k, n in ((1, 5, 3), (7, 33, 16), (9, 64, 17), (40, 19, 65)):
-        b = draw.ints(-128, 128, *((n, k) if trans_b else (k, n)), dtype=np.int8)
+    for m, k, n in ((1, 5, 3), (7, 33, 16), (9, 64, 17), (40, 19, 65), (35, 38, 41)):
+        shape = (n, k) if trans_b else (k, n)
+        b = draw.ints(-128, 128, *shape, dtype=np.int8)
+        if m == 35:  # few that are not 0
+            b *= draw.ints(0, 9, *shape) == 0
         yield [
             draw.full(m, k), draw.scalar(0.03, np.float32), draw.zero_point(4),
             b, draw.scalar(0.02, np.float32), np.array(0, np.int8),

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 from lite_messages import tr, trn
 
-from ..ir import TypeInfo
+from ..ir import DType, TypeInfo
 from ..ops import find_op
+from ..ops._sparse import WORD
 from ..plan.model import Step
 from ..runtime.choice import host_target
 from .advice_case import WORTH_SHARE, Advice, Case
@@ -105,13 +106,16 @@ def _sparse_form(step: Step, weight: np.ndarray) -> bool | str:
     """Whether a step with this weight has a sparse kernel on CPUs, or why not."""
     node, op = step.node, find_op(step.op)
     refs = [k for k in op.kernels if "sparse" in k.name] if op is not None else []
-    if node is None or not refs or refs[0].when is None or weight.dtype != np.float32:
-        return tr("sparse kernels are for float32")
+    if node is None or op is None or not refs or refs[0].when is None:
+        return tr("{op} has no sparse kernel", op=step.op)
+    if DType.of(weight) not in refs[0].dtypes:
+        return tr("sparse kernels do not take weights of {dtype}", dtype=DType.of(weight).value)
     types: list[TypeInfo | None] = [None if v is None else v.type for v in node.inputs]
-    given = types[1]
+    index = next(i for i in range(len(types)) if op.input_name(i) in _WEIGHTS)
+    given = types[index]
     if given is None or given.dims != weight.shape:
         return tr("its size is not known")
-    types[1] = replace(given, const=weight)
+    types[index] = replace(given, const=weight)
     return refs[0].when(node, types)
 
 
@@ -121,13 +125,20 @@ def _why_dense(case: Case, row: LayerTime, step: Step, weight: np.ndarray) -> tu
         why = tr("only CPUs have sparse kernels")
         return why, tr("measure it on the CPU"), case.profile_with("", host_target())
     form = _sparse_form(step, weight)
+    if weight.dtype != np.float32 and case.made:
+        parent = shlex.quote(shlex.split(case.made)[2])
+        advice = tr(
+            "prune the float32 model so that {word} inputs of an output share their zeros, then "
+            "quantize it again",
+            word=WORD,
+        )
+        options = f"--calibration photos/ --pattern {WORD}x1 --sparsity 0.8 -o tried.lite"
+        why = form if isinstance(form, str) else tr("too few of them lie together to pay")
+        return why, advice, f"lite prune {parent} {options}"
     if _sparse_form(step, np.zeros_like(weight)) is True:
         why = form if isinstance(form, str) else tr("another kernel was chosen for it")
         return why, tr("prune further"), _prune(case, "--sparsity 0.8")
     why = form if isinstance(form, str) else ""
-    if weight.dtype != np.float32 and case.made:
-        parent = shlex.quote(shlex.split(case.made)[2])
-        return why, tr("measure the float32 model, which skips zeros"), f"lite profile {parent}"
     advice = tr("remove channels instead, which makes every kernel faster")
     return why, advice, _prune(case, "--channels 0.2")
 

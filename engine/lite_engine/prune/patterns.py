@@ -2,6 +2,7 @@
 
 unstructured   any weight
 1xN            N neighboring outputs keep or lose an input together (Lin 2021)
+Nx1            an output keeps or loses N neighboring inputs together
 N:M            of each M neighboring inputs of an output N are kept (Mishra 2021, "2:4")
 """
 
@@ -21,27 +22,34 @@ LARGEST = 32
 
 @dataclass(frozen=True)
 class Pattern:
-    """`block` outputs that share their zeros; `kept` of each `of` inputs, where `of` is not 0."""
+    """Blocks of `block` outputs and `run` inputs, one of which is 1; `kept` of each `of` inputs,
+    where `of` is not 0."""
 
     block: int = 1
+    run: int = 1
     kept: int = 0
     of: int = 0
 
     @staticmethod
     def parse(text: str) -> Pattern:
-        """unstructured, 1x4, 2:4 → Pattern. Raises UsageError."""
+        """unstructured, 1x4, 4x1, 2:4 → Pattern. Raises UsageError."""
         if text == "unstructured":
             return Pattern()
         blocks, parts = (
-            re.fullmatch(r"1x(\d{1,2})", text),
-            re.fullmatch(r"(\d{1,2}):(\d{1,2})", text),
+            re.fullmatch(rf"(\d{{1,2}}){mark}(\d{{1,2}})", text) for mark in ("x", ":")
         )
-        if blocks and 2 <= int(blocks[1]) <= LARGEST:
-            return Pattern(block=int(blocks[1]))
+        if blocks:
+            inputs, outputs = int(blocks[1]), int(blocks[2])
+            if min(inputs, outputs) == 1 and 2 <= max(inputs, outputs) <= LARGEST:
+                return Pattern(block=outputs, run=inputs)
         if parts and 1 <= int(parts[1]) < int(parts[2]) <= LARGEST:
             return Pattern(kept=int(parts[1]), of=int(parts[2]))
         raise UsageError(
-            tr("pattern {text!r} is not unstructured, 1xN (like 1x4) or N:M (like 2:4)", text=text)
+            tr(
+                "pattern {text!r} is not unstructured, 1xN (like 1x4), Nx1 (like 4x1) or N:M "
+                "(like 2:4)",
+                text=text,
+            )
         )
 
     @property
@@ -52,7 +60,8 @@ class Pattern:
     def __str__(self) -> str:
         if self.of:
             return f"{self.kept}:{self.of}"
-        return f"1x{self.block}" if self.block > 1 else "unstructured"
+        blocks = max(self.block, self.run) > 1
+        return f"{self.run}x{self.block}" if blocks else "unstructured"
 
 
 def keep(score: np.ndarray, share: float, pattern: Pattern) -> np.ndarray:
@@ -61,11 +70,12 @@ def keep(score: np.ndarray, share: float, pattern: Pattern) -> np.ndarray:
     if pattern.of:
         return _of_each(score, pattern)
     rows, columns = score.shape
-    block = pattern.block
-    padded = np.zeros((-(-rows // block) * block, columns))
-    padded[:rows] = score
-    sums = padded.reshape(-1, block, columns).sum(axis=1)
-    return np.repeat(_largest(sums, share), block, axis=0)[:rows]
+    block, run = pattern.block, pattern.run
+    padded = np.zeros((-(-rows // block) * block, -(-columns // run) * run))
+    padded[:rows, :columns] = score
+    sums = padded.reshape(len(padded) // block, block, -1, run).sum(axis=(1, 3))
+    kept = np.repeat(_largest(sums, share), block, axis=0)
+    return np.repeat(kept, run, axis=1)[:rows, :columns]
 
 
 def _largest(score: np.ndarray, share: float) -> np.ndarray:

@@ -25,7 +25,7 @@ from ..ir import Graph, Node
 from ._run import Run, reference_run
 from .calibrate import Ranges
 from .moments import input_means, input_moments, matrix, moved_bias, shaped, weight_of
-from .rounding import MAX_COLUMNS, MAX_SAMPLES, sum_preserving
+from .rounding import MAX_COLUMNS, MAX_SAMPLES, remembered, sum_preserving
 from .samples import read_samples
 from .scheme import Rounding, Scheme, clip_weight
 from .select import WEIGHTED, integer_nodes
@@ -52,10 +52,12 @@ def learn(
     *,
     biases: Mapping[str, np.ndarray],
     run: Run = reference_run,
+    rounding: Rounding = sum_preserving,
 ) -> Learned:
-    """From a prepared float graph and samples, layer by layer. `biases` are those of the layers
-    that are not learned: ConvTranspose, and layers with more than MAX_COLUMNS inputs per output.
-    """
+    """From a prepared float graph and samples, layer by layer. `biases` and `rounding` are those of
+    the layers that are not learned: later ones, ConvTranspose, and layers with more than
+    MAX_COLUMNS inputs per output."""
+    other = remembered(rounding)
     chosen, _ = integer_nodes(parent, scheme.keep_float)
     layers = [
         n for n in parent.nodes
@@ -66,17 +68,17 @@ def learn(
     means = input_means(parent, layers, samples, run)
     done: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
-    def rounding(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
+    def learned(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
         q, own = done.get(node.name, (None, scale))
         if q is not None and np.array_equal(scale, own):
             return q
-        return sum_preserving(node, w, scale, axis)
+        return other(node, w, scale, axis)
 
-    found = Learned(rounding, dict(biases))
+    found = Learned(learned, dict(biases))
     for node in layers:
         if node.name not in means:
             continue
-        now = quantize_static(parent, ranges, scheme, rounding=rounding, biases=found.biases)
+        now = quantize_static(parent, ranges, scheme, rounding=learned, biases=found.biases)
         moments = input_moments(now, node, samples, run)
         scale = _scale(next(n for n in now.nodes if n.name == node.name))
         q = _solve(node, scale, moments.covariance())

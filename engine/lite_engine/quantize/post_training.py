@@ -29,10 +29,11 @@ from .guard import Verdict, judge
 from .learned import learn
 from .options import Options
 from .prepare import prepare
-from .rounding import adaptive_rounding, nearest, sum_preserving
+from .rounding import adaptive_rounding, nearest, remembered, sum_preserving
 from .samples import Feed, HoldOut, Samples, read_samples
 from .scheme import Rounding, Scheme
 from .select import conversions, in_integers, integer_nodes, named_layers
+from .smooth import smooth
 from .static import quantize_static
 
 #: What the method "auto" chooses from.
@@ -136,7 +137,9 @@ def quantize(
         options = replace(options, scheme=replace(options.scheme, keep_float=kept))
     if options.equalize:
         equalize(parent)
-    samples = HoldOut(read_samples(source, parent))
+    samples = HoldOut(read_samples(source, parent).keep())
+    if options.equalize:
+        smooth(parent, samples, options.scheme.keep_float, run=run)
     if calibrator is not None:
         calibration = calibrator(parent, samples, options.limit, progress)
     else:
@@ -148,7 +151,7 @@ def quantize(
     if calibration.cancelled:
         return out
     out.held = samples.held or samples.spare
-    rounding = _rounding(parent, options, samples, run)
+    rounding = remembered(_rounding(parent, options, samples, run))
     if options.bias_correction:
         scheme, statistics = options.scheme, calibration.statistics
         out.biases = corrected_biases(parent, statistics, scheme, rounding)
@@ -186,7 +189,10 @@ def _learned(out: Quantized, rounding: Rounding, samples: Any, run: Run) -> Roun
     if not auto and options.rounding != "learned":
         return rounding
     assert out.ranges is not None
-    found = learn(out.parent, out.ranges, samples, options.scheme, biases=out.biases, run=run)
+    found = learn(
+        out.parent, out.ranges, samples, options.scheme, biases=out.biases, run=run,
+        rounding=rounding,
+    )  # fmt: skip
     biases = found.biases if options.bias_correction else out.biases
     if auto:
         out.tried["learned"] = _scorer(out, run)(out.ranges, found.rounding, biases)

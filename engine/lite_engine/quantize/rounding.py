@@ -74,6 +74,20 @@ def sum_preserving(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | Non
     return preserve_sums(w, scale, axis)
 
 
+def remembered(rounding: Rounding) -> Rounding:
+    """The same, each weight rounded once for each scale: a network is written many times while its
+    ranges and layers are chosen. For one graph only, since layers are known by name."""
+    done: dict[tuple[str, bytes], np.ndarray] = {}
+
+    def again(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
+        key = node.name, scale.tobytes()
+        if key not in done:
+            done[key] = rounding(node, w, scale, axis)
+        return done[key]
+
+    return again
+
+
 def adaptive_rounding(
     graph: Graph, source: Any, scheme: Scheme, *, run: Run = reference_run
 ) -> Rounding:
@@ -84,17 +98,13 @@ def adaptive_rounding(
         n for n in graph.nodes if n.name in chosen and n.op in WEIGHTED and n.op != "ConvTranspose"
     ]
     correlations = input_correlations(graph, layers, source, run)
-    done: dict[tuple[str, bytes], np.ndarray] = {}
 
     def rounding(node: Node, w: np.ndarray, scale: np.ndarray, axis: int | None) -> np.ndarray:
         if node.name not in correlations:
             return preserve_sums(w, scale, axis)
-        key = node.name, scale.tobytes()
-        if key not in done:
-            done[key] = _round_layer(node, w, scale, correlations[node.name])
-        return done[key]
+        return _round_layer(node, w, scale, correlations[node.name])
 
-    return rounding
+    return remembered(rounding)
 
 
 def input_correlations(

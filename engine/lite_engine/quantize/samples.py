@@ -25,11 +25,17 @@ class Samples:
     """An iterable of feeds that knows its length when that can be known.
 
     `names` are file names where the samples are files. It can be iterated several times unless it
-    was made of a generator.
+    was made of a generator, and after `keep` in any case.
     """
 
     def __init__(self, items: Iterable[Any], graph: Graph, names: list[str] | None = None) -> None:
         self.items, self.graph, self.names = items, graph, names or []
+
+    def keep(self) -> Samples:
+        """These samples, for several iterations: those of a generator stay in memory."""
+        if iter(self.items) is self.items:
+            self.items = list(self.items)
+        return self
 
     def __len__(self) -> int:
         try:

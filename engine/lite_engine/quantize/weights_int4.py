@@ -22,7 +22,6 @@ from ..ir import Graph, Node, Value
 from ..ops import infer_types
 from ._run import Run, reference_run
 from .analyze import output_errors
-from .equalize import EQUALIZED
 from .groups import (
     Groups,
     Packed,
@@ -33,14 +32,13 @@ from .groups import (
 )
 from .guard import THRESHOLD_DB, Verdict, judge
 from .metrics import Error
+from .norm_scaling import normalized_products, scale_products
 from .rounding import input_correlations
 from .samples import HoldOut, Samples, read_samples
 from .select import WEIGHTED
 from .weight_only import MIN_ELEMS
 
 METHODS_INT4 = ("nearest", "gptq", "awq")
-#: Operators whose scale a following layer's input scale can be folded into, with their inputs.
-_NORMS = {"LayerNormalization": (1, 2), "RMSNormalization": (1,)}
 _CARRIED = ("activation", "activation_params")
 
 
@@ -247,12 +245,8 @@ def _scale_inputs(
     """Scales the inputs of chosen layers through the normalizations before them, in place; returns
     the layers' factors."""
     done = {}
-    for norm in [n for n in graph.nodes if n.op in _NORMS]:
-        readers = _products(graph, norm.output, chosen)
-        parameters = [v for i in _NORMS[norm.op] if (v := norm.input(i)) is not None]
-        if not readers or any(r.name not in correlations for r in readers):
-            continue
-        if any(v.const is None for v in parameters):
+    for norm, readers in normalized_products(graph, chosen):
+        if any(r.name not in correlations for r in readers):
             continue
         matrices = [matrix_of(r) for r in readers]
         h = correlations[readers[0].name][0]
@@ -261,45 +255,6 @@ def _scale_inputs(
         s = input_scales(matrices, with_group_size(groups, len(h)), h)
         if s is None:
             continue
-        for index in _NORMS[norm.op]:
-            value = norm.input(index)
-            if value is not None and value.const is not None:
-                new = (value.const / s).astype(value.const.dtype)
-                norm.set_input(index, graph.constant(new, graph.unique(f"{value.name}.scaled")))
-        for reader in readers:
-            _multiply_rows(graph, reader, s)
-            done[reader.name] = s
-        for scaled in {
-            id(v): v for v in (norm.output, *(r.inputs[0] for r in readers)) if v
-        }.values():
-            scaled.name += EQUALIZED
+        scale_products(graph, norm, readers, s)
+        done.update({reader.name: s for reader in readers})
     return done
-
-
-def _products(graph: Graph, value: Value, chosen: frozenset[str]) -> list[Node] | None:
-    """The chosen products that read a value, through views that keep its last axis; None when
-    anything else reads it."""
-    if not value.readers or graph.is_output(value):
-        return None
-    found: list[Node] = []
-    for reader in value.readers:
-        if reader.name in chosen and reader.op in ("MatMul", "Gemm") and reader.inputs[0] is value:
-            found.append(reader)
-            continue
-        same = value.shape and reader.output.shape and reader.output.shape[-1] == value.shape[-1]
-        below = _products(graph, reader.output, chosen) if reader.op == "Reshape" and same else None
-        if below is None:
-            return None
-        found += below
-    return found
-
-
-def _multiply_rows(graph: Graph, node: Node, s: np.ndarray) -> None:
-    weight = node.inputs[1]
-    assert weight is not None and weight.const is not None
-    per_column = node.op == "Gemm" and node.attrs.get("transB", 0)
-    new = weight.const * (s if per_column else s[:, None])
-    node.set_input(
-        1,
-        graph.constant(new.astype(weight.const.dtype), graph.unique(f"{weight.name}.scaled")),
-    )

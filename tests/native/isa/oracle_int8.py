@@ -60,6 +60,8 @@ def int_conv_case(kernel, x_dims, out_c, k, options, x_type, w_type, y_type):
         w.flat[::7], w.flat[1::7] = 127, -128
     w += 128  # as stored in u8; zeros too
     w -= zeros.reshape(-1, 1, 1, 1)
+    if (kept := options.pop("kept", 1)) < 1:  # a share of the weights that are not 0
+        w *= rng.random(w.shape) < kept
     b = rng.integers(-3000, 3000, out_c).astype(np.int32)
     quant = quant_case(rng, w[0].size, out_c, x_type, w_type, y_type)
     if y_zero is not None:

@@ -49,8 +49,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--pattern", default="unstructured", metavar="HOW",
-        help=tr("where zeros lie: unstructured, 1xN (N neighboring outputs share them) or N:M "
-                "(N of each M inputs are kept; default: unstructured)"),
+        help=tr("where zeros lie: unstructured, 1xN (N neighboring outputs share them), Nx1 (N "
+                "neighboring inputs do; 4x1 suits int8) or N:M (N of each M inputs are kept; "
+                "default: unstructured)"),
     )  # fmt: skip
     parser.add_argument(
         "--channels", type=share, metavar="SHARE",

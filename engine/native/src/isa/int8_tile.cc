@@ -4,20 +4,6 @@
 namespace lite::LITE_ISA {
 namespace {
 
-#if defined(LITE_VNNI)
-LITE_INLINE void dot(I& acc, I x, I w) { dot_bytes(acc, x, w); }
-#elif defined(__AVX512F__)
-LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm512_madd_epi16((__m512i)x, (__m512i)w); }
-#elif defined(__AVX2__)
-LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm256_madd_epi16((__m256i)x, (__m256i)w); }
-#elif defined(__SSE2__)
-LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm_madd_epi16((__m128i)x, (__m128i)w); }
-#elif defined(__ARM_FEATURE_DOTPROD)  // i8mm too: sums of rows
-LITE_INLINE void dot(I& acc, I x, I w) {
-  acc = (I)vdotq_s32((int32x4_t)acc, (int8x16_t)x, (int8x16_t)w);
-}
-#endif
-
 // One group of kDepth products: a vector of weights against the same group of every row of A.
 template <bool kFlip, int kRows, int kVectors>
 LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda, ptrdiff_t half,

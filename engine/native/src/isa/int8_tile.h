@@ -75,6 +75,21 @@ LITE_INLINE void dot_shorts(I& acc, I x, I w) {
 }
 #endif
 
+// acc += the products in every lane.
+#if defined(LITE_VNNI)
+LITE_INLINE void dot(I& acc, I x, I w) { dot_bytes(acc, x, w); }
+#elif defined(__AVX512F__)
+LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm512_madd_epi16((__m512i)x, (__m512i)w); }
+#elif defined(__AVX2__)
+LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm256_madd_epi16((__m256i)x, (__m256i)w); }
+#elif defined(__SSE2__)
+LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm_madd_epi16((__m128i)x, (__m128i)w); }
+#elif defined(__ARM_FEATURE_DOTPROD)  // i8mm too: sums of rows
+LITE_INLINE void dot(I& acc, I x, I w) {
+  acc = (I)vdotq_s32((int32x4_t)acc, (int8x16_t)x, (int8x16_t)w);
+}
+#endif
+
 #if defined(__ARM_NEON) && !defined(__ARM_FEATURE_DOTPROD)
 // Plain NEON: acc += four int16 of every row of A, multiplied by lane, times four vectors of weights.
 // One by one they would go through a general register each.

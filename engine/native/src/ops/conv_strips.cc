@@ -109,10 +109,6 @@ struct Builder {
   }
 };
 
-bool one_long_row(const PixelView& v) {
-  return v.row == v.w * v.pixel && v.image == v.h * v.row;
-}
-
 void join(PixelView* v) {
   v->w *= v->h * v->images;
   v->h = v->images = 1;
@@ -120,6 +116,10 @@ void join(PixelView* v) {
 }
 
 }  // namespace
+
+bool one_long_row(const PixelView& v) {
+  return v.row == v.w * v.pixel && v.image == v.h * v.row;
+}
 
 void flatten_pointwise(ConvShape* s) {
   for (int i = 0; i < 2; ++i) {

@@ -32,6 +32,8 @@ struct StripList {
   int32_t* group_tiles;     // first tile of each group; one entry more than groups
 };
 
+// Whether all pixels of a tensor are equally far from each other.
+bool one_long_row(const PixelView&);
 // Merges images and rows of a 1x1 stride-1 convolution over dense pixels into one long row.
 void flatten_pointwise(ConvShape*);
 
