@@ -3,7 +3,7 @@
    rights to write where it is mapped to be read, written back when it is unmapped, and nobody's memory then.
    Kernels and copies are refused (CL_INVALID_OPERATION) while the host may write what they use, and kernels
    that write what the host reads. MAPS_BEFORE, UNMAPS_BEFORE, READS_BEFORE: from that number on they fail.
-   UNIFIED=0: the device says that it has memory of its own. COUNTS names a file that gets a line for each map,
+   The device says that it shares the host's memory, with UNIFIED=0 that it does not. COUNTS names a file that gets a line for each map,
    unmap, read and write, and for each buffer that is released while it is mapped: M, U, R, W or L, and the
    bytes. */
 #define _GNU_SOURCE
@@ -50,7 +50,7 @@ typedef int (*info)(void *, unsigned, size_t, void *, size_t *);
 int clGetDeviceInfo(void *device, unsigned what, size_t room, void *out, size_t *needed) {
   const char *unified = getenv("UNIFIED");
   int status = ((info)original(DEVICE_INFO))(device, what, room, out, needed);
-  if (unified && what == 0x1035 /* CL_DEVICE_HOST_UNIFIED_MEMORY */ && out) *(unsigned *)out = atoi(unified);
+  if (what == 0x1035 /* CL_DEVICE_HOST_UNIFIED_MEMORY */ && out) *(unsigned *)out = unified ? atoi(unified) : 1;
   return status;
 }
 
