@@ -12,6 +12,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import zlib
@@ -310,6 +311,20 @@ def pytest_runtest_makereport(item, call):
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def source_files(root: Path) -> list[str]:
+    """What git keeps or would add, as paths from the root; not known in an unpacked sdist."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,8 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 NOT_RUN = {
     "make ": "it sets up this machine or runs these tests",
     "pip install": "it changes this environment or needs the network",
+    "scripts/image.sh": "it needs docker, podman or buildah and the network",
+    "docker run": "it serves until it is stopped",
     "pytest": "it runs these tests",
     "python -m tests.quantize.text_pictures": "the folder photos/ has to hold COCO's images",
     "python3 -m http.server": "it serves until it is stopped",

@@ -168,5 +168,9 @@ def test_wheel_carries_the_arm_runner(root, tmp_path):
     if not shutil.which("aarch64-linux-gnu-g++") or os.uname().machine != "x86_64":
         pytest.skip("no cross compiler; sudo apt-get install g++-aarch64-linux-gnu")
     names = zipfile.ZipFile(build(root, tmp_path)).namelist()
-    for part in ("bin/aarch64/lite_run", "lib/aarch64/liblite_runtime.so"):
+    for part in (
+        "bin/aarch64/lite_run",
+        "bin/aarch64/lite_run_opencl",
+        "lib/aarch64/liblite_runtime.so",
+    ):
         assert f"lite_engine/_native/{part}" in names

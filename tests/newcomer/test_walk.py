@@ -42,16 +42,13 @@ def run(folder: Path, *command: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def copy(root: Path, tmp_path_factory) -> Path:
+def copy(root: Path, source_files: list[str], tmp_path_factory) -> Path:
     """The repository's files with the operator in it, built for this machine and AArch64."""
     folder = tmp_path_factory.mktemp("newcomer")
-    listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    names = subprocess.run(listed, cwd=root, capture_output=True, check=True).stdout.decode()
-    for name in filter(None, names.split("\0")):
-        if (root / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / name, folder / name)
-            shutil.copymode(root / name, folder / name)
+    for name in source_files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(root / name, folder / name)
+        shutil.copymode(root / name, folder / name)
     shutil.copytree(FILES, folder, dirs_exist_ok=True)
     text = (folder / IMPORTER).read_text()
     assert text.count(ROW) == 1
