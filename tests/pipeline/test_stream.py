@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import threading
 
 import numpy as np
 import pytest
 from lite_engine import optimize
 from lite_engine.errors import UsageError
-from lite_engine.pipeline import Pipeline, Stream
+from lite_engine.pipeline import Frames, Pipeline, Stream, feed
 from lite_workbench.cli import main
+from PIL import Image
 
 from tests.small_models import classifier
 
@@ -89,7 +91,7 @@ def test_the_verb_streams_a_folder(tmp_path, capsys) -> None:
     assert [f"frame {i}: " in said for i in range(6)] == [True] * 5 + [False]
     assert "frame 4: the image" in said and "5 frames, 0 dropped: " in said
     assert main(["pipeline", path, "--stream", str(tmp_path / "none")]) == 2
-    assert "not a folder with frames" in capsys.readouterr().err
+    assert "no frames here" in capsys.readouterr().err
 
 
 def test_a_later_answer_waits_for_an_earlier_frame() -> None:
@@ -129,3 +131,60 @@ def test_a_damaged_frame_is_an_answer_and_a_broken_model_ends_the_stream(pipelin
 def test_limits_are_refused(pipeline, options) -> None:
     with pytest.raises(UsageError, match="between 1 and 64"):
         Stream(pipeline, **options)
+
+
+def jpeg(number: int, **options) -> bytes:
+    """With an EXIF thumbnail, whose markers are those of a JPEG file."""
+    file = io.BytesIO()
+    Image.fromarray(rng.integers(0, 256, (24, 31, 3), np.uint8)).save(file, "JPEG", **options)
+    data = file.getvalue()
+    inner = b"Exif\0\0" + data[:2000] + b"\xff\xd9"
+    return data[:2] + b"\xff\xe1" + (len(inner) + 2).to_bytes(2, "big") + inner + data[2:]
+
+
+def test_frames_of_a_folder_and_of_a_motion_jpeg_file(tmp_path) -> None:
+    given = [jpeg(i, progressive=bool(i % 2), restart_marker_blocks=i) for i in range(6)]
+    (tmp_path / "frames").mkdir()
+    (tmp_path / "frames" / ".hidden").write_bytes(b"no frame")
+    for i, data in enumerate(given):
+        (tmp_path / "frames" / f"{i}.jpg").write_bytes(data)
+    film = tmp_path / "film.mjpeg"
+    film.write_bytes(b"head" + b"--boundary\r\n\r\n".join(given) + given[0][:-3])  # one is cut off
+    for path in (tmp_path / "frames", film):
+        frames = Frames(path)
+        assert len(frames) == 6 and list(frames) == given
+    damaged = tmp_path / "damaged.mjpeg"
+    damaged.write_bytes(b"\xff\xd8\xff\xe1\0\x04abx" + given[1])
+    assert list(Frames(damaged)) == [b"\xff\xd8\xff\xe1\0\x04ab", given[1]]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "none").write_bytes(b"")
+    (tmp_path / "text").write_bytes(b"not a film")
+    for name in ("empty", "none", "text", "missing"):
+        with pytest.raises(UsageError, match="no frames here"):
+            Frames(tmp_path / name)
+
+
+def test_a_stream_is_fed_and_the_last_frame_is_drawn(pipeline, tmp_path) -> None:
+    for i, data in enumerate(given := frames(5)):
+        (tmp_path / f"{i}.png").write_bytes(data)
+    with Stream(pipeline) as stream:
+        found = list(feed(stream, Frames(tmp_path), draw_s=1000))
+    assert [f.answer for f in found] == [pipeline.run(data) for data in given]
+    assert [bool(f.drawn) for f in found] == [True, False, False, False, True]
+    assert found[-1].drawn == pipeline.drawn()
+    assert all(f.times["total_ms"] > 0 for f in found)
+
+
+def test_a_frame_that_is_dropped_hands_on_that_it_is_drawn() -> None:
+    gated = Gated([{"model": optimize(classifier())}], "gated")
+    given = frames(4)
+    with Stream(gated, waiting=1, workers=1) as stream:
+        stream.put(given[0])
+        assert gated.reached.acquire(timeout=30)
+        stream.put(given[1], draw=True)
+        for frame in given[2:]:
+            stream.put(frame)
+        gated.gate.set()
+        first, last = stream.close()
+    assert (first.number, first.drawn) == (0, b"") and last.number == 3
+    assert last.drawn.startswith(b"\x89PNG")

@@ -39,8 +39,8 @@ def metrics_table(made: Evaluation) -> Table:
     """A row per side, its metrics with their intervals; the note says what changed."""
     rows = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in made.sides]
     heads = [tr("side"), tr("backend"), tr("precision"), *(m.name for m in made.sides[0].metrics)]
-    title = tr("{model} on {dataset}, {samples} samples", model=made.model, dataset=made.dataset,
-               samples=made.samples)  # fmt: skip
+    title = trn("{model} on {dataset}, {n} sample", "{model} on {dataset}, {n} samples",
+                made.samples, model=made.model, dataset=made.dataset)  # fmt: skip
     note = [*made.notes, *made.sentences]
     if made.unreadable:
         note.append(trn("{n} sample left out: {first}", "{n} samples left out, the first: {first}",

@@ -173,18 +173,14 @@ def _look(value: Look) -> PicturedBox:
 def _pipeline(value: Pipeline) -> PicturedBox:
     from lite_widgets import DataTable, ResultCard, Stages
 
-    from .pipelines.tables import cards, found, stage_table, table_traits
+    from .pipelines.tables import answer_items, cards, stage_table, table_traits
 
     views = [Stages(title=value.name, stages=cards(value), cancellable=False)]
     if last := value.last:
-        items = [
-            {"label": what, "shape": box, "text": text}
-            for what, text, _, box in found(last["answers"])
-        ]
         views += [
-            ResultCard(kind="values", title=value.name, items=items,
+            ResultCard(kind="values", title=value.name, items=answer_items(last["answers"]),
                        image=b"" if value.hears else value.drawn()),
-            DataTable(**table_traits(tr("stages"), *stage_table(last["times"]))),
+            DataTable(**table_traits(tr("Stages"), *stage_table(last["times"]))),
         ]  # fmt: skip
     return _stack(*views)
 

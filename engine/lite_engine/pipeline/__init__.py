@@ -12,6 +12,7 @@ from .bundle import is_bundle, is_pipeline
 from .compare import PipelineComparison, answer_changes, compare
 from .drawing import drawn
 from .families import FAMILIES
+from .frames import Frames, feed
 from .guess import Guess, guess
 from .pipeline import Pipeline
 from .profile import PipelineProfile, StageProfile, profile
@@ -20,6 +21,7 @@ from .stream import Frame, Rates, Stream
 __all__ = [
     "FAMILIES",
     "Frame",
+    "Frames",
     "Guess",
     "Pipeline",
     "PipelineComparison",
@@ -30,6 +32,7 @@ __all__ = [
     "answer_changes",
     "compare",
     "drawn",
+    "feed",
     "guess",
     "is_bundle",
     "is_pipeline",

@@ -35,12 +35,15 @@ _WINDOW = 30
 @dataclass(frozen=True)
 class Frame:
     """One frame that was answered: its number since the start, from 0, the answer or the error of
-    a frame that could not be read, and the time from `put` to the answer."""
+    a frame that could not be read, the time from `put` to the answer, what each stage took of it,
+    and where `put` asked for it the image with the answer on it, as a PNG file."""
 
     number: int
     answer: dict[str, Any] | None
     error: LiteError | None
     latency_ms: float
+    times: dict[str, Any] | None = None
+    drawn: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,14 @@ class Rates:
     dropped: int
     per_second: float
     latency_ms: float
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    number: int
+    data: bytes
+    since: float
+    draw: bool
 
 
 class Stream:
@@ -73,7 +84,7 @@ class Stream:
                 )
         self._most = waiting
         self._change = threading.Condition()
-        self._queue: deque[tuple[int, bytes, float]] = deque()
+        self._queue: deque[_Waiting] = deque()
         self._number = self._dropped = self._answered = 0
         self._working: set[int] = set()
         self._done: dict[int, Frame] = {}
@@ -87,9 +98,10 @@ class Stream:
         for thread in self._threads:
             thread.start()
 
-    def put(self, frame: bytes, *, drop: bool = True) -> int:
+    def put(self, frame: bytes, *, drop: bool = True, draw: bool = False) -> int:
         """Gives a frame and returns its number; without `drop` it waits for room instead of taking
-        the place of the oldest. Raises UsageError after `close`, and what ended the stream."""
+        the place of the oldest. With `draw` its answer is drawn on it, or that of the frame which
+        takes its place. Raises UsageError after `close`, and what ended the stream."""
         with self._change:
             self._check()
             if self._closed:
@@ -98,10 +110,10 @@ class Stream:
                 self._change.wait()
                 self._check()
             if len(self._queue) == self._most:
-                self._queue.popleft()
+                draw = self._queue.popleft().draw or draw
                 self._dropped += 1
             number, self._number = self._number, self._number + 1
-            self._queue.append((number, frame, time.perf_counter()))
+            self._queue.append(_Waiting(number, frame, time.perf_counter(), draw))
             self._change.notify_all()
             return number
 
@@ -162,28 +174,30 @@ class Stream:
 
     def _work(self, native: NativePipeline) -> None:
         while (taken := self._take()) is not None:
-            number, data, since = taken
-            answer, error, failed = None, None, None
+            answer, error, failed, drawn = None, None, None, b""
+            now = taken.since
             try:
-                answer = native.answer_of(data)
+                answer = native.answer_of(taken.data, times=True)
+                now = time.perf_counter()
+                drawn = native.drawn() if taken.draw else b""
             except UsageError as raised:  # this frame's own
-                error = raised
+                error, now = raised, time.perf_counter()
             except BaseException as raised:  # noqa: BLE001 (handed on to whoever uses the stream)
                 failed = raised
-            now = time.perf_counter()
             with self._change:
-                self._working.discard(number)
+                self._working.discard(taken.number)
                 if failed is not None:
                     self._failed = self._failed or failed
                     self._queue.clear()
                     self._change.notify_all()
                     return
-                latency = (now - since) * 1e3
-                self._done[number] = Frame(number, answer, error, latency)
+                latency = (now - taken.since) * 1e3
+                times = answer.pop("times") if answer else None
+                self._done[taken.number] = Frame(taken.number, answer, error, latency, times, drawn)
                 self._answered += 1
                 self._last.append((now, latency))
 
-    def _take(self) -> tuple[int, bytes, float] | None:
+    def _take(self) -> _Waiting | None:
         """The oldest frame that waits; None when nothing comes any more."""
         with self._change:
             while not self._queue and not self._closed and self._failed is None:
@@ -191,6 +205,6 @@ class Stream:
             if not self._queue or self._failed is not None:
                 return None
             taken = self._queue.popleft()
-            self._working.add(taken[0])
+            self._working.add(taken.number)
             self._change.notify_all()  # there is room
             return taken

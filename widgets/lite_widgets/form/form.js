@@ -54,7 +54,7 @@ export default widget({
           .map(
             (f) =>
               html`<label class=${c.get("errors")[f.name] ? "wrong" : nothing}
-                ><span>${f.label}${f.optional ? html` <small>${tr("optional")}</small>` : nothing}</span
+                ><span>${f.label}${f.optional ? html`<small> (${tr("optional")})</small>` : nothing}</span
                 >${f.options ? pick(c, f) : html`<input
                   type="text"
                   spellcheck="false"

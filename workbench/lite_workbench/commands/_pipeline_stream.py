@@ -1,13 +1,11 @@
-"""`lite pipeline --stream`: the images of a folder as frames, throughput and latency live."""
+"""`lite pipeline --stream`: a folder or a Motion-JPEG file as frames, the rates shown live."""
 
 from __future__ import annotations
 
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lite_engine.errors import UsageError
 from lite_engine.terminal import printable
 from lite_messages import tr
 
@@ -18,30 +16,21 @@ if TYPE_CHECKING:
 
 
 def stream(
-    pipeline: Pipeline, folder: str, backend: str, fps: float | None, *, quiet: bool, **options: Any
+    pipeline: Pipeline, source: str, backend: str, fps: float | None, *, quiet: bool, **options: Any
 ) -> Rates:
     """Prints a line for each answer (unless `quiet`), and the rates on standard error once a
     second. Without `fps` every frame is answered; with it they come at this rate and the newest
     wins. Raises UsageError, and what running raises."""
-    from lite_engine.pipeline import Stream
+    from lite_engine.pipeline import Frames, Stream, feed
 
-    path = Path(folder)
-    files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else []
-    if not files:
-        raise UsageError(tr("not a folder with frames"), where=folder)
+    frames = Frames(source)
     with Stream(pipeline, backend, **options) as running:
-        began = told = time.monotonic()
-        for number, file in enumerate(files):
-            if fps:
-                time.sleep(max(began + number / fps - time.monotonic(), 0))
-            running.put(file.read_bytes(), drop=fps is not None)
-            for frame in running.ready():
-                _tell(frame, quiet)
+        told = time.monotonic()
+        for frame in feed(running, frames, fps):
+            _tell(frame, quiet)
             if time.monotonic() - told >= 1:
                 told = time.monotonic()
                 print(rates_line(running.rates), file=sys.stderr)
-        for frame in running.close():
-            _tell(frame, quiet)
         return running.rates
 
 

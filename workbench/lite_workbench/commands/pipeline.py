@@ -79,8 +79,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
                 "arm@emulated, and show what that changes in the answer"),
     )  # fmt: skip
     parser.add_argument(
-        "--stream", metavar="DIR", help=tr("run on the images of this folder as frames of a video")
-    )
+        "--stream", metavar="FRAMES",
+        help=tr("run on the images of this folder, or on this Motion-JPEG file, as frames of a "
+                "video"),
+    )  # fmt: skip
     parser.add_argument(
         "--fps", type=positive, metavar="N",
         help=tr("feed frames at this rate and drop those that are late (default: every frame "

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.runtime import strict_json
-from lite_messages import tr
+from lite_messages import trn
 
 from .display import page
 from .results import Change, SampleRow, SideResult
@@ -84,11 +84,12 @@ class Evaluation:
         return pd.DataFrame.from_dict(rows, orient="index")
 
     def _repr_html_(self) -> str:
-        title = tr(
-            "{model} on {dataset}, {samples} samples",
+        title = trn(
+            "{model} on {dataset}, {n} sample",
+            "{model} on {dataset}, {n} samples",
+            self.samples,
             model=self.model,
             dataset=self.dataset,
-            samples=self.samples,
         )
         errors = [error for _, error in self.unreadable]
         shown = self.disagreements if len(self.sides) > 1 else self.rows

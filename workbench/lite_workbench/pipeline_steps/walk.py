@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lite_messages import tr
-from lite_widgets import BundleList, DataTable, Form, LayerTable, ResultCard, Stages, Tabbed
+from lite_widgets import BundleList, DataTable, Form, LayerTable, Stages, Tabbed
 
 from .. import views
 from ..answer_tables import metrics_table, samples_table
@@ -15,14 +15,15 @@ from ..pipelines.tables import (
     cards,
     choices_table,
     comparison_table,
+    constant_bytes,
     found,
     models_table,
     profile_table,
-    stage_table,
     table_traits,
 )
 from ..steps._base import stack
 from ._step import PipelineStep
+from .run import RunStep
 
 
 class ModelStep(PipelineStep):
@@ -39,52 +40,7 @@ class ModelStep(PipelineStep):
 
     def _fill(self) -> None:
         self.stages.stages = cards(self.session.pipeline)
-        self.set(self.models, table_traits(tr("models"), *models_table(self.session.pipeline)))
-
-
-class RunStep(PipelineStep):
-    name = "Run"
-    title = tr("What does it predict for an image?")
-
-    def build(self) -> None:
-        self.offer_images()
-        self.header.segments = {
-            "name": "backend", "label": tr("Backend"), "options": self.backends(),
-        }  # fmt: skip
-        self.stages, self.times = Stages(title=tr("stages"), cancellable=False), DataTable()
-        self.card = ResultCard()
-        self.on(self.header, "run", lambda _: self._run())
-        self.follow("run", lambda _: self._fill())
-        self.follow("versions", lambda _: self._fill())
-        self.show(self.form, self.stages, self.card, self.times)
-        self._fill()
-
-    def jobs_changed(self) -> None:
-        self.buttons(tr("Run"))
-
-    def _run(self) -> None:
-        session, image, backend = self.session, self.image, str(self.header.values["backend"])
-        self.start(tr("Running {sample}", sample=Path(image).name),
-                   lambda: session.run(image, backend))  # fmt: skip
-
-    def _fill(self) -> None:
-        session = self.session
-        self.stages.stages = cards(session.pipeline)
-        for widget in (self.card, self.times):
-            widget.layout.display = None if session.answers else "none"
-        self.buttons(tr("Run"))
-        if not session.answers:
-            return
-        last = next(reversed(session.answers.values()))
-        with self.card.hold_sync():
-            self.card.kind, self.card.title = "values", session.pipeline.name
-            self.card.items = [
-                {"label": what, "shape": box, "text": text}
-                for what, text, _, box in found(last["answers"])
-            ]
-            self.card.image = session.drawn
-            self.card.status = {}
-        self.set(self.times, table_traits(tr("stages"), *stage_table(last["times"])))
+        self.set(self.models, table_traits(tr("Models"), *models_table(self.session.pipeline)))
 
 
 class ProfileStep(PipelineStep):
@@ -194,7 +150,7 @@ class CompareStep(PipelineStep):
             for row in found(answer["answers"])
         ]  # fmt: skip
         heads = [tr("backend"), tr("what"), tr("answer"), tr("score"), tr("box (px)")]
-        self.set(self.answers, table_traits(tr("answers"), heads, rows))
+        self.set(self.answers, table_traits(tr("Answers"), heads, rows))
         self.answers.layout.display = None
 
 
@@ -298,7 +254,7 @@ class QuantizeStep(PipelineStep):
                            "stays within the budget."),
             }  # fmt: skip
             return
-        self.set(self.table, table_traits(made.headline, *choices_table(made)))
+        self.set(self.table, table_traits(tr("Stages"), *choices_table(made)))
         self.tell("done" if any(s.int8 for s in made.stages) else "warn", f"**{made.headline}**")
 
 
@@ -335,8 +291,7 @@ class DeployStep(PipelineStep):
             ]
             self.tell("done", tr("**Wrote {folder}.**", folder=made.folder))
             return
-        _, rows = models_table(self.session.pipeline)
-        size = int(sum(float(row[4]) for row in rows) * 1e6)
+        size = sum(constant_bytes(part) for part in self.session.pipeline.parts)
         version = self.session.version
         what = (
             tr("{version} pipeline, runtime and a web page", version=version)
@@ -366,6 +321,8 @@ def step_states(session: PipelineSession) -> dict[str, tuple[str, str]]:
     if session.answers:
         last = next(reversed(session.answers.values()))
         states["Run"] = ("done", f"{last['times']['total_ms']:.1f} ms")
+    elif session.streamed is not None:
+        states["Run"] = ("done", tr("{rate:.1f} frames/s", rate=session.streamed.per_second))
     if session.quantization is not None:
         chosen = sum(stage.int8 for stage in session.quantization.stages)
         states["Quantize"] = ("done", tr("{count} in int8", count=chosen))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ..evaluate import Evaluation
     from .quantizing import PipelineQuantization
+    from .streaming import Streamed
 
 
 class PipelineSession(Working):
@@ -28,6 +29,7 @@ class PipelineSession(Working):
     versions       name → Pipeline: "float", and "int8" after `quantize`; `version` is the chosen
     image          the file that ran last
     answers        backend → the last answer, with the stages' times
+    streamed       the last Streamed, also while it runs; None before `stream`
     profiles       backend → PipelineProfile
     comparisons    (baseline, candidate) → PipelineComparison
     evaluations    every one, oldest first
@@ -45,6 +47,7 @@ class PipelineSession(Working):
         self.image: Path | None = None
         self.answers: dict[str, dict[str, Any]] = {}
         self.drawn: bytes = b""
+        self.streamed: Streamed | None = None
         self.profiles: dict[str, PipelineProfile] = {}
         self.comparisons: dict[tuple[str, str], PipelineComparison] = {}
         self.evaluations: list[Evaluation] = []
@@ -88,11 +91,33 @@ class PipelineSession(Working):
         file = self._file(image)
         pipeline = self.pipeline
         made = pipeline.run(file, backend, times=True)
+        self.answers.pop(backend, None)
         self.answers[backend] = made
         self.drawn = b"" if pipeline.hears else pipeline.drawn()
         self.remember(f"answer = session.run({_given(image)}backend={backend!r})")
         self.notify("run", made)
         return made
+
+    def stream(
+        self, frames: str | Path, backend: str = "auto", fps: float | None = None
+    ) -> Streamed:
+        """The images of a folder, or a Motion-JPEG file, as frames of a video: rates, latency and
+        what each stage takes. Without `fps` every frame is answered; with it they come at this rate
+        and the newest wins. What there was when it is cancelled stays. Raises UsageError, and what
+        running a model raises."""
+        from .streaming import stream_frames
+
+        made = stream_frames(
+            self.pipeline, frames, backend, fps, version=self.version,
+            told=self._tell_stream, progress=self.progress,
+        )  # fmt: skip
+        given = f", fps={fps!r}" if fps is not None else ""
+        self.remember(f"streamed = session.stream({str(frames)!r}, backend={backend!r}{given})")
+        return made
+
+    def _tell_stream(self, made: Streamed) -> None:
+        self.streamed = made
+        self.notify("stream", made)
 
     def profile(
         self, image: str | Path | None = None, backend: str = "auto", runs: int = 10

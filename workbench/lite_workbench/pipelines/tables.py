@@ -7,11 +7,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from lite_messages import tr
+from lite_widgets.formats import bytes_text
 
 if TYPE_CHECKING:
     from lite_engine.pipeline import Pipeline, PipelineComparison, PipelineProfile
+    from lite_engine.pipeline.stages import Part
 
     from .quantizing import PipelineQuantization
+    from .streaming import Streamed
 
 
 def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
@@ -30,6 +33,15 @@ def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
         rows.append(row(s["name"], s["pictures"], s["ms"], *parts))
     heads = [tr("stage"), tr("images"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
     return heads, [*rows, row(tr("total"), "", total)]
+
+
+def rates_table(made: Streamed) -> tuple[list[str], list[list[Any]]]:
+    """Heads and one row: throughput, latency, and how many frames were answered or not."""
+    row = [f"{made.per_second:.1f}", f"{made.median_ms:.1f}", f"{made.worst_ms:.1f}",
+           made.answered, made.dropped, made.failed]  # fmt: skip
+    heads = [tr("frames/s"), tr("median latency, ms"), tr("worst latency, ms"), tr("answered"),
+             tr("dropped"), tr("unreadable")]  # fmt: skip
+    return heads, [row]
 
 
 def comparison_table(made: PipelineComparison) -> tuple[list[str], list[list[Any]]]:
@@ -73,15 +85,18 @@ def models_table(pipeline: Pipeline) -> tuple[list[str], list[list[Any]]]:
     rows: list[list[Any]] = []
     for part in pipeline.parts:
         graph = part.model.graph
-        size = sum(v.const.nbytes for v in graph.constants() if v.const is not None)
         outputs = ", ".join(str(value.type) for value in graph.outputs)
         kind = str(part.read.get("kind", tr("by its shapes")))
         labels = str(len(part.labels)) if part.labels else ""
         rows.append([part.name, str(graph.inputs[0].type), outputs, len(graph.nodes),
-                     f"{size / 1e6:.3g}", kind, labels])  # fmt: skip
-    heads = [tr("model"), tr("input"), tr("outputs"), tr("layers"), "MB", tr("read as"),
+                     bytes_text(constant_bytes(part)), kind, labels])  # fmt: skip
+    heads = [tr("model"), tr("input"), tr("outputs"), tr("layers"), tr("size"), tr("read as"),
              tr("labels")]  # fmt: skip
     return heads, rows
+
+
+def constant_bytes(part: Part) -> int:
+    return sum(v.const.nbytes for v in part.model.graph.constants() if v.const is not None)
 
 
 def choices_table(made: PipelineQuantization) -> tuple[list[str], list[list[Any]]]:
@@ -129,6 +144,14 @@ def cards(pipeline: Pipeline) -> list[dict[str, Any]]:
             card = {"name": name, "state": "done", "detail": f"{taken['ms']:.1f} ms, {share:.0f} %"}
         made.append(card)
     return made
+
+
+def answer_items(answers: dict[str, Any]) -> list[dict[str, str]]:
+    """As `lite_widgets.ResultCard` takes them: what was found, its score and place, the answer."""
+    return [
+        {"label": what, "shape": " · ".join(t for t in (score, box) if t), "text": text}
+        for what, text, score, box in found(answers)
+    ]
 
 
 def found(answers: dict[str, Any], within: str = "") -> list[tuple[str, str, str, str]]:
