@@ -237,6 +237,14 @@ def test_the_exported_application_is_built_from_its_folder_alone(
     assert [s["name"] for s in got["times"]["stages"]] == ["whole", "center"]
     assert drawn.read_bytes() == want.drawn()
     assert (folder / "README.md").read_text().count("two.lite") >= 3
+    (tmp_path / "frames").mkdir()
+    for i, data in enumerate((photo.read_bytes(), b'no "image"', photo.read_bytes())):
+        (tmp_path / "frames" / f"{i}.jpg").write_bytes(data)
+    lines = ran(*prefix, program, folder / "two.lite", "--stream", tmp_path / "frames").splitlines()
+    first, damaged, last = map(json.loads, lines)
+    assert [first["frame"], damaged["frame"], last["frame"]] == [0, 1, 2]
+    assert first["answer"]["answers"] == last["answer"]["answers"] == got["answers"]
+    assert first["latency_ms"] > 0 and "image" in damaged["error"]
     if target == "host":
         again = ran(sys.executable, "-S", folder / "app/app.py", folder / "lib/liblite_runtime.so",
                     folder / "two.lite", photo)  # fmt: skip
