@@ -15,7 +15,7 @@ from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.export.test_export import jni_library, run, tool
-from tests.native.opencl.conftest import failing_driver  # noqa: F401  a fixture
+from tests.native.opencl.conftest import against, failing_driver  # noqa: F401  fixtures
 from tests.opencl import tiny
 from tests.small_models import Builder
 

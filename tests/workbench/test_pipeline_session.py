@@ -134,11 +134,14 @@ def test_the_walk_of_a_pipeline(folder: Path) -> None:
     click(steps["Evaluate"].form, "submit",
           values={"data": "digits", "task": "", "sides": "float,reference"})  # fmt: skip
     click(steps["Quantize"].form, "submit", values={"images": "digits", "data": "", "drop": "50"})
+    (estimate,) = [item["bytes"] for item in steps["Deploy"].bundle.items]
     click(steps["Deploy"].bundle, "write")
     settle(session)
     assert [row["0"] for row in steps["Evaluate"].metrics.rows] == ["float", "reference"]
     assert len(steps["Quantize"].table.rows) == 2
     assert (folder / "two_app/app/app.cpp").is_file() and len(steps["Deploy"].bundle.items) > 4
+    written = sum(item["bytes"] for item in steps["Deploy"].bundle.items)
+    assert estimate == pytest.approx(written, rel=0.1)  # equal weights are written once
     states = states_of(session)
     assert {name: state for name, (state, _) in states.items()} == dict.fromkeys(names, "done")
     click(steps["Quantize"].form, "submit", values={"images": "none", "data": "", "drop": "x"})

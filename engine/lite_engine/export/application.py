@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .._native import header_path, library_path, runner_path
+from .._native import header_path, library_path, runner_path, web_module_path
 from ..files import filling
 from ..pipeline import Pipeline
 from . import web
@@ -46,6 +46,15 @@ def export_application(
         fill(pipeline, into, target, cut)
         exported = Exported(folder, target, sizes_of(into), cut.kernels if cut else [])
     return exported
+
+
+def runtime_bytes(target: str) -> int:
+    """Of the runner and the library of an application, or of a page's module. Raises
+    BackendUnavailableError when they were not built."""
+    if target == web.TARGET:
+        return web_module_path().stat().st_size
+    arch = ARCHITECTURES[target]
+    return runner_path(arch).stat().st_size + library_path(arch).stat().st_size
 
 
 def _fill(pipeline: Pipeline, into: Path, target: str, cut: Trimmed | None) -> None:

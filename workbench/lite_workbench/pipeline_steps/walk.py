@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lite_engine.errors import BackendUnavailableError
 from lite_messages import tr
 from lite_widgets import BundleList, DataTable, Form, LayerTable, Stages, Tabbed
 
@@ -291,7 +292,8 @@ class DeployStep(PipelineStep):
             ]
             self.tell("done", tr("**Wrote {folder}.**", folder=made.folder))
             return
-        size = sum(constant_bytes(part) for part in self.session.pipeline.parts)
+        models = {id(part.model): part for part in self.session.pipeline.parts}.values()
+        size = self._runtime_bytes(target) + sum(constant_bytes(part) for part in models)
         version = self.session.version
         what = (
             tr("{version} pipeline, runtime and a web page", version=version)
@@ -303,6 +305,16 @@ class DeployStep(PipelineStep):
             {"id": "app", "file": f"{self.session.stem}_app/", "bytes": size, "fixed": True,
              "what": what}
         ]  # fmt: skip
+
+    @staticmethod
+    def _runtime_bytes(target: str) -> int:
+        """0 where it is not built; writing says so."""
+        from lite_engine.export.application import runtime_bytes
+
+        try:
+            return runtime_bytes(target)
+        except BackendUnavailableError:
+            return 0
 
 
 #: Step of the stepper → its class.
