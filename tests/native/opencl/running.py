@@ -10,9 +10,13 @@ from pathlib import Path
 import numpy as np
 from lite_engine import optimize, settings
 from lite_engine._native import runner_path
+from lite_engine.backends.opencl.launch import Launch
+from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.ir import Graph
+from lite_engine.plan import Plan
 from lite_engine.runtime.inputs import random_feeds
 
+from tests.opencl import tiny
 from tests.small_models import Builder
 
 
@@ -44,6 +48,13 @@ def run(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str
     env |= {"LITE_CACHE_DIR": str(settings.cache_dir()), **variables}
     command = [str(runner()), *map(str, arguments)]
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+
+
+def launches(plan: Plan) -> dict[str, list[Launch]]:
+    """By layer, what this machine's device is given."""
+    target = tiny.device().target
+    own = (s for s in plan.steps if s.backend == "opencl" and s.op != "Copy")
+    return {s.name: list(launches_of(s, plan, target)) for s in own}
 
 
 def given(

@@ -8,8 +8,7 @@ from lite_engine import Predictor, optimize
 from lite_engine.devices import open_address
 from lite_engine.runtime import host_target
 
-from tests.native.opencl.running import network
-from tests.native.opencl.test_layers import launches
+from tests.native.opencl.running import launches, network
 from tests.small_models import image
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]

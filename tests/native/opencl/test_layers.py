@@ -11,15 +11,12 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.backends.cpu import native
-from lite_engine.backends.opencl.launch import Launch
-from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.ir import Graph
 from lite_engine.model_file._container import read_container, write_container
-from lite_engine.plan import Plan
 from lite_engine.runtime.inputs import random_feeds
 
 from tests.native.opencl.mutation import Fields
-from tests.native.opencl.running import given, run
+from tests.native.opencl.running import given, launches, run
 from tests.opencl import tiny
 from tests.small_models import Builder
 
@@ -48,13 +45,6 @@ def save(path: Path, precision: str) -> Path:
     precisions = {"opencl": precision}
     optimize(network(), targets=["opencl", native.target()], precision=precisions).save(path)
     return path
-
-
-def launches(plan: Plan) -> dict[str, list[Launch]]:
-    """By layer, what this machine's device is given."""
-    target = tiny.device().target
-    own = (s for s in plan.steps if s.backend == "opencl" and s.op != "Copy")
-    return {s.name: list(launches_of(s, plan, target)) for s in own}
 
 
 def steps(folder: Path) -> list[dict[str, str]]:

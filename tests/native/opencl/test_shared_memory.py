@@ -7,6 +7,7 @@ import ctypes
 import json
 from collections import Counter
 from collections.abc import Callable
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from lite_engine.plan import make_plan
 from lite_engine.plan.program import WeightTable
 from lite_engine.runtime.inputs import random_feeds
 
-from tests.native.opencl.running import given, network, run
+from tests.native.opencl.running import given, launches, network, run
 from tests.opencl import tiny
 from tests.small_models import Builder
 
@@ -72,11 +73,11 @@ def ran(model: Path, folder: Path, *more: object, **variables: str) -> tuple[np.
 
 
 def commands(folder: Path) -> Counter[str]:
-    """What was done to buffers, without the trial of the device."""
+    """What was done to buffers, without what tried the device first: it only reads."""
     file = folder / "counts"
-    lines = Counter(file.read_text().splitlines())
+    lines = file.read_text().splitlines()
     file.unlink()
-    return lines - Counter({"R 16": 1})
+    return Counter(dropwhile(lambda line: line[0] == "R", lines))
 
 
 @pytest.fixture
@@ -166,12 +167,13 @@ def test_inputs_that_are_lost_are_asked_for(strict_driver: str, tmp_path: Path) 
     assert "CL_MAP_FAILURE" in refused.stderr and "give them again" in refused.stderr
 
 
-@pytest.mark.parametrize("kernel", ["weave", "conv", "reduce"])
+@pytest.mark.parametrize("which", [0, 1, -1], ids=["first", "middle", "last"])
 def test_a_layer_that_leaves_has_no_copies_either(
-    kernel: str, strict_driver: str, tmp_path: Path
+    which: int, strict_driver: str, tmp_path: Path
 ) -> None:
     """The CPU computes it in the device's buffers; the ports stay where they are."""
     model = saved(network(), tmp_path / "m.lite")
+    kernel = [*launches(Predictor(model, "opencl").plan()).values()][which][-1].kernel
     variables = {"LITE_OPENCL_LIBRARY": strict_driver, "COUNTS": str(tmp_path / "counts")}
     found, profile = ran(model, tmp_path, "--runs", "3", LAUNCH_FAILS=kernel, **variables)
     np.testing.assert_allclose(found, wanted(model, native.target()), rtol=1e-5, atol=1e-6)
