@@ -11,7 +11,9 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 import numpy as np
-from lite_engine import optimize
+from lite_engine import Predictor, optimize
+from lite_workbench import quantizing
+from lite_workbench.steps import quantize as steps_quantize
 
 from tests.small_models import classifier
 from tests.workbench.sessions import click, opened, settle
@@ -64,3 +66,72 @@ def test_quantize_offers_versions(session: lw.Session) -> None:
     click(step.header, "keep")
     settle(session)
     assert bench.current == "Run"
+
+
+LISTS = lw.shipped("listops_held_back.npz")
+
+
+def as_slow_as_large(monkeypatch: Any) -> None:
+    """A version takes as many ms as its weights have kB, whatever else this machine does."""
+
+    def ms(predictor: Any, _feeds: Any) -> float:
+        return sum(v.const.nbytes for v in predictor.model.graph.constants()) / 1e3
+
+    monkeypatch.setattr(quantizing, "_ms", ms)
+
+
+def test_the_budget_decides_how_many_layers_go_back_to_float(monkeypatch: Any) -> None:
+    """A model of tokens that loses much in int8: the less may be lost, the more layers are float,
+    and what a version has lost is what its file loses on the same labels."""
+    as_slow_as_large(monkeypatch)
+    made = lw.open(lw.shipped("listops.onnx"))
+    made.convert(targets=["x86"])
+    made.threads = 1
+    made.quantize(LISTS, method="minmax", limit=40, equalize=False, force=True)
+    made.explore(data=LISTS, limit=200)
+    step = lw.Workbench(made, step="Quantize").step("Quantize")
+    trade = step.trade
+    assert trade.metric == "top-1" and made.quantization.judged == 200
+    kept = []
+    for budget in (40.0, 12.0, 1.0):
+        trade.budget = budget
+        point = trade.points[trade.best]
+        assert point["accuracy"] >= trade.float_["accuracy"] - budget
+        assert step.layers.kept == point["kept"]
+        kept.append(len(point["kept"]))
+    assert kept == sorted(set(kept)) and kept[0] == 0, "more float for a smaller budget"
+    with np.load(LISTS) as file:
+        seen = made.quantization.made.calibration.samples + len(made.quantization.made.held)
+        tokens, labels = file["tokens"][seen:], file["labels"][seen:]
+    chosen = [i * len(tokens) // 200 for i in range(200)]
+    predictor = Predictor(made.versions["float"], threads=1)
+    right = [
+        predictor.run({"tokens": tokens[i][None]})["answer"].argmax() == labels[i] for i in chosen
+    ]
+    assert trade.float_["accuracy"] == pytest.approx(100 * np.mean(right))
+
+
+def test_labels_judge_where_the_samples_have_some(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(lw.shipped("listops.onnx"))
+    made.convert(targets=["x86"])
+    made.threads = 1
+    monkeypatch.setattr(steps_quantize, "JUDGING", 60)
+    step = lw.Workbench(made, step="Quantize").step("Quantize")
+    judged = next(s for s in step.header.selects if s["name"] == "judged")
+    assert [name for name, _ in judged["options"]] == ["float", "labels"]
+    step.header.values = {**step.header.values, "judged": "labels"}
+    click(step.header, "run")
+    settle(made)
+    assert step.trade.metric == "top-1" and 70 < step.trade.float_["accuracy"] < 100
+    assert made.code[-1] == f"session.explore('x86', data={str(LISTS)!r}, limit=60)"
+
+
+def test_what_calibrated_does_not_judge(tmp_path: Path) -> None:
+    with np.load(LISTS) as file:
+        np.savez(tmp_path / "few.npz", tokens=file["tokens"][:20], labels=file["labels"][:20])
+    made = lw.open(lw.shipped("listops.onnx"))
+    made.convert(targets=["x86"])
+    made.quantize(tmp_path / "few.npz", method="minmax")
+    with pytest.raises(lw.LiteError, match="all 20 samples were used for calibration"):
+        made.explore(data=tmp_path / "few.npz")

@@ -40,7 +40,7 @@ def _trade_off(made: Any) -> Figure:
         )
         for name, points in ((made.method, made.points), ("float", [made.float_point]))
     ]  # fmt: skip
-    return new_figure(traces, made.headline, "ms", tr("same result as float, %"))
+    return new_figure(traces, made.headline, "ms", f"{made.accuracy_name}, %")
 
 
 def _sensitivity(made: Any) -> Figure:

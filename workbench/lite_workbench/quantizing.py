@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 #: How many layers, worst first, each measured version keeps in float.
 KEPT = (0, 1, 2, 4, 8)
 TIMED_RUNS = 15
+#: A version that is timed runs at least this long, several times if need be: one run of a small
+#: model is as short as what disturbs it.
+TIMED_MS = 2.0
+#: What models answer to labelled data: (name of the metric, percent for each model, samples).
+Judge = Callable[[Sequence[Model]], tuple[str, list[float], int]]
 
 
 class FastRun:
@@ -81,7 +87,9 @@ class LatencyOn:
 @dataclass(repr=False)
 class Quantization(Displayed):
     """A calibrated model: `layers` worst first (relative error of the outputs when only this
-    layer is int8, in %), and the measured `points` of `trade_off`."""
+    layer is int8, in %), and the measured `points` of `trade_off`. Their accuracy is `metric` on
+    `judged` labelled samples, or without them the share of the same results as the float model's.
+    `source` is the file that calibrated, if it was one."""
 
     made: Quantized
     method: str
@@ -89,6 +97,13 @@ class Quantization(Displayed):
     layers: list[dict[str, Any]] = field(default_factory=list)
     points: list[dict[str, Any]] = field(default_factory=list)
     float_point: dict[str, Any] = field(default_factory=dict)
+    metric: str = ""
+    judged: int = 0
+    source: str = ""
+
+    @property
+    def accuracy_name(self) -> str:
+        return self.metric or tr("same result as float")
 
     @property
     def verdict(self) -> Verdict:
@@ -96,7 +111,8 @@ class Quantization(Displayed):
         return self.made.finished().verdict
 
     def to_dict(self) -> dict[str, Any]:
-        rest = {"layers": self.layers, "points": self.points, "float": self.float_point}
+        rest = {"layers": self.layers, "points": self.points, "float": self.float_point,
+                "metric": self.metric, "judged": self.judged}  # fmt: skip
         return {**self.made.to_dict(), "kept": self.kept, **rest}
 
     @property
@@ -109,7 +125,7 @@ class Quantization(Displayed):
 
     def table(self) -> tuple[list[str], list[list[Any]]]:
         """The measured versions; before `explore` there are none."""
-        heads = [tr("layers in float"), tr("same result as float, %"), "ms", tr("bytes")]
+        heads = [tr("layers in float"), f"{self.accuracy_name}, %", "ms", tr("bytes")]
         points = [{**self.float_point, "kept": "all"}] if self.points else []
         return heads, [
             [p["kept"] if p["kept"] == "all" else len(p["kept"]), p["accuracy"], p["latency_ms"],
@@ -133,17 +149,24 @@ def quantize(
     limit: int | None,
     work: Work,
     calibrator: Calibrator | None = None,
+    *,
+    equalize: bool = True,
+    force: bool = False,
 ) -> tuple[Quantization, Model]:
     """The int8 version of a float Model that keeps some layers in float. `work` is told how far it
-    is; a `calibrator` makes the statistics elsewhere. Raises CalibrationError."""
-    options = Options(method=method, scheme=Scheme(keep_float=frozenset(keep)), limit=limit)
+    is; a `calibrator` makes the statistics elsewhere; with `force` a version is kept that fails
+    its check. Raises CalibrationError."""
+    scheme = Scheme(keep_float=frozenset(keep))
+    options = Options(method=method, scheme=scheme, limit=limit, equalize=equalize)
     graph = float_graph(parent)
     made = calibrate(
         graph, calibration(graph, images), options, run=FastRun(before=work.heed),
         progress=work.progress, calibrated=lambda _: work.progress(0, 0),
-        calibrator=calibrator,
+        calibrator=calibrator, force=force,
     )  # fmt: skip
-    return Quantization(made, method, list(keep)), model_from(made.finished().graph, parent)
+    source = str(images) if isinstance(images, (str, Path)) else ""
+    own = Quantization(made, method, list(keep), source=source)
+    return own, model_from(made.finished().graph, parent)
 
 
 def float_graph(model: Model) -> Graph:
@@ -218,6 +241,13 @@ def fits(graph: Graph, path: Path) -> bool:
     )
 
 
+def labelled(samples: str) -> bool:
+    """Are these samples an `.npz` that holds a label for each? Only headers are read."""
+    from .evaluate.formats.arrays import has_labels
+
+    return samples.endswith(".npz") and has_labels(Path(samples))
+
+
 def _alike(own: Sequence[Any], got: Sequence[int]) -> bool:
     """One input, or several stacked along its first axis or a new one."""
     return any(
@@ -239,10 +269,11 @@ def explore(
     work: Work,
     kept: Sequence[int] = KEPT,
     backend: str = "auto",
+    judge: Judge | None = None,
 ) -> Quantization:
-    """Which layers lose accuracy, and versions that keep the worst in float: accuracy (answers that
-    equal the float model's on the held-out samples), latency and size, all measured here, on
-    `backend`.
+    """Which layers lose accuracy, and versions that keep the worst in float: accuracy (what `judge`
+    says, or answers that equal the float model's on the held-out samples), latency and size, all
+    measured here, on `backend`.
 
     Fills `quantization` and returns it. Raises UsageError for None, BackendUnavailableError.
     """
@@ -268,17 +299,21 @@ def explore(
         graph = quantize_static(made.parent, ranges, own, biases=made.biases)
         versions.append((names, model_from(graph, parent)))
     work.progress(0, 0)  # measuring is not counted
-    (texts, whole, _), *rest = measured(
-        [parent, *(model for _, model in versions)], made.held, threads, backend
-    )
+    models = [parent, *(model for _, model in versions)]
+    times = measured(models, made.held, threads, backend)
+    same = [[a == b for a, b in zip(times[0][0], own, strict=True)] for own, *_ in times]
+    name, accuracies, judged = "", [100 * float(np.mean(own)) for own in same], 0
+    if judge is not None:
+        name, accuracies, judged = judge(models)
+    quantization.metric, quantization.judged = name, judged
     quantization.float_point = {
-        "accuracy": 100.0, "latency_ms": whole, "bytes": _file_bytes(parent)
+        "accuracy": accuracies[0], "latency_ms": times[0][1], "bytes": _file_bytes(parent)
     }  # fmt: skip
     quantization.points = [
         {"method": quantization.method, "kept": names, "latency_ms": latency,
-         "latency_ci_ms": interval, "bytes": _file_bytes(model),
-         "accuracy": 100 * float(np.mean([a == b for a, b in zip(texts, said, strict=True)]))}
-        for (names, model), (said, latency, interval) in zip(versions, rest, strict=True)
+         "latency_ci_ms": interval, "bytes": _file_bytes(model), "accuracy": accuracy}
+        for (names, model), (_, latency, interval), accuracy in zip(
+            versions, times[1:], accuracies[1:], strict=True)
     ]  # fmt: skip
     return quantization
 
@@ -297,10 +332,11 @@ def measured(
         [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
         for model, predictor in zip(models, predictors, strict=True)
     ]
+    repeats = [math.ceil(TIMED_MS / max(_ms(p, feeds[0]), 1e-3)) for p in predictors]
     times: list[list[float]] = [[] for _ in models]
     for _ in range(TIMED_RUNS):
-        for own, predictor in zip(times, predictors, strict=True):
-            own.append(_ms(predictor, feeds[0]))
+        for own, predictor, runs in zip(times, predictors, repeats, strict=True):
+            own.append(float(np.median([_ms(predictor, feeds[0]) for _ in range(runs)])))
     return [
         (text, float(np.median(own)), median_interval(np.array(own)))
         for text, own in zip(said, times, strict=True)

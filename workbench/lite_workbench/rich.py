@@ -129,7 +129,7 @@ def _quantization(value: Quantization) -> PicturedBox | None:
     if not value.points:
         return None
     return _stack(
-        TradeOff(metric=tr("same result as float"), method=value.method, float_=value.float_point,
+        TradeOff(metric=value.accuracy_name, method=value.method, float_=value.float_point,
                  points=value.points),
         SensitivityList(layers=value.layers, unit="%"),
     )  # fmt: skip

@@ -139,16 +139,26 @@ class Session(SessionInputs):
         method: str = "mse",
         keep_float: Sequence[str] = (),
         limit: int | None = None,
+        *,
+        equalize: bool = True,
+        force: bool = False,
         **cluster: Any,
     ) -> Quantization:
         """The int8 version (mixed when layers are kept in float) from at most `limit` samples: a
-        folder, an .npz, arrays, feeds. `cluster` is as in `evaluate`. Raises CalibrationError."""
-        return int8_version.quantize(self, images, method, keep_float, limit, Cluster(**cluster))
+        folder, an .npz, arrays, feeds. `equalize` and `force` are as in `lite quantize`, `cluster`
+        as in `evaluate`. Raises CalibrationError."""
+        return int8_version.quantize(
+            self, images, method, keep_float, limit, Cluster(**cluster),
+            equalize=equalize, force=force,
+        )  # fmt: skip
 
-    def explore(self, backend: str = "auto") -> Quantization:
+    def explore(
+        self, backend: str = "auto", data: Any = None, limit: int | None = None
+    ) -> Quantization:
         """Which layers lose accuracy in int8, and versions that keep the worst in float, measured
-        on `backend`. Raises UsageError before `quantize`, BackendUnavailableError."""
-        return int8_version.explore(self, backend)
+        on `backend`: by the task's metric on at most `limit` samples of labelled `data`, or by
+        answers that equal the float model's. Raises UsageError, BackendUnavailableError."""
+        return int8_version.explore(self, backend, data, limit)
 
     def prune(self, images: Any, **options: Any) -> Pruning:
         """The version "pruned", with zeros in weights or fewer channels, checked and timed here.

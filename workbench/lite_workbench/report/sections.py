@@ -325,7 +325,7 @@ def _quantization(session: SessionState, prefix: str) -> Iterator[Section]:
     if made.points:
         trade = TradeOff(
             points=made.points, method=made.method, float_=made.float_point,
-            metric=tr("same result as float"),
+            metric=made.accuracy_name,
         )  # fmt: skip
         widgets = [columns(trade, facts, kind="wide")]
     if made.layers:

@@ -12,13 +12,15 @@ from lite_engine.quantize import in_integers
 from lite_messages import tr
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
-from ..quantizing import fits
+from ..quantizing import fits, labelled
 from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
 from ._recipes import RecipesPanel
 
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
+#: Labelled samples that judge the versions.
+JUDGING = 400
 _NOT_YET = {
     "kind": "empty",
     "title": tr("Not quantized yet"),
@@ -43,6 +45,7 @@ _NO_SAMPLES = {
     "text": tr("There are no samples yet."),
 }
 METHODS = ("mse", "kl", "minmax", "hist", "avg")
+_JUDGED = [["float", tr("same result as float")], ["labels", tr("labels of the samples")]]
 
 
 class QuantizeStep(Step):
@@ -83,8 +86,8 @@ class QuantizeStep(Step):
         samples = values["samples"] if known else options[0][0] if options else ""
         self.header.selects = self._selects(options, samples)
         self.header.values = {
-            "method": METHODS[0], "backend": places[0][0], **values, **chosen(self.session),
-            "samples": samples,
+            "method": METHODS[0], "judged": "float", "backend": places[0][0], **values,
+            **chosen(self.session), "samples": samples,
         }  # fmt: skip
 
     def _sources(self) -> list[list[str]]:
@@ -95,6 +98,11 @@ class QuantizeStep(Step):
         return [
             *([{"name": "samples", "label": tr("Samples"), "options": options}] if options else []),
             {"name": "method", "label": tr("Clipping"), "options": [[m, m] for m in METHODS]},
+            *(
+                [{"name": "judged", "label": tr("Accuracy"), "options": _JUDGED}]
+                if labelled(samples)
+                else []
+            ),
             *(choices(self.session) if not samples.endswith(".npz") else []),
         ]
 
@@ -157,7 +165,9 @@ class QuantizeStep(Step):
         def work() -> None:
             self.recipes.look(values["samples"])
             session.quantize(values["samples"], method=values["method"], limit=LIMIT)
-            session.explore(values["backend"])
+            judging = values["judged"] == "labels" and labelled(values["samples"])
+            given = {"data": values["samples"], "limit": JUDGING} if judging else {}
+            session.explore(values["backend"], **given)
 
         self.start(tr("Quantizing"), work)
 
@@ -168,6 +178,7 @@ class QuantizeStep(Step):
         with self.trade.hold_sync():
             self.trade.status = {}
             self.trade.method = made.method
+            self.trade.metric = made.accuracy_name
             self.trade.float_ = made.float_point
             self.trade.points = made.points
         self.layers.layers = made.layers
@@ -175,7 +186,7 @@ class QuantizeStep(Step):
         self.header.note = tr(
             "{samples} samples, checked on {held} held-out samples",
             samples=samples,
-            held=len(made.made.held),
+            held=made.judged or len(made.made.held),
         )
         self._buttons()
         self._kept()
@@ -210,13 +221,17 @@ class QuantizeStep(Step):
         }  # fmt: skip
 
     def _keep(self) -> None:
-        session, values = self.session, self.header.values
+        session, values, made = self.session, self.header.values, self.session.quantization
         kept = self.trade.points[self.trade.best]["kept"] if self.trade.best >= 0 else []
-        if kept:
+        if kept and made is not None:
             self.start(
                 tr("Quantizing"),
                 lambda: session.quantize(
-                    values["samples"], values["method"], keep_float=kept, limit=LIMIT
+                    values["samples"],
+                    made.method,
+                    keep_float=kept,
+                    limit=LIMIT,
+                    equalize=made.made.options.equalize,
                 ),
             )
         else:

@@ -6,11 +6,12 @@ other one, or the one called `images` or `x`. Labels are class numbers or names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.arrays import read_arrays
+from lite_engine.arrays import array_shapes, read_arrays
 from lite_engine.errors import UsageError
 from lite_messages import tr
 
@@ -25,13 +26,28 @@ def match(path: Path) -> bool:
     return path.is_file() and path.suffix.lower() == ".npz"
 
 
+def has_labels(path: Path) -> bool:
+    """Does an `.npz` hold samples and their labels? Only headers are read."""
+    try:
+        names = list(array_shapes(path))
+    except UsageError:
+        return False
+    return _parts(names) is not None
+
+
+def _parts(names: Sequence[str]) -> tuple[str, str] | None:
+    """The arrays that are samples and labels."""
+    key = next((n for n in _LABELS if n in names), None)
+    rest = [n for n in names if n != key]
+    chosen = next((n for n in _SAMPLES if n in rest), rest[0] if len(rest) == 1 else None)
+    return None if key is None or chosen is None else (chosen, key)
+
+
 def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError."""
     arrays = read_arrays(path)
-    key = next((n for n in _LABELS if n in arrays), None)
-    rest = [n for n in arrays if n != key]
-    chosen = next((n for n in _SAMPLES if n in rest), rest[0] if len(rest) == 1 else None)
-    if key is None or chosen is None:
+    parts = _parts(list(arrays))
+    if parts is None:
         raise UsageError(
             tr(
                 "expected an array `images` and an array `labels`, found {arrays}",
@@ -39,6 +55,7 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
             ),
             where=path,
         )
+    chosen, key = parts
     try:
         return of_arrays(path.stem, arrays[chosen], arrays[key], key == "texts" or task == "text")
     except UsageError as error:
