@@ -223,7 +223,7 @@ def test_recipes_are_shown_before_the_answers_where_the_file_is_silent(
     assert step.recipes.table.layout.display == "none"
     # said before anything is pressed; without an image there is nothing to compare yet
     notice = step.recipes.notice
-    assert notice.layout.display is None and "does not say" in notice.what and not notice.actions
+    assert notice.layout.display is None and "does not define" in notice.what and not notice.actions
     pixels = np.random.default_rng(2).integers(0, 256, (20, 20, 3)).astype(np.uint8)
     Image.fromarray(pixels).save("photo.png")
     step.drop.picked = "photo.png"

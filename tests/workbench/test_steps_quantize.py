@@ -91,6 +91,8 @@ def test_the_budget_decides_how_many_layers_go_back_to_float(monkeypatch: Any) -
     made.explore(data=LISTS, limit=200)
     step = lw.Workbench(made, step="Quantize").step("Quantize")
     trade = step.trade
+    shown = step.header.values["method"], step.header.values["judged"]
+    assert shown == ("minmax", "labels"), "the choices are those of the versions that are shown"
     assert trade.metric == "top-1" and made.quantization.judged == 200
     kept = []
     for budget in (40.0, 12.0, 1.0):

@@ -147,7 +147,7 @@ function chart(c, width) {
         >`;
     });
   const best = c.get("best"),
-    yb = Y(fp.accuracy - budget);
+    yb = Math.min(Y(fp.accuracy - budget), bottom); // set on other points, it may lie below them
   const dots = points.map((p, i) =>
     p.method !== method
       ? nothing
@@ -203,7 +203,7 @@ function chart(c, width) {
       r="${radius(fp).toFixed(1)}"
       fill="var(--ink2)"
     />
-    <text class="t1 halo" x="${X(fp.latency_ms)}" y="${Y(fp.accuracy) + 20}" text-anchor="middle">
+    <text class="t1 halo" x="${X(fp.latency_ms)}" y="${Y(fp.accuracy) - 12}" text-anchor="middle">
       fp32
     </text>
     <g

@@ -78,7 +78,7 @@ class TradeOff(LiteWidget):
         picture = Picture(width, height, tr("Accuracy against latency"))
         marks = [low + (high - low) * i / 4 for i in range(5)]
         picture.grid(marks, y, _LEFT, right, [f"{m:.1f} %" for m in marks])
-        limit = y(self.float_["accuracy"] - self.budget)
+        limit = min(y(self.float_["accuracy"] - self.budget), bottom)
         picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
         budget = tr("budget {points} points", points=number(-self.budget, 1))
         picture.text(right, limit + 13, budget, anchor="end", fill=ACCENT)

@@ -182,6 +182,9 @@ class QuantizeStep(Step):
             self.trade.float_ = made.float_point
             self.trade.points = made.points
         self.layers.layers = made.layers
+        given = {"judged": "labels" if made.metric else "float"}
+        given |= {"method": made.method} if made.method in METHODS else {}
+        self.header.values = {**self.header.values, **given}
         samples = made.made.calibration.samples
         self.header.note = tr(
             "{samples} samples, checked on {held} held-out samples",
