@@ -83,7 +83,7 @@ def test_nothing_is_served_over_http_unless_a_dashboard_is_asked_for(client):
     for path in ("/status", "/info/main/workers.html", "/json/counts.json", "/metrics", "/health"):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(base + path, timeout=10)
-    with pytest.raises(UsageError, match="of a cluster started with --workers"):
+    with pytest.raises(UsageError, match="--dashboard needs --workers"):
         Cluster(client=client, dashboard=True)
 
 

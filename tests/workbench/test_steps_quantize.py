@@ -93,7 +93,8 @@ def test_the_budget_decides_how_many_layers_go_back_to_float(monkeypatch: Any) -
     trade = step.trade
     shown = step.header.values["method"], step.header.values["judged"]
     assert shown == ("minmax", "labels"), "the choices are those of the versions that are shown"
-    assert trade.metric == "top-1" and made.quantization.judged == 200
+    before = made.quantization
+    assert trade.metric == "top-1" and before.judged == 200
     kept = []
     for budget in (40.0, 12.0, 1.0):
         trade.budget = budget
@@ -102,8 +103,12 @@ def test_the_budget_decides_how_many_layers_go_back_to_float(monkeypatch: Any) -
         assert step.layers.kept == point["kept"]
         kept.append(len(point["kept"]))
     assert kept == sorted(set(kept)) and kept[0] == 0, "more float for a smaller budget"
+    click(step.header, "keep")
+    settle(made)
+    assert "minmax" in made.code[-1] and "equalize=False" in made.code[-1], "as it was measured"
+    assert made.quantization.kept == trade.points[4]["kept"] and made.version == "mixed"
     with np.load(LISTS) as file:
-        seen = made.quantization.made.calibration.samples + len(made.quantization.made.held)
+        seen = before.made.calibration.samples + len(before.made.held)
         tokens, labels = file["tokens"][seen:], file["labels"][seen:]
     chosen = [i * len(tokens) // 200 for i in range(200)]
     predictor = Predictor(made.versions["float"], threads=1)
