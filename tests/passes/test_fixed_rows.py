@@ -238,7 +238,7 @@ def test_a_file_has_the_program(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("float[n] y) { y = ReduceMean<keepdims = 0>(ss) }", "ReduceMean"),
-        ("float[4] y) { last = Constant<value_int = -1>() y = Gather(xs, last) }", "an end"),
+        ("float[4] y) { last = Constant<value_int = -1>() y = Gather(xs, last) }", "a negative"),
         ("float[n,n] y) { t = Transpose(xs) y = MatMul(xs, t) }", "MatMul"),
     ],
 )  # fmt: skip

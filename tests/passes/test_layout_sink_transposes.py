@@ -193,7 +193,7 @@ def test_equally_large_other_input_is_refused():
         output y
     """)
     assert [n.op for n in new.nodes] == ["Transpose", "Add"]
-    assert any("as large as" in e.reason for e in journal.refusals("y"))
+    assert any("of the same size" in e.reason for e in journal.refusals("y"))
 
 
 def test_one_by_one_map_needs_no_transpose():

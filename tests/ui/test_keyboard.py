@@ -143,9 +143,14 @@ def test_the_walk_by_keyboard(lab: Any, server: Any, dark: bool) -> None:
     keys.heading("Compare")
     find(".verdict .what", has_text="agree on all").wait_for()
     keys.to("[data-range=tolerance]")
-    usual = find("[data-range=tolerance]").first.get_attribute("aria-valuetext")
+    tolerance = find("[data-range=tolerance]").first
+    usual = tolerance.get_attribute("aria-valuetext")
     keys.press("ArrowLeft")
-    assert find("[data-range=tolerance]").first.get_attribute("aria-valuetext") != usual
+    lab_page.page.wait_for_function(
+        "before => document.querySelector('[data-range=tolerance]')"
+        ".getAttribute('aria-valuetext') !== before",
+        arg=usual,
+    )
 
     # Deploy
     keys.to("[data-step=Compare]", "Shift+Tab")
