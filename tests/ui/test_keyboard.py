@@ -101,6 +101,9 @@ def test_the_walk_by_keyboard(lab: Any, server: Any, dark: bool) -> None:
     for target in ("opencl", "arm"):
         keys.to(f".lite-step-Target [data-card={target}]")
         keys.press("Space")
+        # A tick that follows another one waits in the page until the kernel has answered that one.
+        count = "2 targets" if target == "opencl" else "1 target"
+        find("button", has_text=f"Use {count}").wait_for()
     keys.to(".lite-step-Target [data-action=use]", "Shift+Tab")
     keys.press("Enter")
     find("button[data-step=Convert] .rs", has_text="layers").wait_for()
