@@ -13,7 +13,8 @@ from lite_engine.runtime.support import model_info
 from lite_engine.testing import places
 
 from tests.importers.golden_runs import run_graph
-from tests.importers.tflite_dynamic import CASES, litert, recorded
+from tests.importers.litert_answers import litert
+from tests.importers.tflite_dynamic import CASES, recorded
 
 WANTED = recorded()
 PLACES = {p.name: p for p in places()}

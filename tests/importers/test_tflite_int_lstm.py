@@ -12,7 +12,8 @@ from lite_engine.runtime.execute import Execution
 from lite_engine.testing import places
 
 from tests.importers.golden_runs import run_graph
-from tests.importers.tflite_int_lstm import CASES, litert, model, recorded
+from tests.importers.litert_answers import litert
+from tests.importers.tflite_int_lstm import CASES, model, recorded
 
 WANTED = recorded()
 PLACES = {p.name: p for p in places()}

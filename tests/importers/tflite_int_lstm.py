@@ -5,21 +5,18 @@ python -m tests.importers.tflite_int_lstm      records the answers anew (needs a
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tests.importers.litert_answers import Made, read, record
 from tests.importers.tiny_tflite import TinyModel
 from tests.importers.wire import Num, Table
 
 RECORDED = Path(__file__).with_name("tflite_int_lstm.json")
 BATCH, STEPS, SIZE, UNITS, OUTPUTS = 2, 9, 11, 19, 7
-Made = tuple[bytes, np.ndarray]
 
 
 class _Weights:
@@ -117,37 +114,8 @@ CASES: dict[str, Callable[[], Made]] = {
 
 
 def recorded() -> dict[str, np.ndarray]:
-    found = json.loads(RECORDED.read_text())["answers"]
-    return {
-        name: np.frombuffer(zlib.decompress(base64.b64decode(text)), np.int8)
-        for name, text in found.items()
-    }
-
-
-def litert(make: Callable[[], Made]) -> np.ndarray:
-    """What the LiteRT of this environment answers, flat."""
-    from ai_edge_litert.interpreter import (  # type: ignore[import-not-found,unused-ignore]
-        Interpreter,
-    )
-
-    content, x = make()
-    net: Any = Interpreter(model_content=content, num_threads=1)
-    net.allocate_tensors()
-    net.set_tensor(net.get_input_details()[0]["index"], x)
-    net.invoke()
-    return np.asarray(net.get_tensor(net.get_output_details()[0]["index"])).ravel()
-
-
-def main() -> None:
-    from importlib.metadata import version
-
-    answers = {
-        name: base64.b64encode(zlib.compress(litert(make).tobytes(), 9)).decode()
-        for name, make in CASES.items()
-    }
-    content = {"litert": version("ai-edge-litert"), "answers": answers}
-    RECORDED.write_text(json.dumps(content, indent=1) + "\n")
+    return read(RECORDED, np.int8)
 
 
 if __name__ == "__main__":
-    main()
+    record(RECORDED, CASES)

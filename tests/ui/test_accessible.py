@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.ui.steps import STEPS
 
 MODELS = ROOT / "notebooks" / "models"
 AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
-STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Evaluate", "Profile", "Compare",
-         "Deploy")  # fmt: skip
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
 START = """import lite_workbench as lw

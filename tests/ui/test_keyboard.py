@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.ui.steps import STEPS
 
 MODELS = ROOT / "notebooks" / "models"
-STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Evaluate", "Profile", "Compare",
-         "Deploy")  # fmt: skip
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
 START = """import lite_workbench as lw

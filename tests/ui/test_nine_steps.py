@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.ui.steps import STEPS
+
 pytestmark = [pytest.mark.browser, pytest.mark.hours, pytest.mark.models, pytest.mark.cpu]
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", "."))
@@ -22,8 +24,6 @@ NAMES = {
     "lprnet": "lprnet_plate_ocr/DERIVED_lprnet.onnx",
     "ultraface": "ultraface_rfb320/version-RFB-320.onnx",
 }
-STEPS = ("Model", "Check", "Target", "Convert", "Quantize", "Run", "Evaluate", "Profile", "Compare",
-         "Deploy")  # fmt: skip
 #: Width of the window in CSS pixels; at 200 % zoom one of 1440 pixels is 720 wide.
 WIDTHS = {"1440": 1440, "1100": 1100, "760": 760, "zoom200": 720}
 START = """import lite_workbench as lw
