@@ -17,6 +17,7 @@
 import { fitted, html, nothing, render } from "#template";
 import { announce, listen } from "./link.js";
 import { onGestures } from "./gestures.js";
+import { outbox } from "./outbox.js";
 import { empty, notice } from "./parts.js";
 import { keepKeys } from "./shortcuts.js";
 import { onThemeChange, pageIsDark } from "./theme.js";
@@ -81,25 +82,37 @@ class View {
     const kept = this.unsaved.size > 0;
     for (const [name, value] of Object.entries(values)) this.unsaved.set(name, value);
     if (!soft) this.save();
-    else this.saveTimer ??= setTimeout(() => this.save(), SAVE_EVERY_MS);
+    else if (!this.saveTimer) {
+      this.saveTimer = setTimeout(() => this.save(), SAVE_EVERY_MS);
+      outbox.keep(this);
+    }
     // A value that goes back before Python heard of it changes no model.
     if (soft || kept) this.draw();
   }
 
-  /** Give the model the values that wait. */
+  /** Give the model the values that wait; behind an action that waits itself. */
   save() {
     clearTimeout(this.saveTimer);
     this.saveTimer = null;
+    outbox.unkeep(this);
+    if (!outbox.busy) return this.#send();
+    outbox.later(() => this.#send());
+    this.#chosen();
+    this.draw();
+  }
+
+  #send() {
     const values = [...this.unsaved];
     this.unsaved.clear();
-    for (const [name, value] of values) this.model.set(name, value);
-    this.model.save_changes();
+    outbox.put(this.model, values);
   }
 
   act(id, payload = {}) {
-    if (this.lost) return;
-    const seq = ((this.get("action") || {}).seq || 0) + 1;
-    this.set({ action: { ...payload, id, seq } });
+    outbox.act(() => {
+      if (this.lost) return;
+      const seq = (this.model.get("action")?.seq || 0) + 1;
+      outbox.put(this.model, [["action", { ...payload, id, seq }]]);
+    });
   }
 
   /** Whether these inputs differ from those of the call before; true for the first one. */
@@ -204,6 +217,7 @@ class View {
   /** ipywidgets marks the box around us when the kernel has gone, until it is back. */
   #connection() {
     this.lost = Boolean(this.root.closest(".jupyter-widgets-disconnected"));
+    outbox.forget(this.model);
     this.root.classList.toggle("lost", this.lost);
     this.draw();
   }
@@ -269,6 +283,7 @@ class View {
       if (this.dark !== before) this.draw();
     };
     on("change:theme", retheme);
+    on("destroy", () => (this.lost = true)); // Python has closed the widget
     on("comm_live_update", () => setTimeout(() => this.#connection(), 0)); // after the box heard
     this.stops.push(onThemeChange(retheme), keepKeys(root));
     this.stops.push(
@@ -311,6 +326,7 @@ class View {
     this.spec.close?.(this);
     cancelAnimationFrame(this.frameRequest);
     if (this.saveTimer) this.save();
+    outbox.forget(this.model);
     for (const stop of this.stops) stop();
     for (const url of this.urls.values()) URL.revokeObjectURL(url);
     render(nothing, this.root); // its directives stop watching
