@@ -1,10 +1,11 @@
-"""Every command that a hint, an error or a widget names is one that its verb understands, and every
-option that a text names exists: read by the verbs' own parsers."""
+"""Every command that a hint, an error or a widget names, in Python or JavaScript, is one that its
+verb understands, and every option that a text names exists: read by the verbs' own parsers."""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
 import shlex
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from lite_workbench.commands import available, get_command, parser_for
+
+from scripts.messages import javascript
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine/lite_engine", "widgets/lite_widgets", "workbench/lite_workbench")
@@ -48,6 +51,23 @@ def _read() -> Iterator[tuple[str, str, bool]]:
             if id(node) in parts | bare or not (text := _text(node)):
                 continue
             yield f"{path.relative_to(ROOT)}:{node.lineno}", text, id(node) in own
+    for path in sorted((ROOT / "widgets/lite_widgets").glob("*/*.js")):
+        if path.parent.name != "static":
+            yield from _in_javascript(path.read_text(encoding="utf-8"), path.relative_to(ROOT))
+
+
+def _in_javascript(source: str, place: object) -> Iterator[tuple[str, str, bool]]:
+    """The texts that `tr` and `trn` translate, and commands to paste: `fix: "lite …"`."""
+    for line, _, said, _ in javascript(io.BytesIO(source.encode()), None, None, None):
+        for text in (said,) if isinstance(said, str) else said:
+            yield f"{place}:{line}", _filled(text), False
+    for found in re.finditer(r"""\b(?:fix|command) ?[:=] ?["'`](lite [^"'`]*)["'`]""", source):
+        line = source.count("\n", 0, found.start()) + 1
+        yield f"{place}:{line}", _filled(found[1].replace("${", "{")), True
+
+
+def _filled(text: str) -> str:
+    return re.sub(r"\{(\w+)[^}]*\}", lambda m: FIELDS.get(m[1], "x"), text)
 
 
 def _commands(node: ast.AST) -> Iterator[ast.expr]:
@@ -62,7 +82,7 @@ def _commands(node: ast.AST) -> Iterator[ast.expr]:
 
 def _text(node: ast.AST) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return re.sub(r"\{(\w+)[^}]*\}", lambda m: FIELDS.get(m[1], "x"), node.value)
+        return _filled(node.value)
     if isinstance(node, ast.JoinedStr):
         return "".join(
             part.value if isinstance(part, ast.Constant) else _field(part) for part in node.values
@@ -126,6 +146,21 @@ def test_every_command_in_a_text_is_understood() -> None:
             found += 1
             wrong += [f"{place}: {said}"] if (said := check_pasted(text)) else []
     assert found > 50 and not wrong, "\n".join(wrong)
+
+
+def test_commands_of_javascript_are_read() -> None:
+    """In a translated text, in one of several forms, and by themselves; a class is none."""
+    source = """tr("run `lite profile {model} --remeasure-roof`");
+trn("{n} layer: lite compare m.onnx", "{n} layers: lite compare m.onnx --backend x86", n);
+notice({ fix: "lite profile m.onnx --runs two" }); notice({ fix: `lite profil ${name}` });
+root.className = `lite-${name}`;"""
+    texts = list(_in_javascript(source, "x.js"))
+    assert [place for place, *_ in texts] == ["x.js:1", "x.js:2", "x.js:2", "x.js:3", "x.js:3"]
+    said = [text for _, text, _ in texts]
+    assert "no --remeasure-roof" in check_named(QUOTED.findall(said[0])[0])
+    assert not check_named(AFTER_COLON.findall(said[1])[0])
+    assert "no --backend" in check_named(AFTER_COLON.findall(said[2])[0])
+    assert "two" in check_pasted(said[3]) and "profil is no verb" in check_pasted(said[4])
 
 
 def test_every_option_in_a_text_exists() -> None:

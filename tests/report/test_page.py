@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
+from unittest.mock import Mock
 
 import pytest
 
 pytest.importorskip("anywidget", reason="the report draws with the widgets: pip install .[lab]")
 
+import numpy as np
 from lite_engine import optimize
 from lite_engine.runtime import host_target
 from lite_widgets import DifferencePane, LayerTable, columns
 from lite_workbench.cli import main
+from lite_workbench.commands.report import quantized
 from lite_workbench.report import Section, page, write_report
 from lite_workbench.report.page import answer
 from lite_workbench.session import Session
@@ -47,6 +50,21 @@ def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> No
     assert sorted(tmp_path.glob(".*.part")) == []
     names = {m["module"] for m in data_of(text)["mounts"]}
     assert {"layer_table", "latency_chart", "graph_view", "error_strip", "memory_map"} <= names
+
+
+def test_labels_of_the_samples_judge_the_versions(tmp_path) -> None:
+    """Where there are some: a fifth of the samples calibrates, the others judge."""
+    images = np.zeros((60, 8, 8), np.uint8)
+    np.savez(tmp_path / "labelled.npz", images=images, labels=np.arange(60) % 10)
+    np.savez(tmp_path / "plain.npz", images=images)
+    for name, calibrating, judging in (
+        ("labelled", {"limit": 12}, {"data": str(tmp_path / "labelled.npz")}),
+        ("plain", {}, {}),
+    ):
+        session = Mock()
+        quantized(session, str(tmp_path / f"{name}.npz"))
+        session.quantize.assert_called_once_with(str(tmp_path / f"{name}.npz"), **calibrating)
+        session.explore.assert_called_once_with(**judging)
 
 
 def test_numbers_that_json_has_not_are_null() -> None:

@@ -38,6 +38,25 @@ def test_a_job_tells_and_can_be_cancelled(session: lw.Session) -> None:
     assert session.start("Short", lambda: 41).wait(10) == 41
 
 
+@pytest.mark.parametrize("about", ["Quantize", "Deploy"])
+def test_a_saved_notebook_shows_no_work_under_way(session: lw.Session, about: str) -> None:
+    """Neither the job nor its step's state: nothing goes on there."""
+    pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+    go = threading.Event()
+    bench = lw.Workbench(session, step=about)
+    before = bench.static_html()
+    job = session.start("Counting", lambda: go.wait(10), about)
+    try:
+        bench.step(about)._show_jobs()
+        assert [j["title"] for j in bench.step(about).running.jobs] == ["Counting"]
+        now = bench.static_html()
+        assert "running" in [s["state"] for s in bench.stepper.steps], "the page shows it"
+        assert now == before and "Counting" not in now
+    finally:
+        go.set()
+        job.wait(10)
+
+
 def test_jobs_run_one_after_the_other(session: lw.Session) -> None:
     """The second waits for the first; one that waits can be cancelled and never begins; one that
     fails does not hold up the next."""

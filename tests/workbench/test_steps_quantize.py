@@ -54,6 +54,28 @@ def test_versions_are_measured_on_the_chosen_backend(tmp_path: Path, monkeypatch
     assert made.code[-1] == "session.explore('reference')" and step.trade.points
 
 
+def test_the_method_that_compares_others_can_be_chosen(tmp_path: Path, monkeypatch: Any) -> None:
+    """The versions are rounded as it found best; the clipping on show is the one that it chose."""
+    monkeypatch.chdir(tmp_path)
+    np.savez("m_held.npz", np.random.default_rng(2).random((6, 3, 20, 20), np.float32))
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    step = lw.Workbench(made, step="Quantize").step("Quantize")
+    step.header.values = {**step.header.values, "method": "auto"}
+    click(step.header, "run")
+    settle(made)
+    found, rounded = made.quantization.made, []
+    assert step.header.values["method"] == "auto" and set(found.tried) > {"mse", "kl"}
+    assert step.range.layer["method"] == found.finished().ranges.method != "auto"
+
+    def spy(weight: Any, *rest: Any, **named: Any) -> Any:
+        rounded.append(weight)
+        return round_with(weight, *rest, **named)
+
+    round_with, found.round_with = found.round_with, spy
+    made.explore()
+    assert rounded
+
+
 def test_quantize_offers_versions(session: lw.Session) -> None:
     session.quantize(lw.shipped("digits_held_back.npz"), limit=12)
     session.explore()

@@ -296,7 +296,9 @@ def explore(
         work.progress(number, len(kept))
         names = [row["name"] for row in ranking[:count]]
         own = replace(scheme, keep_float=frozenset(names))
-        graph = quantize_static(made.parent, ranges, own, biases=made.biases)
+        graph = quantize_static(
+            made.parent, ranges, own, rounding=made.round_with, biases=made.biases
+        )
         versions.append((names, model_from(graph, parent)))
     work.progress(0, 0)  # measuring is not counted
     models = [parent, *(model for _, model in versions)]

@@ -125,14 +125,31 @@ test("roofline: a layer's label keeps clear of the words on the line", async () 
     const y = (word) => +[...text.matchAll(/<text[^>]*? y="([\d.]+)"[^>]*>([^<]*)/g)].find((m) => m[2].includes(word))[1];
     assert.ok(Math.abs(y("label") - y("GFLOP/s measured")) >= 14, `${rate}`);
   }
-  const low = { gflops: 60, gbytes_per_s: 3.8, what: "2 threads" };
-  const layers = [[8.2, 8000, 7], [2.2, 12000, 12], [1, 18000, 18]].map(([t, macs, gflops], i) => row(`label ${i}`, t, { macs: macs / 2, bytes: 1000, gflops }));
-  const e = encode({ ...profile, layers }, { by: "time", paint });
-  const { text } = rooflineSvg(points({ layers }, low), { width: 620, height: 380, roof: low, e, hidden: [] });
-  const [, cx, cy] = text.match(/translate\(([\d.]+),([\d.]+)\)/).map(Number);
-  const labels = [...text.matchAll(/class="t1 halo"[^>]*? x="([\d.]+)"[^>]*? y="([\d.]+)"/g)].map((m) => [+m[1], +m[2]]);
-  assert.equal(labels.length, 3);
-  for (const [end, at] of labels) assert.ok(cx + 45 < end - 100 || Math.abs(cy - at) > 40, "the memory line's words");
+});
+
+test("roofline: words keep clear of dots, of each other and of the axes; far ones have a line", async () => {
+  const { points, rooflineSvg } = await at("roofline/roofline");
+  const { encode } = await at("_shared/encode");
+  const cloud = Array.from({ length: 60 }, (_, i) => [1 + (i % 7), 20 + ((i * 37) % 400) ** 2, 1 + ((i * 53) % 240)]);
+  const low = { gflops: 60, gbytes_per_s: 3.8, what: "2 threads" }, high = { gflops: 262, gbytes_per_s: 23.7, what: "2 threads, x86 fp32, 2026-11-26" };
+  for (const [roof, given] of [[low, [[8.2, 8000, 7], [2.2, 12000, 12], [1, 18000, 18]]], [high, cloud], [high, [...cloud, [9, 90000, 400], [8, 90000, 330], [7, 90000, 262]]]])
+    for (const width of [360, 620, 860]) {
+      const layers = given.map(([t, macs, gflops], i) => row(`part/label ${i}`, t, { macs: macs / 2, bytes: 1000, gflops }));
+      const e = encode({ ...profile, layers }, { by: "time", paint });
+      const { text } = rooflineSvg(points({ layers }, roof), { width, height: 380, roof, e, hidden: [] });
+      const words = [...text.matchAll(/class="t1 halo"[^>]*? x="([\d.]+)"[^>]*? y="([\d.]+)"[^>]*? text-anchor="(\w+)"\s*>([^<]*)</g)].map(([, x, y, anchor, said]) => {
+        const w = 6 * said.trim().length;
+        return { said, x0: x - { start: 0, middle: w / 2, end: w }[anchor], w, y: +y };
+      });
+      const dots = [...text.matchAll(/nd mark"\s+cx="([\d.]+)"\s+cy="([\d.]+)"\s+r="([\d.]+)"/g)].map((m) => m.slice(1).map(Number));
+      assert.equal(dots.length, layers.length);
+      for (const own of words.filter((one) => one.said.includes("label"))) {
+        for (const [x, y, r] of dots) assert.ok(x + r <= own.x0 || x - r >= own.x0 + own.w || y + r <= own.y - 10 || y - r >= own.y + 2, `${width} ${own.said} on a dot`);
+        for (const other of words) assert.ok(own === other || Math.abs(own.y - other.y) >= 12 || other.x0 + other.w <= own.x0 || own.x0 + own.w <= other.x0, `${own.said} | ${other.said}`);
+        assert.ok(own.x0 >= 48 && own.x0 + own.w <= width, own.said);
+      }
+      if (roof === low && width > 400) assert.equal(words.filter((one) => one.said.includes("label")).length, 3);
+    }
 });
 
 test("tensor: bytes of a view, thumbnails that fit, scales and pixels", async () => {
@@ -157,7 +174,9 @@ test("memory: the peak is the highest end, and whose it is", async () => {
   const tensors = [{ name: "a", first: 0, last: 1, offset: 0, bytes: 10 }, { name: "b", first: 1, last: 2, offset: 10, bytes: 30 }];
   const p = peakOf(tensors, 3);
   assert.deepEqual([p.peak, p.top.name, p.step, p.alive], [40, "b", 1, 40]);
-  assert.ok(!memorySvg({ tensors, steps: ["x", "y", "z"] }, { width: 400, height: 200, dark: false }).text.includes("NaN"));
+  const { text } = memorySvg({ tensors, steps: ["x", "y", "z"] }, { width: 400, height: 200, dark: false });
+  assert.ok(!text.includes("NaN"));
+  assert.deepEqual([...text.matchAll(/text-anchor="middle"\s+style="fill:[^>]*>(\w+)/g)].map((m) => m[1]), ["a", "b"]);
 });
 
 test("timeline: windows stay in the run, times are round, what lies in one pixel is drawn once", async () => {

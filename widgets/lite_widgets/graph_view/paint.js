@@ -12,6 +12,13 @@ const visible = (range) => (thing) => {
   return y1 >= range[0] && y0 <= range[1];
 };
 
+/** A block's title in `room`; how often the block repeats stays. */
+function blockTitle(label, room) {
+  const [times = ""] = label.match(/ ×\d+$/) || [];
+  const title = label.slice(0, label.length - times.length);
+  return fit(title, room - times.length * 6.4, 6.4) + times;
+}
+
 const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
 
 /** Below a node or a closed block, beside the edge that leaves it: the shape of what it gives. */
@@ -79,7 +86,7 @@ function blockBox(b, style) {
       data-tip=${block.evidence ? `${block.label}\n${block.evidence}` : nothing}
       ><rect x="${x}" y="${y}" width="${w}" height="${open ? 26 : h}" rx="6" fill="transparent" />
       <path class="chev" d="${chevron}" /><text class="t1 b" x="${x + 24}" y="${y + 17}"
-        >${fit(lastPart(block.label), room, 6.4)}</text
+        >${blockTitle(lastPart(block.label), room)}</text
       >
       <text x="${x + w - 10}" y="${y + 17}" text-anchor="end">${right}</text></g
     >`;
@@ -156,7 +163,8 @@ function node(b, style) {
     ink = fill.startsWith("#") ? inkOn(fill) : "var(--ink)";
   const first = style.first(n),
     hatch = style.hatch(n);
-  let value = fit(style.text(n), w * 0.55 - 8, 6.8);
+  const own = nodeLabel(n).length * 6.4;
+  let value = fit(style.text(n), Math.max(w * 0.55 - 8, w - 24 - own), 6.8);
   const flag =
     first && w > 160
       ? svg`<g pointer-events="none"

@@ -2,8 +2,8 @@
 import { html, nothing, svg } from "#template";
 import { widget } from "#view";
 import { keyed } from "../_shared/parts.js";
-import { linear, ticks } from "../_shared/scale.js";
-import { scale } from "../_shared/colour.js";
+import { fit, lastPart, linear, ticks } from "../_shared/scale.js";
+import { inkOn, scale } from "../_shared/colour.js";
 import { bytes } from "../_shared/format.js";
 import { tr } from "../_shared/words.js";
 
@@ -34,6 +34,22 @@ export function peakOf(tensors, steps) {
   return { peak: end(top), top, step, alive: most };
 }
 
+/** A tensor's name in its rectangle, where that is large enough for most of it. */
+function label(tensor, { x, w, y1, h }, fill) {
+  const name = lastPart(tensor.name);
+  const text = h < 16 ? "" : fit(name, w - 10, 6.4);
+  if (!text || text.length < Math.min(name.length, 8)) return nothing;
+  return svg`<text
+    class="t1"
+    pointer-events="none"
+    x="${(x + w / 2).toFixed(1)}"
+    y="${(y1 + h / 2 + 4).toFixed(1)}"
+    text-anchor="middle"
+    style="fill:${inkOn(fill)}"
+    >${text}</text
+  >`;
+}
+
 export function memorySvg(memory, { width, height, dark }) {
   const { tensors, steps } = memory,
     n = Math.max(steps.length, 1);
@@ -58,6 +74,7 @@ export function memorySvg(memory, { width, height, dark }) {
       w = X(t.last + 1) - x,
       y1 = Y(t.offset + t.bytes),
       h = Y(t.offset) - y1;
+    const fill = scale("rate", 0.2 + (0.5 * t.bytes) / peak, dark);
     return svg`<g data-k="${t.name}"
       ><rect
         class="nd mark"
@@ -65,7 +82,7 @@ export function memorySvg(memory, { width, height, dark }) {
         y="${y1.toFixed(1)}"
         width="${Math.max(w - 1, 0.8).toFixed(1)}"
         height="${Math.max(h - 0.7, 0.8).toFixed(1)}"
-        fill="${scale("rate", 0.2 + (0.5 * t.bytes) / peak, dark)}"
+        fill="${fill}"
         stroke="var(--ink2)"
         stroke-opacity=".25" />
       <rect
@@ -74,7 +91,7 @@ export function memorySvg(memory, { width, height, dark }) {
         y="${(y1 - 1).toFixed(1)}"
         width="${w.toFixed(1)}"
         height="${(h + 2).toFixed(1)}"
-    /></g>`;
+    />${label(t, { x, w, y1, h }, fill)}</g>`;
   });
   return html`<svg
     class="chart"

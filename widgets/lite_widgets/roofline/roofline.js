@@ -14,14 +14,16 @@ import {
 import { fixed, ms, tail, THIN } from "../_shared/format.js";
 import { button, empty, keyed } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
+import { along, aroundDot, boxOf, isFree, placeBeside } from "./places.js";
 
 const LEFT = 48,
   RIGHT = 16,
   TOP = 24,
   BOTTOM = 36;
-/** Of a label: how wide a letter is at most, and how many letters its time takes. */
-const LETTER = 6.6,
-  TIME_LETTERS = 9;
+/** Of a layer's name in its label: how many letters there are at most. */
+const LETTERS = 24;
+/** A label as near as this needs no line to its dot. */
+const FREE_FROM_LINE = 12;
 
 /** [{row, x, y, roof, part}]: part is the share of its own roof that a layer reaches. */
 export function points(profile, roof) {
@@ -103,69 +105,105 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
           r="${(radius(p) + 3).toFixed(1)}"
       /></g>`,
   );
-  const top = shown.slice(0, 3).sort((a, b) => Y(a.y) - Y(b.y));
-  const xOf = top.map((p) => X(p.x));
-  const leftward = Math.max(...xOf, 0) + 184 > right; // no room beside them: write to the left
-  const labelX = leftward
-    ? Math.max(Math.min(...xOf) - 34, LEFT + LETTER * 24) // beside the axis, not on it
-    : Math.max(...xOf, 0) + 34;
-  const room = leftward ? labelX - LEFT : width - labelX;
-  const letters = Math.min(28, Math.max(8, Math.floor(room / LETTER) - TIME_LETTERS));
-  const roofs = [roof.gflops, integers].filter(Boolean).map((v) => Y(v) - 7); // lines of their words
-  let last = -99;
-  const lines = [];
-  const labels = top.map((p) => {
-    last = Math.max(clampY(p.y) - 8, last + 15);
-    for (const words of [...roofs].sort((a, b) => a - b))
-      if (Math.abs(last + 4 - words) < 15) last = words + 15;
-    lines.push(last);
-    return svg`<path
-        d="M${X(p.x)} ${clampY(p.y)}L${labelX + (leftward ? 5 : -5)} ${last}"
-        stroke="var(--ink2)"
-        stroke-opacity=".6"
-        fill="none"
-      />
-      <text
+  const at = new Map(
+    shown.map((p) => [p, { x: X(p.x), y: clampY(p.y), r: radius(p) }]),
+  );
+  const slope = along([X(startX), Y(roof.gbytes_per_s * startX)], [X(knee), Y(roof.gflops)]);
+  const taken = [
+    ...[...at.values()].map(aroundDot),
+    ...along([X(knee), Y(roof.gflops)], [right, Y(roof.gflops)]),
+    ...(integers ? along([X(integers / roof.gbytes_per_s), Y(integers)], [right, Y(integers)]) : []),
+  ];
+  /** Words on a level line: at its right or left end, above or below, the first place that is free. */
+  const onLine = (text, from, y) => {
+    const places = [-7, 16].flatMap((up) => [
+      { x: right, y: y + up, anchor: "end" },
+      { x: from, y: y + up, anchor: "start" },
+    ]);
+    const place =
+      places.find((one) => isFree(boxOf(text, one.x, one.y, one.anchor), taken)) ?? places[0];
+    taken.push(boxOf(text, place.x, place.y, place.anchor));
+    return svg`<text class="t1 halo" x="${place.x.toFixed(1)}" y="${place.y.toFixed(1)}" text-anchor="${place.anchor}"
+      >${text}</text
+    >`;
+  };
+  /** The words along the memory line, where they are clear of dots and other words; in a corner
+   * where there is no such place. */
+  function alongMemory(text) {
+    const turn = (angle * Math.PI) / 180,
+      half = text.length * 3.3;
+    const words = (v) => {
+      const [x, y] = [X(v) + 11 * Math.sin(turn), Y(v * roof.gbytes_per_s) - 11 * Math.cos(turn)];
+      const [dx, dy] = [half * Math.cos(turn), half * Math.sin(turn)];
+      return along([x - dx, y - dy], [x + dx, y + dy], 5);
+    };
+    const inside = (boxes) =>
+      boxes.every((b) => b.x > LEFT && b.x + b.w < X(knee) && b.y > TOP && b.y + b.h < bottom);
+    const place = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.73, 0.2, 0.8, 0.12, 0.88]
+      .map((part) => startX * (knee / startX) ** part)
+      .find((v) => inside(words(v)) && words(v).every((box) => isFree(box, taken)));
+    if (place) {
+      taken.push(...words(place));
+      return svg`<text
+        class="t1"
+        transform="translate(${X(place)},${Y(place * roof.gbytes_per_s)}) rotate(${angle})"
+        dy="-6"
+        text-anchor="middle"
+        >${text}</text
+      >`;
+    }
+    const corner = [8, 23, 38, 53]
+      .map((up) => bottom - up)
+      .find((y) => isFree(boxOf(text, right, y, "end"), taken));
+    if (corner === undefined) return nothing;
+    taken.push(boxOf(text, right, corner, "end"));
+    return svg`<text class="t1 halo" x="${right}" y="${corner}" text-anchor="end">${text}</text>`;
+  }
+  const peak = onLine(
+    tr("{rate} GFLOP/s measured ({what})", {
+      rate: fixed(roof.gflops, roof.gflops < 10 ? 1 : 0),
+      what: roof.what,
+    }),
+    X(knee) + 8,
+    Y(roof.gflops),
+  );
+  const ofIntegers = integers
+    ? onLine(
+        tr("{rate} GOP/s in int8 measured", { rate: fixed(integers, 0) }),
+        X(integers / roof.gbytes_per_s) + 8,
+        Y(integers),
+      )
+    : nothing;
+  const speed = tr("{rate} GB/s measured", { rate: fixed(roof.gbytes_per_s, 1) });
+  const memory = alongMemory(speed);
+  taken.push(...slope);
+  const area = { x: LEFT + 4, y: TOP - 12, w: right - LEFT - 4, h: bottom - TOP + 8 };
+  const labels = shown.slice(0, 3).map((p) => {
+    const dot = at.get(p);
+    const text = `${tail(p.row.name, LETTERS)} ${ms(p.row.median_ms)}${THIN}ms`;
+    const place = placeBeside(dot, text, taken, area);
+    if (!place) return nothing; // the tooltip and the table have it
+    taken.push(place.box);
+    const [dx, dy] = [place.x - dot.x, place.y - 4 - dot.y];
+    const edge = dot.r / Math.hypot(dx, dy);
+    return svg`${
+      place.far > FREE_FROM_LINE
+        ? svg`<path
+            d="M${dot.x + dx * edge} ${dot.y + dy * edge}L${place.x} ${place.y - 4}"
+            stroke="var(--ink2)"
+            stroke-opacity=".6"
+            fill="none"
+          />`
+        : nothing
+    }<text
         class="t1 halo"
         pointer-events="none"
-        x="${labelX}"
-        y="${last + 4}"
-        text-anchor="${leftward ? "end" : "start"}"
-        >${tail(p.row.name, letters)} ${ms(p.row.median_ms)}${THIN}ms</text
+        x="${place.x.toFixed(1)}"
+        y="${place.y.toFixed(1)}"
+        text-anchor="${place.anchor}"
+        >${text}</text
       >`;
   });
-  const wide = (letters + TIME_LETTERS) * LETTER,
-    begin = leftward ? labelX - wide : labelX;
-  const radians = (angle * Math.PI) / 180,
-    halfX = 60 * Math.abs(Math.cos(radians)) + 6,
-    halfY = 60 * Math.abs(Math.sin(radians)) + 6;
-  const peak = tr("{rate} GFLOP/s measured ({what})", {
-    rate: fixed(roof.gflops, roof.gflops < 10 ? 1 : 0),
-    what: roof.what,
-  });
-  const written = [
-    ...lines.map((y) => ({ y, from: begin, to: begin + wide })),
-    { y: Y(roof.gflops) - 11, from: right - peak.length * LETTER, to: right },
-  ];
-  /** Whether the words along the memory line keep clear of other words at this place. */
-  const clear = (v) =>
-    written.every(
-      ({ y, from, to }) =>
-        Math.abs(y - Y(v * roof.gbytes_per_s) + 7) >= halfY + 8 ||
-        X(v) + halfX < from ||
-        X(v) - halfX > to,
-    );
-  /** Whether they keep off the numbers of both axes. */
-  const inside = (v) =>
-    X(v) - halfX > LEFT && Y(v * roof.gbytes_per_s) - 7 + halfY < bottom;
-  const places = [0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.73, 0.2, 0.8, 0.9]
-    .map((part) => startX * (knee / startX) ** part)
-    .filter(inside);
-  const slopeAt = places.find(clear);
-  const corner = [8, 23, 38, 53].map((up) => bottom - up).find((at) =>
-    lines.every((y) => Math.abs(y + 4 - at) > 13),
-  );
-  const speed = tr("{rate} GB/s measured", { rate: fixed(roof.gbytes_per_s, 1) });
   return html`<svg
     class="chart"
     height="${height}"
@@ -183,42 +221,32 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
     ${
       integers
         ? svg`<path
-              data-part="integers"
-              d="M${X(knee)} ${Y(roof.gflops)}L${X(integers / roof.gbytes_per_s)} ${Y(integers)}H${right}"
-              fill="none"
-              stroke="var(--ink)"
-              stroke-dasharray="4 3"
-            /><text class="t1" x="${right}" y="${Y(integers) - 7}" text-anchor="end">
-              ${tr("{rate} GOP/s in int8 measured", { rate: fixed(integers, 0) })}
-            </text>`
+            data-part="integers"
+            d="M${X(knee)} ${Y(roof.gflops)}L${X(integers / roof.gbytes_per_s)} ${Y(integers)}H${right}"
+            fill="none"
+            stroke="var(--ink)"
+            stroke-dasharray="4 3"
+          />`
         : nothing
-    }
-    <text class="t1" x="${right}" y="${Y(roof.gflops) - 7}" text-anchor="end">${peak}</text>
-    ${
-      slopeAt
-        ? svg`<text
-            class="t1"
-            transform="translate(${X(slopeAt)},${Y(slopeAt * roof.gbytes_per_s) - 7}) rotate(${angle})"
-            text-anchor="middle"
-            >${speed}</text
-          >`
-        : svg`<text class="t1 halo" x="${right}" y="${corner}" text-anchor="end">${speed}</text>`
     }
     <text x="${(LEFT + right) / 2}" y="${height - 4}" text-anchor="middle">
       ${tr("arithmetic intensity, FLOP per byte")}
     </text>
     <text x="${LEFT - 6}" y="12">${tr("GFLOP/s")}</text>
-    ${dots}${labels}
+    ${dots}${memory}${peak}${ofIntegers}${labels}
   </svg>`;
 }
 
-const encoding = (c) =>
-  encode(c.get("profile"), {
+const encoding = (c, rows = (profile) => profile) =>
+  encode(rows(c.get("profile")), {
     by: c.get("colour_by"),
     roof: c.get("roof"),
     hidden: [],
     paint: c.paint,
   });
+
+/** Copies do no arithmetic and have no dot. */
+const withoutCopies = (profile) => ({ ...profile, layers: profile.layers.filter((r) => !isCopy(r)) });
 
 const chart = (c, width) =>
   width < 160
@@ -227,7 +255,7 @@ const chart = (c, width) =>
         width,
         height: c.get("height"),
         roof: c.get("roof"),
-        e: encoding(c),
+        e: encoding(c, withoutCopies),
         hidden: c.get("hidden_types"),
       });
 
@@ -263,7 +291,7 @@ export default widget({
       ${
         usable(c)
           ? html`<div class="lg">
-                <span>${tr("area: share of time")}</span><span>${encoding(c).legend}</span
+                <span>${tr("area: share of time")}</span><span>${encoding(c, withoutCopies).legend}</span
                 ><span>${tr("the further below the line, the more to gain")}</span>
               </div>
               <div

@@ -54,18 +54,21 @@ class Stepper(LiteWidget):
         self.steps = [changed if step["name"] == name else step for step in self.steps]
 
     def static_html(self) -> str:
-        """Return the steps as one line of tabs, each with its mark, state and result."""
+        """Return the steps as one line of tabs, each with its mark, state and result. A step
+        whose work was under way is still to do: no work goes on in a saved notebook."""
         box = f"{FONT};font-size:12px;padding:4px 0"
         return f'<div style="{box}">{"".join(map(self._static_step, self.steps))}</div>'
 
     def _static_step(self, step: dict[str, Any]) -> str:
+        state, result = step["state"], step.get("result")
+        if state == "running":
+            state, result = "todo", ""
         mark, colour, word = {
             "todo": ("\N{WHITE CIRCLE}", "inherit", tr("to do")),
-            "running": ("\N{CIRCLE WITH LEFT HALF BLACK}", ACCENT, tr("running")),
             "done": ("\N{CHECK MARK}", ACCENT, tr("done")),
             "attention": ("\N{BLACK UP-POINTING TRIANGLE}", BAD, tr("needs attention")),
-        }[step["state"]]
-        name, result = html.escape(step["name"]), html.escape(step.get("result") or word)
+        }[state]
+        name, result = html.escape(step["name"]), html.escape(result or word)
         bold = f"<b>{name}</b>" if step["name"] == self.current else name
         return (
             f'<span style="display:inline-block;margin:0 16px 4px 0" title="{word}">'

@@ -33,7 +33,7 @@ export function sentence(profile) {
   const gap =
     rest >= 0
       ? tr("{time} are spent between layers", { time: short(rest) })
-      : tr("{time} more than the whole run, because timing each layer takes time", {
+      : tr("{time} more than the whole run", {
           time: short(-rest),
         });
   const said = [

@@ -56,7 +56,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("backends to compare (default: the profiled ones, or the reference)"),
     )
     parser.add_argument(
-        "--calibration", metavar="DIR|NPZ", help=tr("also quantize, with these samples")
+        "--calibration",
+        metavar="DIR|NPZ",
+        help=tr(
+            "also quantize, with these samples; where they have labels, the versions are judged "
+            "by the task's metric on those that did not calibrate"
+        ),
     )
     parser.add_argument(
         "--live",
@@ -96,10 +101,23 @@ def _measured(model: str, args: argparse.Namespace) -> Session:
         sides = ["reference", backends[0]]
     session.compare(*sides[:2])
     if args.calibration:
-        session.quantize(args.calibration)
-        session.explore()
+        quantized(session, args.calibration)
         session.use(session.base)
     return session
+
+
+def quantized(session: Session, samples: str) -> None:
+    """The int8 version and those with layers in float; labels judge them where there are any."""
+    from ..budget import EVERY, MOST
+    from ..evaluate import read_dataset
+    from ..quantizing import labelled
+
+    if labelled(samples):
+        session.quantize(samples, limit=min(MOST, -(-len(read_dataset(samples)) // EVERY)))
+        session.explore(data=samples)
+    else:
+        session.quantize(samples)
+        session.explore()
 
 
 def _backends(wanted: str, session: Session) -> list[str]:

@@ -41,6 +41,7 @@ class Step(PicturedBox):
         self.notice = Notice()
         self.notice.layout.display = "none"
         self.running = Running()
+        self.running.layout.display = "none"
         self.pending = self._has_work()
         for widget in (self.header, self.notice, self.running):
             widget.add_class("lite-fresh")
@@ -114,6 +115,7 @@ class Step(PicturedBox):
         jobs = self.session.jobs if self.pending or self.alone else []
         older = self.shown if self.pending else ""
         self.running.jobs = [job.to_dict() for job in jobs]
+        self.running.layout.display = None if jobs else "none"
         self.running.shown = older
         (self.add_class if older else self.remove_class)("lite-stale")
         if self.pending != before:

@@ -44,7 +44,8 @@ _NO_SAMPLES = {
     "title": tr("Not quantized yet"),
     "text": tr("There are no samples yet."),
 }
-METHODS = ("mse", "kl", "minmax", "hist", "avg")
+#: The first is what the page begins with; "auto" compares several and takes longer.
+METHODS = ("mse", "auto", "kl", "minmax", "hist", "avg")
 _JUDGED = [["float", tr("same result as float")], ["labels", tr("labels of the samples")]]
 
 
@@ -220,7 +221,7 @@ class QuantizeStep(Step):
             "name": name, "kept": name in self.layers.kept, "cost": None,
             "low": float(statistics.centres[0]), "high": float(statistics.centres[-1]),
             "counts": counts, "clip_low": float(chosen[0]), "clip_high": float(chosen[1]),
-            "method": made.method, "weights": _weights(node),
+            "method": made.made.finished().ranges.method, "weights": _weights(node),
         }  # fmt: skip
 
     def _keep(self) -> None:
