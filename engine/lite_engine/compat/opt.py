@@ -20,9 +20,9 @@ from ..importers import load
 from ..importers.paddle.registry import known_types
 from ..ir import Graph
 from ..model_file import optimize
-from ..model_file.naive_buffer import kernels, write_nb
+from ..model_file.naive_buffer import SparseLayers, kernels, write_nb
 from ..terminal import error_line
-from .opt_reports import write_pictures, write_tailoring_lists
+from .opt_reports import sparse_notes, write_pictures, write_tailoring_lists
 from .opt_tables import _markdown, _table, _types, model_table, supported_table
 
 QUANT_BITS = {"QUANT_INT8": 8, "QUANT_INT16": 16}
@@ -88,14 +88,17 @@ def add_flags(p: argparse.ArgumentParser) -> None:
         ("print_all_ops", tr("list the operators of every target")),
         ("print_all_ops_in_md_format", tr("the same as a Markdown table")),
         ("record_tailoring_info", tr("write lists of the result's operators and kernels")),
-        ("sparse_model", tr("accepted: weights are stored dense, results are the same")),
+        ("sparse_model", tr("store 1x1 convolutions with many zeros for arm's sparse kernels")),
     ):
         p.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False, help=text)
     p.add_argument(
         "--insert-print", "--insert_print", metavar="NAME,…", nargs="?", const="",
         help=tr("add print operators to the .nb, after these values or after every layer"),
     )  # fmt: skip
-    p.add_argument("--sparse_threshold", type=float, default=0.6, help=tr("accepted, not used"))
+    p.add_argument(
+        "--sparse_threshold", type=float, default=SparseLayers.threshold,
+        help=tr("share of zeros from which --sparse_model takes a layer (default: 0.6)"),
+    )  # fmt: skip
     p.add_argument("--optimized_nb_model_path", default="", help=tr(".nb file to draw"))
     p.add_argument(
         "--visualization_file_output_path", default="", help=tr("folder of its .dot files")
@@ -191,8 +194,6 @@ def run(options: argparse.Namespace) -> list[Path]:
     if not options.optimize_out:
         raise UsageError(tr("--optimize_out is missing"), fix=tr("name the result with it"))
     written = [_convert(one, targets) for one in _one_by_one(options)]
-    if options.sparse_model:
-        _note(tr("--sparse_model: weights stay dense, the results are the same"))
     if options.record_tailoring_info:
         _record(written, Path(options.optimize_out))
     return written
@@ -230,9 +231,13 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
         prints = None
         if options.insert_print is not None:
             prints = [name for name in options.insert_print.split(",") if name]
+        sparse = SparseLayers(options.sparse_threshold) if options.sparse_model else None
         write_nb(
-            graph, out, targets=targets, weight_bits=bits, fp16=options.enable_fp16, prints=prints
-        )
+            graph, out, targets=targets, weight_bits=bits, fp16=options.enable_fp16, prints=prints,
+            sparse=sparse,
+        )  # fmt: skip
+        for line in sparse_notes(sparse):
+            _note(line)
     else:
         if options.insert_print is not None:
             raise UsageError(

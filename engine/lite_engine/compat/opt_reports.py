@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..errors import LiteError
 from ..files import write_file
 from ..importers.naive_buffer.container import read_nb
 from ..importers.paddle.program import Program
 from ..mapped import map_file
+from ..model_file.naive_buffer import SparseLayers
 
 KERNEL = "__@kernel_type_attr@__"
 #: As Paddle-Lite's lists spell the numbers of a kernel string (lite/api/paddle_place.h).
@@ -80,3 +81,22 @@ def _write(path: Path, lines: Iterable[str]) -> Path:
             tr("cannot be made ({reason})", reason=error.strerror), where=path.parent
         ) from None
     return write_file(path, "\n".join(lines) + "\n")
+
+
+def sparse_notes(found: SparseLayers | None) -> list[str]:
+    """What --sparse_model did: no layer with as many zeros stays dense without a word."""
+    if found is None:
+        return []
+    lines = [
+        tr("--sparse_model: {name} stays dense: {why}", name=name, why=why)
+        for name, why in found.dense.items()
+    ]
+    if found.done:
+        stored = trn("{n} layer is stored sparse", "{n} layers are stored sparse", len(found.done))
+        lines.append(f"--sparse_model: {stored}")
+    elif not found.dense:
+        percent = 100 * found.threshold
+        lines.append(
+            tr("--sparse_model: no convolution has {percent:.0f} % zeros", percent=percent)
+        )
+    return lines

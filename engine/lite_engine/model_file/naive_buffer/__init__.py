@@ -27,6 +27,7 @@ from .lower import lower, lowered_ops
 from .place import place
 from .prints import insert_prints
 from .quantize import quantize_weights
+from .sparse import SparseLayers, sparse_convolutions
 
 _PASSES = [*CLEAN, *RECOMPOSE, *FUSE, *FINISH]
 
@@ -68,13 +69,16 @@ def write_nb(
     fp16: bool = False,
     shapes: Mapping[str, Shape] | None = None,
     prints: Sequence[str] | None = None,
+    sparse: SparseLayers | None = None,
 ) -> Path:
     """Writes a `.nb` file (to a temporary name, then renamed) and answers its path.
 
     `targets` as Paddle-Lite has them: the file holds one kernel per operator, OpenCL's where it is
     listed and has one, else those of the first CPU. `weight_bits` 8 or 16 stores the weights of
     convolutions and matrix products as integers; `fp16` computes in half precision on arm;
-    `prints` adds operators that print these values when the file runs, [] all layers' values.
+    `prints` adds operators that print these values when the file runs, [] all layers' values;
+    `sparse` stores 1x1 convolutions with enough zeros for Paddle-Lite's sparse kernels of arm, and
+    is told which.
     Raises UnsupportedOperatorError naming nodes, UsageError.
     """
     if weight_bits not in (None, 8, 16):
@@ -82,6 +86,8 @@ def write_nb(
             tr("weights must have 8 or 16 bits, got {weight_bits}", weight_bits=weight_bits)
         )
     program = nb_program(graph, shapes)
+    if sparse is not None:
+        sparse_convolutions(program, targets, sparse)
     if weight_bits:
         quantize_weights(program, weight_bits)
     if prints is not None:
@@ -91,4 +97,4 @@ def write_nb(
     return write_file(path, data)
 
 
-__all__ = ["lowered_ops", "nb_program", "write_nb"]
+__all__ = ["SparseLayers", "lowered_ops", "nb_program", "write_nb"]

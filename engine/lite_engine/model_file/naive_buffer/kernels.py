@@ -89,6 +89,7 @@ slice              2/1/1           4/1/1         -
 softmax            2/1/1           4/1/1         5/5/5
 softplus           1/1/1           4/1/1         -
 softsign           2/1/1           -             -
+sparse_conv2d      -               4/1/1         -
 split              1/1/1           1/1/1         5/5/4
 sqrt               2/1/1           4/1/1         5/5/4
 squeeze2           1/4/2           1/4/2         -
@@ -108,7 +109,7 @@ ARM_FP16 = frozenset(
         "batch_norm", "bilinear_interp_v2", "conv2d", "conv2d_transpose", "depthwise_conv2d",
         "elementwise_add", "elementwise_div", "elementwise_mul", "elementwise_sub", "fc",
         "hard_sigmoid", "hard_swish", "matmul_v2", "nearest_interp_v2", "pad2d", "pool2d", "prelu",
-        "relu", "scale", "sigmoid", "softmax", "swish", "tanh",
+        "relu", "scale", "sigmoid", "softmax", "sparse_conv2d", "swish", "tanh",
     ]
 )  # fmt: skip
 _COLUMNS = {"x86": 0, "arm": 1, "opencl": 2}

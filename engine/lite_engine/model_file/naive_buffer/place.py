@@ -75,7 +75,7 @@ class _Placer:
             self.ops.append(op)
             for name in (n for names in op.outputs.values() for n in names):
                 self.states[name] = self.state_of(name, choice)
-            if choice.state == "fp16":
+            if choice.state == "fp16" and op.type != "sparse_conv2d":  # its kernel converts them
                 weights = [n for ns in op.inputs.values() for n in ns if self.var(n).persistable]
                 op.attrs.update({f"{n}_fp16": "fp16" for n in weights})
         self.block.ops = self.ops

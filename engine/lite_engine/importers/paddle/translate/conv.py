@@ -10,6 +10,7 @@ from ....ir import Value
 from ..registry import Call, translates
 from .fused import fused_activation
 from .lite_int8 import bias_of, weight_of, with_int8_input, with_int8_output
+from .sparse_conv import dense_filter
 
 
 def window_pads(op: Call, n: int) -> dict[str, Any]:
@@ -62,7 +63,8 @@ def spatial(op: Call, name: str, n: int) -> list[int]:
 
 @translates("conv2d", "depthwise_conv2d", "conv3d", "sparse_conv2d")
 def _(op: Call) -> None:
-    x, w = with_int8_input(op, "Input"), weight_of(op, "Filter")
+    x = with_int8_input(op, "Input")
+    w = dense_filter(op, x) if op.type == "sparse_conv2d" else weight_of(op, "Filter")
     n = op.rank(w) - 2
     last = is_channels_last(op)
     if last:

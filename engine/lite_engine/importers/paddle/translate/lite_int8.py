@@ -23,7 +23,7 @@ def kernel_of(op: Call) -> list[str]:
     return str(text).split("/") if text else []
 
 
-def _scales(op: Call, slot: str) -> list[float]:
+def scales_of(op: Call, slot: str) -> list[float]:
     """Scales of a slot under the names that Paddle-Lite versions used."""
     name = (op.op.inputs.get(slot) or [""])[0]
     for key in (f"{slot}0_scale", f"{name}_quant_scale"):
@@ -71,7 +71,7 @@ def weight_of(op: Call, slot: str, axis: int = 0) -> Value:
     w = op.need(slot)
     if w.dtype not in (DType.I8, DType.I16):
         return w
-    scales = _scales(op, slot)
+    scales = scales_of(op, slot)
     if not scales:
         return w
     return dequantise(op, w, scales, axis)
@@ -82,7 +82,7 @@ def bias_of(op: Call, slot: str = "Bias") -> Value | None:
     b = op[slot]
     if b is None or b.const is None or b.dtype not in (DType.I8, DType.I16):
         return b
-    scales = np.asarray(_scales(op, slot), np.float32)
+    scales = np.asarray(scales_of(op, slot), np.float32)
     if scales.size not in (1, b.const.size):
         raise op.unsupported(
             tr(
