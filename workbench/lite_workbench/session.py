@@ -182,11 +182,12 @@ class Session(SessionInputs):
         """Where the time goes, layer by layer; kept for `lite runs`, with its `advice`."""
         return measuring.profile(self, backend, runs, image)
 
-    def tune(self, effort: str = "normal") -> list[Measured]:
-        """Measures the variants of each layer on this machine's OpenCL device, takes the fastest
-        from now on, and returns what was measured now: `lite tune`. `effort` is rapid, normal or
-        exhaustive. Raises UsageError, BackendUnavailableError."""
-        return measuring.tune(self, effort)
+    def tune(self, effort: str = "normal", backend: str = "opencl") -> list[Measured]:
+        """Measures the variants of each layer on this machine's OpenCL device (`effort` is rapid,
+        normal or exhaustive), or with backend "cpu" sparse against dense kernels, takes the fastest
+        from now on, and returns what was measured now: `lite tune`.
+        Raises UsageError, BackendUnavailableError."""
+        return measuring.tune(self, effort, backend)
 
     def import_tuning(self, report: str | Path) -> Adopted:
         """What a field report of the same device and driver says of its variants, like `lite tune

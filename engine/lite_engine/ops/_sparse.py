@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from lite_messages import tr
@@ -16,6 +16,13 @@ MIN_ELEMS = 1024
 #: Share of weights that are not 0 below which sparse kernels execute fewer instructions than dense
 #: ones on every instruction set that they are built for (`python -m benchmarks.sparse`).
 MAX_DENSITY = 0.3
+#: The same up to which they can be the faster ones on some machine: `lite tune` measures them.
+MEASURED_DENSITY = 0.5
+#: Share of weights that are not 0, and the rank of a sparse kernel of floats up to it: before the
+#: dense ones, or behind them.
+SPARSE_FORMS = ((MAX_DENSITY, -1), (MEASURED_DENSITY, 9))
+SKIPS_ZEROS = tr("most weights are 0, and only the others are multiplied")
+MULTIPLIES_ZEROS = tr("every weight is multiplied, though most are 0")
 #: Share of words of WORD inputs of an output, which one instruction multiplies, up to which
 #: integers have a sparse form. Whether it is taken, the kernel decides on the machine that runs.
 MAX_WORDS = 0.5
@@ -42,8 +49,18 @@ def share_of_zeros(arrays: Iterable[np.ndarray]) -> float:
     return round(1 - sum(int(np.count_nonzero(a)) for a in floats) / total, 3) if total else 0.0
 
 
-def mostly_zeros(index: int) -> Condition:
-    """The constant input `index` has few weights that are not 0, and meets enough rows."""
+def sparse_and_dense(kernels: Sequence[str]) -> tuple[str, str] | None:
+    """Of the kernels that can run a layer, best first, those that skip its zeros and that do not;
+    None where there is no choice."""
+    sparse = next((k for k in kernels if k.endswith("_sparse")), None)
+    plain = [k for k in kernels if not k.endswith("_sparse")]
+    # where another kernel chooses while it is loaded, the dense one has a name of its own
+    dense = next((k for k in plain if k.endswith("_dense")), next(iter(plain), None))
+    return (sparse, dense) if sparse and dense else None
+
+
+def mostly_zeros(index: int, most: float = MAX_DENSITY) -> Condition:
+    """Of the constant input `index` at most this share is not 0, and it meets enough rows."""
 
     def check(node: Node, types: list[TypeInfo | None]) -> bool | str:
         info = types[index] if index < len(types) else None
@@ -57,9 +74,7 @@ def mostly_zeros(index: int) -> Condition:
         if rows < MIN_ROWS:
             return tr("it has fewer than {rows} rows", rows=MIN_ROWS)
         share = density(info.const)
-        return share <= MAX_DENSITY or tr(
-            "{percent:.0f} % of its weights are not 0", percent=100 * share
-        )
+        return share <= most or tr("{percent:.0f} % of its weights are not 0", percent=100 * share)
 
     return check
 

@@ -17,7 +17,7 @@ from ._core import define_op
 from ._helpers import wide, window_output
 from ._records import Cost
 from ._samples import Draw, Sample
-from ._sparse import mostly_zeros, pointwise
+from ._sparse import SKIPS_ZEROS, SPARSE_FORMS, mostly_zeros, pointwise
 from .activation import FUSED, apply_activation
 
 conv = define_op(
@@ -286,14 +286,11 @@ for _name, _rank, _when, _why in _CPU:
         precision="" if _number == "f32" else _number,
     )
 
-conv.kernel(
-    "cpu",
-    "f32_conv_sparse",
-    accepts_pitch=True,
-    when=all_of(_rank4, pointwise, mostly_zeros(1)),
-    rank=-1,
-    why=tr("most weights are 0, and only the others are multiplied"),
-)
+for _most, _rank in SPARSE_FORMS:
+    conv.kernel(
+        "cpu", "f32_conv_sparse", accepts_pitch=True, rank=_rank,
+        when=all_of(_rank4, pointwise, mostly_zeros(1, _most)), why=SKIPS_ZEROS,
+    )  # fmt: skip
 
 
 def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:

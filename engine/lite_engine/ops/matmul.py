@@ -15,7 +15,7 @@ from ._core import define_op
 from ._helpers import broadcast_shapes, product, wide
 from ._records import Cost
 from ._samples import Draw, Sample
-from ._sparse import mostly_zeros
+from ._sparse import SKIPS_ZEROS, SPARSE_FORMS, mostly_zeros
 from .activation import FUSED, apply_activation
 
 matmul = define_op(
@@ -184,14 +184,12 @@ def _row_bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return c is None or (c.const is not None and c.size == columns) or tr("c is not one row")
 
 
-gemm.kernel(
-    "cpu",
-    "f32_gemm_sparse",
-    accepts_pitch=True,
-    when=all_of(constant(1), attr("transA", 0), _row_bias, mostly_zeros(1)),
-    rank=-1,
-    why=tr("most weights are 0, and only the others are multiplied"),
-)
+for _most, _rank in SPARSE_FORMS:
+    gemm.kernel(
+        "cpu", "f32_gemm_sparse", accepts_pitch=True, rank=_rank,
+        when=all_of(constant(1), attr("transA", 0), _row_bias, mostly_zeros(1, _most)),
+        why=SKIPS_ZEROS,
+    )  # fmt: skip
 
 
 def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:

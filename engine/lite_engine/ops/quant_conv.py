@@ -24,7 +24,7 @@ from ._helpers import product
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, saturate
-from ._sparse import pointwise, words_of_zeros
+from ._sparse import MULTIPLIES_ZEROS, SKIPS_ZEROS, pointwise, words_of_zeros
 from .conv import conv, correlate
 from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
 
@@ -178,15 +178,14 @@ qlinear_conv.kernel(
     when=all_of(rank(3, 4), INTEGER_GEMM, _RESIDUAL),
     why=tr("integer convolution as GEMM over taps"),
 )
-qlinear_conv.kernel(
-    "cpu",
-    "i8_conv_sparse",
-    dtype="i8,u8",
-    accepts_pitch=True,
-    rank=4,  # the GEMM takes it by itself where it pays on the machine that runs
-    when=all_of(rank(4), INTEGER_GEMM, _RESIDUAL, pointwise, words_of_zeros),
-    why=tr("most weights are 0, and only the others are multiplied"),
-)
+# Two kernels by name: the GEMM takes either by itself, by what it expects of the machine that runs.
+for _name, _halo, _why in (
+    ("i8_conv_sparse", False, SKIPS_ZEROS), ("i8_conv_dense", True, MULTIPLIES_ZEROS)
+):  # fmt: skip
+    qlinear_conv.kernel(
+        "cpu", _name, dtype="i8,u8", accepts_pitch=True, accepts_halo=_halo, rank=4, why=_why,
+        when=all_of(rank(4), INTEGER_GEMM, _RESIDUAL, pointwise, words_of_zeros),
+    )  # fmt: skip
 
 #: What LiteRT's 16-bit convolutions take: x and y of 16 bits, constant weights of i8.
 _SIXTEEN = (

@@ -16,7 +16,7 @@ from ._core import define_op
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, saturate, scales
-from ._sparse import words_of_zeros
+from ._sparse import MULTIPLIES_ZEROS, SKIPS_ZEROS, words_of_zeros
 from .matmul import matmul_macs, matmul_shape
 from .quant_conv import INTEGER_GEMM
 from .quantize import dynamic_quantize
@@ -193,10 +193,10 @@ for _backend in ("cpu", "opencl"):
             _backend, "i8_gemm", dtype="i8,u8", when=_when, why=tr("integer matrix product")
         )  # fmt: skip
 for _op, _when in ((qlinear_matmul, _KERNEL), (qgemm, _PLAIN)):
-    _op.kernel(
-        "cpu", "i8_gemm_sparse", dtype="i8,u8", rank=4, when=all_of(_when, words_of_zeros),
-        why=tr("most weights are 0, and only the others are multiplied"),
-    )  # fmt: skip
+    for _name, _why in (("i8_gemm_sparse", SKIPS_ZEROS), ("i8_gemm_dense", MULTIPLIES_ZEROS)):
+        _op.kernel(
+            "cpu", _name, dtype="i8,u8", rank=4, when=all_of(_when, words_of_zeros), why=_why,
+        )  # fmt: skip
 for _op, _output in ((qlinear_matmul, 7), (qgemm, 8)):
     _op.kernel(
         "cpu", "i16_gemm", dtype="i16", why=tr("16-bit matrix product"),

@@ -1,4 +1,5 @@
-"""`lite tune`: the fastest way of each layer on this OpenCL device, measured or taken over."""
+"""`lite tune`: the fastest way of each layer on this OpenCL device, measured or taken over, and on
+this CPU, where layers have many zeros."""
 
 from __future__ import annotations
 
@@ -21,13 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass
 class Tuning:
-    """The layers that were measured now, and how many sizes of layers were known."""
+    """The layers that were measured now, and how many sizes of layers were known. `path` is the
+    file that has the choices of the CPU."""
 
     measured: list[Measured]
     known: int
+    path: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"known": self.known, "measured": [_data(m) for m in self.measured]}
+        return {
+            "known": self.known,
+            "measured": [_data(m) for m in self.measured],
+            "file": None if self.path is None else str(self.path),
+        }
 
 
 def _data(measured: Measured) -> dict[str, Any]:
@@ -42,6 +49,19 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--params", metavar="FILE", help=tr("the weights file, for formats with two files")
     )
     add_shape(parser)
+    parser.add_argument(
+        "--backend",
+        choices=("opencl", "cpu"),
+        default="opencl",
+        help=tr(
+            "opencl: the variants of each layer; cpu: whether skipping the zeros of pruned layers "
+            "is faster on this machine (default: opencl)"
+        ),
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE",
+        help=tr("with --backend cpu: the .lite file that the choices are saved in"),
+    )  # fmt: skip
     parser.add_argument(
         "--effort",
         choices=EFFORTS,
@@ -70,9 +90,31 @@ def _call(args: argparse.Namespace) -> Tuning | Adopted:
         raise UsageError(tr("expected either MODEL or --import REPORT (see `lite tune --help`)"))
     if args.report:
         return doctor.adopt(doctor.read(Path(args.report)))
+    if args.backend == "cpu":
+        return _forms(args)
+    if args.output:
+        raise UsageError(
+            tr("-o is for --backend cpu"),
+            fix=tr("save what OpenCL measures in a file with `lite convert --tune`"),
+        )
     predictor = Predictor(load_model(args), "opencl", precision=args.precision)
     done = tune(predictor, args.effort)
     return Tuning(done.measured, done.known)
+
+
+def _forms(args: argparse.Namespace) -> Tuning:
+    from lite_engine.profile.forms import tune_forms
+    from lite_engine.runtime import Predictor, host_target
+
+    if not args.output:
+        raise UsageError(
+            tr("choices for the CPU are saved in a file"), fix=tr("name it with -o FILE")
+        )
+    if args.precision not in (None, "fp32"):
+        raise UsageError(tr("--precision {name} is for OpenCL", name=args.precision))
+    model = load_model(args)
+    measured = tune_forms(Predictor(model, host_target()))
+    return Tuning(measured, 0, model.save(Path(args.output)))
 
 
 def _show(result: Tuning | Adopted, args: argparse.Namespace) -> str:
@@ -110,6 +152,13 @@ def _show_measured(result: Tuning) -> str:
         table([tr("layer"), tr("before"), tr("now"), tr("faster"), tr("tried")], rows, right=(3, 4))
     ]
     lines = lines if rows else []
+    if result.path is not None:
+        sizes = trn("{n} layer", "{n} layers", len(result.measured))
+        lines.append(
+            tr("{layers} with many zeros measured, {changed} changed. Wrote {path}", layers=sizes,
+               changed=len(changed), path=result.path)
+        )  # fmt: skip
+        return "\n".join(lines)
     lines.append(
         tr(
             "{sizes} of layers measured, {changed} changed; {known} known already. "

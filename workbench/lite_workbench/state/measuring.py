@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.errors import check_choice
+
 from ..answers import Run, answer_of
 from ..inputs import GUESSED, as_code, is_guessed, size_of
 from ._state import SessionState
@@ -79,13 +81,20 @@ def advise(state: SessionState, profile: Profile, plan: Plan) -> list[Advice]:
     return advise_on(profile, plan, model.journal, state.path, reading=given, made=made)
 
 
-def tune(state: SessionState, effort: str) -> list[Measured]:
+def tune(state: SessionState, effort: str, backend: str) -> list[Measured]:
     """See `Session.tune`. Raises UsageError, BackendUnavailableError."""
+    from lite_engine.profile.forms import tune_forms
+    from lite_engine.runtime import host_target
     from lite_engine.runtime.tune import tune as tune_layers
 
+    check_choice("backend", backend, ("opencl", "cpu"))
     with state.busy:
-        made = tune_layers(predictor(state, "opencl"), effort).measured
-    state.remember(f"session.tune({effort!r})")
+        if backend == "cpu":
+            made = tune_forms(predictor(state, host_target()))
+        else:
+            made = tune_layers(predictor(state, "opencl"), effort).measured
+    options = repr(effort) if backend == "opencl" else f"backend={backend!r}"
+    state.remember(f"session.tune({options})")
     state.notify("tuned", made)
     return made
 
