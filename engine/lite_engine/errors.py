@@ -127,6 +127,11 @@ class ShapeError(LiteError):
     kind = "shape"
 
 
+#: What a damaged node leads to in an operator's own functions: attributes of a wrong type or
+#: length, sizes that nothing has.
+MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
 def not_computed(error: Exception, where: str) -> ShapeError:
     """What an operator says whose numbers cannot be computed, or not in the memory there is."""
     if isinstance(error, MemoryError):

@@ -3,11 +3,12 @@
     python -m tests.fuzz.campaign SECONDS FOLDER [native|guided|NAME…]
     python -m tests.fuzz.campaign table FOLDER
 
-runs each native target (native.py; `scripts/native.sh fuzzer` has built it) and each reader in
-Python (guided.py) for SECONDS, in ROUNDS rounds, so that the growth of a corpus shows whether it
-levels off. Corpora are kept in FOLDER/<NAME>, each round is a line of FOLDER/log.jsonl. `table`
-adds up the rounds of each target, apart from those whose sources were others. Ends with 1 after a
-finding.
+works on each native target (native.py; `scripts/native.sh fuzzer` has built it) and each reader in
+Python (guided.py) until it has had SECONDS of a processor's time (of its own, on Linux: a busy
+machine takes longer), the one that has had least first, in stretches of STRETCH. Each is a line of
+FOLDER/log.jsonl and corpora are kept in FOLDER/<NAME>, so that a campaign that was stopped goes on,
+and the growth of a corpus shows whether it levels off. What other sources had does not count.
+`table` adds the stretches up. Ends with 1 after a finding.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,9 @@ from typing import Any
 from . import data_readers, importers, kept, native, readers
 
 ROOT = Path(__file__).parent.parent.parent
-ROUNDS = 3
+STRETCH = 120
+#: Sizes of a corpus that the table shows.
+SIZES = 6
 #: Behind the name of a target whose sources have changed since.
 EARLIER = ", earlier sources"
 GUIDED = {**importers.READERS, **readers.READERS, **data_readers.READERS, **kept.READERS}
@@ -32,7 +36,7 @@ Line = dict[str, Any]
 
 
 def digest(name: str) -> str:
-    """Of the sources that a target reads with: rounds of other sources are another campaign."""
+    """Of the sources that a target reads with: stretches of other sources are another campaign."""
     if name in native.TARGETS:
         files = [p for p in native.SOURCES.rglob("*.cc") if p.name in native.TARGETS[name]]
     else:
@@ -41,11 +45,13 @@ def digest(name: str) -> str:
 
 
 def run(name: str, seconds: float, folder: Path, seed: int) -> Line:
-    """One round, in a process of its own, so that a crash is a finding and not the end."""
-    module = "native" if name in native.TARGETS else "guided"
+    """One stretch, in a process of its own, so that a crash is a finding and not the end."""
+    if name in native.TARGETS:
+        made = native.fuzz(name, seconds, folder / name, seed=seed)
+        return {"name": name, "digest": digest(name), "seed": seed, **made}
     arguments = [name, str(seconds), str(seed), str(folder / name)]
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.fuzz.{module}", *arguments], cwd=ROOT,
+        [sys.executable, "-m", "tests.fuzz.guided", *arguments], cwd=ROOT,
         env={**os.environ, "LITE_CACHE_DIR": str(folder / "cache")}, capture_output=True, text=True,
     )  # fmt: skip
     try:
@@ -70,7 +76,7 @@ def table(folder: Path) -> Iterator[str]:
     for line in known(folder):
         now = line["digest"] == digest(line["name"])
         rounds.setdefault(line["name"] + EARLIER * (not now), []).append(line)
-    yield "| target | inputs, seconds | corpus: seeds, by round | edges | findings |"
+    yield "| target | inputs, seconds | corpus: seeds, after some stretches | edges | findings |"
     yield "|---|---|---|---|---|"
     for name, lines in rounds.items():
         inputs, seconds = (sum(line.get(key, 0) for line in lines) for key in ("runs", "seconds"))
@@ -78,7 +84,8 @@ def table(folder: Path) -> Iterator[str]:
         sizes = [whole[0]["seeds"], *(line["corpus"] for line in whole)] if whole else []
         edges = whole[-1].get("edges", whole[-1].get("jumps")) if whole else 0
         found = len({fault for line in lines for fault in faults(line)})
-        grown = " → ".join(map(str, sizes))
+        few = [*sizes[: -1 : -(-len(sizes) // SIZES)], *sizes[-1:]]
+        grown = " → ".join(map(str, few))
         own, comma, more = name.partition(",")
         counts = f"{inputs:,} in {seconds:,.0f} | {grown} | {edges} | {found}"
         yield f"| `{own}`{comma}{more} | {counts} |"
@@ -94,16 +101,22 @@ def table(folder: Path) -> Iterator[str]:
 
 def campaign(names: Iterable[str], seconds: float, folder: Path) -> bool:
     """Whether there is a finding."""
-    found = False
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        before = sum(line["name"] == name for line in known(folder))
-        for at in range(before, before + ROUNDS):
-            made = run(name, seconds / ROUNDS, folder, at + 1)
-            with (folder / "log.jsonl").open("a") as log:
-                log.write(json.dumps(made) + "\n")
-            print(name, made["runs"], faults(made) or "no finding", flush=True)
-            found |= bool(faults(made))
+    left, turns, found = dict.fromkeys(names, seconds), Counter[str](), False
+    for line in known(folder):
+        turns[line["name"]] += 1
+        if line["name"] in left and line["digest"] == digest(line["name"]):
+            left[line["name"]] -= line.get("seconds", 0)
+    while left := {name: most for name, most in left.items() if most >= 1}:
+        name = max(left, key=left.__getitem__)
+        turns[name] += 1
+        made = run(name, min(STRETCH, left[name]), folder, turns[name])
+        with (folder / "log.jsonl").open("a") as log:
+            log.write(json.dumps(made) + "\n")
+        print(name, made["runs"], faults(made) or "no finding", flush=True)
+        left[name] -= made.get("seconds", seconds)
+        if faults(made):
+            found, left[name] = True, 0  # mend it first
     return found
 
 

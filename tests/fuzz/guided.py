@@ -25,16 +25,17 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
-from lite_engine.system import peak_rss_bytes
 
-from tests.importers.fuzz import TooSlow, mutants
+from tests.importers.fuzz import SCRATCH, Peak, TooSlow, mutants
 
 from . import protobuf
 
@@ -189,23 +190,27 @@ def _slots(data: bytes) -> list[int]:
 # ---- the loop
 
 
-def _too_slow(*_: Any) -> None:
+def too_slow(*_: Any) -> None:
     raise TooSlow
 
 
-def _fault(reader: Reader, path: Path, trace: Trace) -> str:
-    """What is wrong with reading a file; "" where nothing is."""
-    had = peak_rss_bytes()
+def fault_of(
+    reader: Reader, path: Path, trace: AbstractContextManager[object], peak: Peak
+) -> tuple[str, object]:
+    """What is wrong with reading a file, "" where nothing is, and the reader's answer."""
+    had, answer = peak(), None
     signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     try:
         with trace:
-            reader.read(path)
+            answer = reader.read(path)
     except (Exception, TooSlow) as error:  # noqa: BLE001 - whatever comes is the finding
-        return f"{type(error).__name__}: {error}"[:300]
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(last.filename).name}:{last.lineno}"
+        return f"{type(error).__name__} at {where}: {error}"[:300], None
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    more = (peak_rss_bytes() - had) / 1e6
-    return f"{more:.0f} MB" if more > MOST_MEGABYTES else ""
+    more = peak() - had
+    return f"{more:.0f} MB" if more > MOST_MEGABYTES else "", answer
 
 
 class Corpus:
@@ -240,15 +245,16 @@ class Corpus:
 def fuzz(
     name: str, reader: Reader, seconds: float, seed: int = 0, kept: Path | None = None
 ) -> dict[str, Any]:
-    signal.signal(signal.SIGPROF, _too_slow)
+    signal.signal(signal.SIGPROF, too_slow)
     rng = random.Random(seed)
     files = {str(ROOT / source.partition(":")[0]) for source in reader.sources}
     trace, bad, runs, slowest = Trace(files), dict[str, str](), 0, 0.0
-    with tempfile.TemporaryDirectory() as place, np.errstate(all="ignore"):
+    scratch = tempfile.TemporaryDirectory(prefix="lite-fuzz-", dir=SCRATCH)
+    with scratch as place, np.errstate(all="ignore"), closing(Peak()) as peak:
         corpus = Corpus(kept)
         for path, file in reader.make(Path(place)):
             corpus.seed(path, file)
-            fault = _fault(reader, path, trace)
+            fault, _ = fault_of(reader, path, trace, peak)
             assert not fault, (file, fault)
 
         def tried(at: int, data: bytes) -> None:
@@ -256,7 +262,7 @@ def fuzz(
             path, file, _ = corpus.seeds[at]
             file.write_bytes(data)
             known, runs, began = len(trace.jumps), runs + 1, time.process_time()
-            fault = _fault(reader, path, trace)
+            fault, _ = fault_of(reader, path, trace, peak)
             slowest = max(slowest, time.process_time() - began)
             if fault:
                 bad.setdefault(fault.replace(place, ""), data.hex()[:4000])

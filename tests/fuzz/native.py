@@ -5,20 +5,27 @@
 
 runs `fuzz_<TARGET>` (engine/native/fuzz; a key of TARGETS) from seeds of our own writers,
 and prints one JSON line: runs, the corpus before and after, edges covered, lines of the reader
-reached, and the report of a sanitizer where there is one. A corpus folder is kept and grows.
+reached, and the report of a sanitizer where there is one. A corpus folder is kept and grows. On
+Linux SECONDS are the target's own, so that a busy machine does not shorten a campaign.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from lite_engine.system import LINUX
 
 from .native_seeds import MOST_BYTES, seeds
 
@@ -38,9 +45,17 @@ TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc
                       "expression.cc", "statement.cc")}  # fmt: skip
 
 
+#: Of wall time, for one input: a busy machine gives a process a small part of it.
+MOST_SECONDS = 100
+#: What lies beside its findings.
+OWN_FILES = ("words", "said", "run.profraw")
 #: A child of a shell begins with a peak of memory of its own; a process that is started directly
 #: counts that of the one which started it, and libFuzzer's limit is of the peak.
 _OWN_PEAK = ("sh", "-c", '"$0" "$@"; exit $?')
+
+
+#: Once for a target and a folder: to plan every kernel's cases takes longer than a short round.
+written_seeds = functools.cache(seeds)
 
 
 def words(target: str) -> set[str]:
@@ -61,36 +76,71 @@ def fuzz(
     target: str, seconds: float, corpus: Path, runs: int = -1, seed: int = 1
 ) -> dict[str, Any]:
     """Ends after `seconds`, or after as many `runs`."""
-    first = seeds(target, corpus)
+    first = written_seeds(target, corpus)
     found = corpus.parent / f"{target}-found"
     found.mkdir(exist_ok=True)
     binary = BUILD / f"fuzz_{target}"
-    limits = [f"-max_len={MOST_BYTES}", "-timeout=25", "-rss_limit_mb=1024", "-malloc_limit_mb=256"]
+    limits = [f"-max_len={MOST_BYTES}", f"-timeout={MOST_SECONDS}", "-rss_limit_mb=1024",
+              "-malloc_limit_mb=256"]  # fmt: skip
     env = os.environ | {
-        "ASAN_OPTIONS": "allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1",
+        "ASAN_OPTIONS": "allocator_may_return_null=1:quarantine_size_mb=16",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
         "OCL_ICD_VENDORS": str(found),  # no device: that takes seconds
         "LLVM_PROFILE_FILE": str(found / "run.profraw"),
     }  # fmt: skip
-    done = subprocess.run(
-        [*_OWN_PEAK, binary, corpus, f"-max_total_time={seconds}", f"-runs={runs}",
-         f"-seed={seed}",
-         *dictionary(target, found / "words"), "-print_final_stats=1",
-         f"-artifact_prefix={found}/", *limits],
-        capture_output=True, text=True, errors="replace", env=env, timeout=seconds + 300,
-    )  # fmt: skip
-    said = done.stderr
+    command = [
+        *_OWN_PEAK, binary, corpus, f"-runs={runs}", f"-seed={seed}", "-print_final_stats=1",
+        *dictionary(target, found / "words"), f"-artifact_prefix={found}/", *limits,
+    ]  # fmt: skip
+    if not LINUX:
+        command.append(f"-max_total_time={seconds}")
+    with (found / "said").open("w+b") as told:
+        before = _children_worked()
+        process = subprocess.Popen(command, stdout=told, stderr=told, env=env)
+        _wait(process, seconds)
+        used = _children_worked() - before
+        told.seek(0)
+        said = told.read().decode(errors="replace")
     covered = re.findall(r"cov: (\d+)", said)
     executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
-    lines = coverage(target, corpus, found, env) if done.returncode == 0 else {}
+    lines = coverage(target, corpus, found, env) if process.returncode == 0 else {}
     first_words = [said.find(words) for words in ("ERROR: ", "runtime error: ")]
     at = min([place for place in first_words if place >= 0], default=0)
-    report = said[at : at + 3000] if done.returncode else ""
+    report = said[at : at + 3000] if process.returncode else ""
     return {
-        "target": target, "seconds": seconds, "runs": int(executed[1]) if executed else 0,
+        "target": target, "seconds": round(used, 1), "runs": int(executed[1]) if executed else 0,
         "seeds": first, "corpus": len(list(corpus.iterdir())),
         "edges": int(covered[-1]) if covered else 0, "lines": lines, "report": report,
-        "found": [str(p) for p in found.iterdir() if p.suffix != ".profraw" and p.name != "words"],
+        "found": [str(p) for p in found.iterdir() if p.name not in OWN_FILES],
     }  # fmt: skip
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Until it has ended. On Linux the target is asked to end when it has worked for `seconds`."""
+    while True:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+            return
+        if LINUX and (target := _child(process.pid)):
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                if _worked(target) >= seconds:
+                    os.kill(target, signal.SIGUSR1)  # libFuzzer prints its figures and ends
+
+
+def _child(shell: int) -> int | None:
+    told = Path(f"/proc/{shell}/task/{shell}/children").read_text().split()
+    return int(told[0]) if told else None
+
+
+def _worked(process: int) -> float:
+    """Seconds of the processor that a process has used."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children_worked() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def coverage(target: str, corpus: Path, folder: Path, env: dict[str, str]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import ShapeError, UnsupportedOperatorError, not_computed
+from ..errors import MISFIT, ShapeError, UnsupportedOperatorError, not_computed
 from ..ir import DType, Graph, Node, TypeInfo
 from ._narrow import narrowed, widened
 from ._records import Cost, KernelRef
@@ -264,8 +264,7 @@ class OpDef:
             raise error.within(
                 tr("{layer} ({op} of {shapes})", layer=node.name, op=self.name, shapes=shapes)
             ) from None
-        except (ArithmeticError, IndexError, TypeError, ValueError) as error:
-            # attributes of a wrong type or length, as only a damaged file has them
+        except MISFIT as error:
             raise ShapeError(error, where=f"{node.name} ({self.name})") from error
         return [out] if isinstance(out, TypeInfo) else list(out)
 
@@ -282,7 +281,7 @@ class OpDef:
         try:
             with np.errstate(all="ignore"):
                 out = self._reference(*args, **attrs)
-        except (ArithmeticError, IndexError, MemoryError, TypeError, ValueError) as error:
+        except (MemoryError, *MISFIT) as error:
             raise not_computed(error, f"{node.name} ({self.name})") from error
         outs = [np.asarray(o) for o in (out if isinstance(out, (tuple, list)) else (out,))]
         return narrowed(node, outs)
@@ -299,7 +298,7 @@ class OpDef:
             args, attrs = self.arguments(types, node.name), self.filled_attrs(node)
             try:
                 stated = self._cost(*args, **attrs)
-            except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+            except MISFIT as error:
                 raise ShapeError(error, where=f"{node.name} ({self.name})") from error
         return Cost(
             stated.macs,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from lite_messages import tr
 
-from ..errors import UnsupportedOperatorError
+from ..errors import MISFIT, UnsupportedOperatorError
 from ..ir import DType, Node, TypeInfo
-from ..ops import KernelRef, get_op
+from ..ops import KernelRef, OpDef, get_op
 from .model import Placement
 
 #: Where a node goes when its backend has no kernel for it.
@@ -63,12 +63,22 @@ def kernels_for(
                 )
             )
             continue
-        answer = True if ref.when is None else ref.when(node, types)
+        answer = _applies(op, ref, node, types)
         if answer is True:
             usable.append(ref)
         else:
             reasons.append(f"{ref.name}: {answer or tr('does not apply')}")
     return usable, reasons
+
+
+def _applies(op: OpDef, ref: KernelRef, node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """A kernel's condition. It takes for granted what the operator's types ask for, which a damaged
+    file need not give: those are asked where it fails. Raises their error."""
+    try:
+        return True if ref.when is None else ref.when(node, types)
+    except MISFIT:
+        op.infer_types(node, types)
+        raise  # nothing is wrong with the node
 
 
 def _names(ref: KernelRef) -> str:

@@ -330,10 +330,10 @@ def _why_not(node: Node, target: str) -> str | None:
         return get_plugin(target).refusal(node) or None
     try:
         usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
+        if not usable and can_expand(node, types):
+            return None  # the plan writes it out in operators that have one
     except LiteError as error:
         usable, reasons = [], [str(error)]
-    if not usable and can_expand(node, types):
-        return None  # the plan writes it out in operators that have one
     return None if usable else "; ".join(reasons[-2:])
 
 
