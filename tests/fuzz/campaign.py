@@ -39,8 +39,11 @@ def digest(name: str) -> str:
     """Of the sources that a target reads with: stretches of other sources are another campaign."""
     if name in native.TARGETS:
         files = [p for p in native.SOURCES.rglob("*.cc") if p.name in native.TARGETS[name]]
-    else:
-        files = [ROOT / source.partition(":")[0] for source in GUIDED[name].sources]
+        return digest_of(files)
+    return digest_of(ROOT / source.partition(":")[0] for source in GUIDED[name].sources)
+
+
+def digest_of(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(files))).hexdigest()[:12]
 
 

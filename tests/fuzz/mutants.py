@@ -37,7 +37,7 @@ import numpy as np
 
 from tests.importers.fuzz import SCRATCH, Peak, examine
 
-from .campaign import GUIDED, digest
+from .campaign import GUIDED, digest_of
 from .guided import Corpus, Reader, damaged, fault_of, too_slow
 
 ROOT = Path(__file__).parent.parent.parent
@@ -93,6 +93,10 @@ def stretch(name: str, count: int, seed: int, folder: Path) -> Line:
             file.write_bytes(good)
     return {"mutants": seen.total(), "seen": seen, "slowest_s": round(slowest, 2),
             "seconds": round(time.process_time(), 1), "bad": bad}  # fmt: skip
+
+
+def digest(name: str) -> str:
+    return digest_of(ROOT / source.partition(":")[0] for source in READERS[name].sources)
 
 
 def known(folder: Path) -> Iterator[Line]:

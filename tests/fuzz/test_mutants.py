@@ -42,6 +42,8 @@ def test_a_campaign_goes_on_where_it_stopped(monkeypatch, tmp_path: Path) -> Non
         bad = {"KeyError": ""} if name == "pir" and seed == 1 else {}
         return {"name": name, "digest": "", "mutants": count, "seen": {}, "bad": bad}
 
+    assert mutants.READERS.keys() >= set(mutants.MODELS)
+    assert len({mutants.digest(name) for name in mutants.MODELS}) == len(mutants.MODELS) - 1
     monkeypatch.setattr(mutants, "one_process", stretch)
     monkeypatch.setattr(mutants, "STRETCH", 10)
     assert not mutants.campaign(["caffe"], 15, tmp_path)
