@@ -5,11 +5,11 @@ docs.py [FOLDER]     default docs/reference; nothing there is edited by hand
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import os
 import pkgutil
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
@@ -175,4 +175,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "reference")
+    main(parser.parse_args().folder)

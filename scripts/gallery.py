@@ -7,10 +7,10 @@ What a page shows is what a saved notebook shows where no kernel runs: static im
 
 from __future__ import annotations
 
+import argparse
 import base64
 import re
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
@@ -50,4 +50,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "reference" / "gallery")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=ROOT / "docs" / "reference" / "gallery"
+    )
+    main(parser.parse_args().folder)

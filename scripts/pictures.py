@@ -8,6 +8,7 @@ Profile, Compare and Quantize steps (PNG, 256 colours) and the story as a short 
 
 from __future__ import annotations
 
+import argparse
 import io
 import shutil
 import sys
@@ -139,4 +140,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "images")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "images")
+    main(parser.parse_args().folder)

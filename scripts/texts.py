@@ -145,6 +145,14 @@ def texts() -> Iterator[Text]:
         yield from page_texts(path, str(path.relative_to(ROOT)))
 
 
+#: One spelling, that of most of the field's texts.
+BRITISH = (
+    r"\b(col|behavi|neighb|fav|hon)our|(label|model|travel)l(ed|ing)\b|\bcent(re|red|ring)\b|\bgrey"
+    r"|\b(licence|artefact|judgement|spelt|learnt)s?\b|\b\w*analys(e|ed|ing)\b"
+    r"|\b\w*(author|categor|character|custom|equal|general|initial|local|material|maxim|minim"
+    r"|normal|optim|organ|parallel|priorit|quant|random|real|recogn|serial|special|stabil|standard"
+    r"|summar|synchron|token|util|vector|visual)is(e|ed|er|es|ing|ation)s?\b"
+)
 #: (what must not be written, what to write). Plain words only where they carry the private meaning.
 FORBIDDEN: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.I), better)
@@ -198,13 +206,13 @@ FORBIDDEN: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"\bWhat do I ship\b", "What goes to the device?"),
         (r"\b(is|are) spoil(ed|t) on purpose\b", "is made wrong on purpose"),
         (r"\bfloat parents?\b", "float model"),
-        (r"quantis|optimis|\bcolour|normalis|\bcentre", "American spelling"),
+        (BRITISH, "American spelling"),
     )
 )
 #: Where a forbidden word has its ordinary meaning.
 ALLOWED = (
     r"pictures\.py", r"Pictures", r"`[^`]*`", r"LITE_\w+", r"--[a-z-]+", r"https?://\S+",
-    r"images?/\S+", r"\{[^}]*\}", r"ocr_held_back", r"picture \?",
+    r"images?/\S+", r"\{[^}]*\}", r"ocr_held_back", r"ocr_recogniser", r"picture \?",
     r"^as given$", r"\"as given\"", r"Quantised",
 )  # fmt: skip
 

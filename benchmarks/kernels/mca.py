@@ -7,7 +7,7 @@
 The tile's object file is disassembled and its hot loop (the innermost one with the most multiplies)
 is handed to llvm-mca 19. The limit is what Arm's software optimisation guides state for 128-bit
 multiply-accumulates (llvm's cortex-a55 model would allow two a cycle, the core has one). Caches are
-not modelled; llvm-mca has real models of cortex-a53, a55, a510, neoverse-n1 and n2. Without it
+not modeled; llvm-mca has real models of cortex-a53, a55, a510, neoverse-n1 and n2. Without it
 --check compares the instructions only.
 """
 
@@ -174,7 +174,7 @@ def table(body: list[list[str]]) -> str:
         "",
         "The inner loop's instructions, and the share of the multiply limit it reaches by "
         "llvm-mca 19",
-        "(written by `benchmarks/kernels/mca.py`; caches are not modelled).",
+        "(written by `benchmarks/kernels/mca.py`; caches are not modeled).",
         "",
         f"| {' | '.join(head)} |",
         "|---" * len(head) + "|",

@@ -24,8 +24,8 @@ KINDS = ("text", "top", "boxes", "mask", "regions", "keypoints", "vector", "imag
 #: what else an adapter may say (docs/pipelines.md); the native runtime checks the values
 MORE = (
     "top", "softmax", "map_threshold", "box_threshold", "unclip", "decode", "anchors", "strides",
-    "bins", "scale_xy", "sigmoid", "center", "pixels", "points", "gallery", "colours", "nms",
-    "sigma", "agnostic",
+    "bins", "scale_xy", "sigmoid", "center", "pixels", "points", "gallery", "colors", "colours",
+    "nms", "sigma", "agnostic",
 )  # fmt: skip
 #: a box is shown from this score on; `lite run --threshold` changes it
 THRESHOLD = 0.4

@@ -132,9 +132,9 @@ def test_the_command_prepares_images_as_it_is_told(tmp_path, capsys, option):
 
 def test_kinds_of_data(tmp_path):
     model = optimize(MODEL, targets=["x86"])
-    np.savez(tmp_path / "labelled.npz", images=np.zeros((5, 32, 32), np.uint8), labels=np.arange(5))
+    np.savez(tmp_path / "labeled.npz", images=np.zeros((5, 32, 32), np.uint8), labels=np.arange(5))
     np.savez(tmp_path / "inputs.npz", np.zeros((3, 1, 32, 32), np.float32))
-    assert len(inputs_of(tmp_path / "labelled.npz", model)) == 5
+    assert len(inputs_of(tmp_path / "labeled.npz", model)) == 5
     assert len(inputs_of(str(tmp_path / "inputs.npz"), model, limit=2)) == 2
     folder = photos(tmp_path / "photos", 3)
     assert [s.name for s in inputs_of(folder / "0.png", model).samples] == ["0.png"]

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 from lite_engine import optimize
+from lite_engine.devices import backend
 
 from tests.small_models import classifier
 
@@ -105,3 +106,10 @@ def adb(tmp_path, monkeypatch):
 @pytest.fixture
 def model():
     return optimize(classifier(), targets=["x86", "arm", "wasm"])
+
+
+@pytest.fixture(autouse=True)
+def _cold(monkeypatch):
+    """Nothing here depends on steady times, for which a device warms up a few seconds at each
+    profile; test_ssh.py tests the warm-up."""
+    monkeypatch.setattr(backend, "WARM_UP_S", 0)

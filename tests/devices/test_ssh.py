@@ -13,10 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine import Predictor
-from lite_engine.devices import (
-    check_device,
-    open_address,
-)
+from lite_engine.devices import backend, check_device, open_address
 from lite_engine.errors import DeviceError, UsageError
 from lite_engine.profile import profile
 from lite_engine.runtime import host_target
@@ -43,7 +40,8 @@ def test_ssh(model, sshd):
 
 
 @pytest.mark.ssh
-def test_ssh_profile_repeats_on_the_device(model, sshd):
+def test_ssh_profile_repeats_on_the_device(model, sshd, monkeypatch):
+    monkeypatch.setattr(backend, "WARM_UP_S", 1)
     device = open_address(sshd.address, sshd.config)
     made = profile(Predictor(model, device=device), image(model.graph), runs=9, warmup=1)
     assert made.device == sshd.address and made.backend == host_target()

@@ -1,4 +1,4 @@
-"""Labelled data that the tests make themselves."""
+"""Labeled data that the tests make themselves."""
 
 from __future__ import annotations
 

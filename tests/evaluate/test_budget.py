@@ -105,7 +105,7 @@ def test_samples_that_calibrate_do_not_judge(digit_folders, tmp_path):
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        ("--max-drop 1%", "--max-drop needs labelled data"),
+        ("--max-drop 1%", "--max-drop needs labeled data"),
         ("--data nowhere --max-drop x%", "not a percentage"),
         ("--data nowhere", "no such file or folder"),
         ("--weights-only int8 --data x", "leave out --data"),

@@ -25,7 +25,7 @@ SIZE = made.SIZE
 
 
 def keypoint_set(folder: Path, points: int, count: int = 40) -> Path:
-    """COCO JSON of one or two stars of points each image; every fourth point is not labelled."""
+    """COCO JSON of one or two stars of points each image; every fourth point is not labeled."""
     rng = np.random.default_rng(21)
     folder.mkdir()
     images, annotations = [], []

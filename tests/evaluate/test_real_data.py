@@ -1,4 +1,4 @@
-"""Public models on labelled images: figures that are known from elsewhere."""
+"""Public models on labeled images: figures that are known from elsewhere."""
 
 from __future__ import annotations
 

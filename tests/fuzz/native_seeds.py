@@ -175,7 +175,7 @@ def pipeline_seeds(folder: Path) -> None:
         ({**boxes, "decode": "yolov5"}, [1, 1, 8, 2, 2]),
         ({"kind": "vector", "gallery": [[1, 2, 3], [0, 0, 1]]}, [1, 3]),
         ({"kind": "image"}, [1, 3, 10, 10]),
-        ({"kind": "mask", "colours": [[1, 2, 3]]}, [1, 3, 10, 10]),
+        ({"kind": "mask", "colors": [[1, 2, 3]]}, [1, 3, 10, 10]),
         ({"kind": "mask"}, [WHOLE, 1, 10, 12]), ({"kind": "mask"}, [WHOLE, 1, 1, 9, 9]),
         ({"kind": "top"}, [1, 1, 1, 7]), ({"kind": "top"}, [2, 5]), (boxes, [2, 4, 6]),
     ]  # fmt: skip

@@ -97,7 +97,7 @@ def test_verbs_without_json_are_those_that_the_readme_names(root: Path) -> None:
 
     options = {v: parser_for(get_command(v))._option_string_actions for v in available()}
     without = sorted(v for v, known in options.items() if "--json" not in known)
-    (named,) = re.findall("all but (.*) also `--json -`", (root / "README.md").read_text())
+    (named,) = re.findall("[Aa]ll but (.*) also take `--json -`", (root / "README.md").read_text())
     assert sorted(re.findall("`([a-z]+)`", named)) == without
 
 

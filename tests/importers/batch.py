@@ -117,7 +117,7 @@ class BatchPredictor(Predictor):
         super().__init__(model, device=batch.device, threads=1)
         self._batch = batch
 
-    def _cpu(self) -> Backend:
+    def _elsewhere(self) -> Backend:
         return self._batch
 
 

@@ -68,6 +68,7 @@ def test_arm(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     make = lambda graph: BatchPredictor(graph, batch)  # noqa: E731
     run_all([_attempt(case, make, tally) for case in _wanted(kind)], batch)
     tally.report(kind, "arm", capsys)
+    assert 0 < batch.processes < 60, "cases share the processes of the emulator"
 
 
 def _wanted(kind: str) -> Iterator[Any]:

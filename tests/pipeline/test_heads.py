@@ -256,18 +256,19 @@ def test_embeddings_find_the_closest_vector() -> None:
         answers([vector[:30]], model("m", read=read))
 
 
-@pytest.mark.parametrize("colours", [None, [[10, 20, 30], [200, 100, 0], [0, 255, 9]]])
-def test_masks_are_coloured(colours) -> None:
-    """Half the photo, half the class's colour; class 0 stays where it has none of its own."""
+@pytest.mark.parametrize("name", ["colors", "colours"])  # the second: files of earlier versions
+@pytest.mark.parametrize("colors", [None, [[10, 20, 30], [200, 100, 0], [0, 255, 9]]])
+def test_masks_are_colored(colors, name) -> None:
+    """Half the photo, half the class's color; class 0 stays where it has none of its own."""
     photo = rng.integers(0, 256, (40, 48, 3)).astype(np.uint8)
     classes = rng.integers(0, 3, (1, 20, 24)).astype(np.int64)
-    read = {"kind": "mask"} | ({"colours": colours} if colours else {})
+    read = {"kind": "mask"} | ({name: colors} if colors else {})
     native = NativePipeline(document([model("m", read=read, size=[20, 24])]), lambda *_: [classes])
     native.run(png(photo))
     drawn = np.asarray(Image.open(io.BytesIO(native.drawn())))
     large = classes[0].repeat(2, axis=0).repeat(2, axis=1)
-    if colours:
-        want = (photo.astype(int) + np.array(colours)[large]) // 2
+    if colors:
+        want = (photo.astype(int) + np.array(colors)[large]) // 2
         np.testing.assert_array_equal(drawn, want)
     else:
         np.testing.assert_array_equal(drawn[large == 0], photo[large == 0])
@@ -284,8 +285,8 @@ def test_masks_are_coloured(colours) -> None:
         ({"decode": "yolov3", "scale_xy": 9}, "scale_xy"),
         ({"decode": "yolox", "strides": [0]}, "strides"), ({"points": 0}, "points"),
         ({"gallery": [[1, 2], [1]]}, "one length"), ({"gallery": [[]]}, "one length"),
-        ({"gallery": [["x"]]}, "vectors"), ({"colours": [[1, 2]]}, "colours"),
-        ({"colours": [[1, 2, 256]]}, "colours"),
+        ({"gallery": [["x"]]}, "vectors"), ({"colors": [[1, 2]]}, "colors"),
+        ({"colours": [[1, 2, 256]]}, "colors"),
     ],
     ids=str,
 )  # fmt: skip

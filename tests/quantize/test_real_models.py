@@ -64,7 +64,7 @@ def mobilenet() -> Graph:
     return optimize_graph(graph)
 
 
-def labelled_feeds(graph: Graph) -> list[dict[str, np.ndarray]]:
+def labeled_feeds(graph: Graph) -> list[dict[str, np.ndarray]]:
     folder = MODELS / "goldens/inputs"
     return [feed_of(graph, folder / f"{name}_224x224_RGB.png") for name in LABELLED]
 
@@ -74,8 +74,7 @@ def test_mobilenet_in_integers():
     result = quantize(graph, MODELS / "images/calib_kodak_small", run=run)
     output = graph.outputs[0].name
     pairs = [
-        (run(graph, feed)[output], run(result.graph, feed)[output])
-        for feed in labelled_feeds(graph)
+        (run(graph, feed)[output], run(result.graph, feed)[output]) for feed in labeled_feeds(graph)
     ]
     assert sum(int(a.argmax() == b.argmax()) for a, b in pairs) >= 5
     assert result.rounding == "learned"
@@ -94,7 +93,7 @@ def test_mobilenet_with_integer_weights(tmp_path):
     ]
     assert sizes[0] <= CHEAP_BYTES * sizes[1]
     output = graph.outputs[0].name
-    for feed in labelled_feeds(graph):
+    for feed in labeled_feeds(graph):
         assert run(graph, feed)[output].argmax() == run(small, feed)[output].argmax()
 
 

@@ -55,10 +55,10 @@ def test_the_command_writes_one_file(model, tmp_path, capsys, monkeypatch) -> No
 def test_labels_of_the_samples_judge_the_versions(tmp_path) -> None:
     """Where there are some: a fifth of the samples calibrates, the others judge."""
     images = np.zeros((60, 8, 8), np.uint8)
-    np.savez(tmp_path / "labelled.npz", images=images, labels=np.arange(60) % 10)
+    np.savez(tmp_path / "labeled.npz", images=images, labels=np.arange(60) % 10)
     np.savez(tmp_path / "plain.npz", images=images)
     for name, calibrating, judging in (
-        ("labelled", {"limit": 12}, {"data": str(tmp_path / "labelled.npz")}),
+        ("labeled", {"limit": 12}, {"data": str(tmp_path / "labeled.npz")}),
         ("plain", {}, {}),
     ):
         session = Mock()

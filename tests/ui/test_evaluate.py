@@ -23,7 +23,7 @@ workbench"""
 def test_a_person_evaluates_looks_at_a_sample_and_sweeps(lab: Any, server: Any) -> None:
     root = server("/").root
     shutil.copy(MODELS / "digits.onnx", root)
-    shutil.copy(MODELS / "digits_held_back.npz", root / "digits_labelled.npz")
+    shutil.copy(MODELS / "digits_held_back.npz", root / "digits_labeled.npz")
     page = lab([START])
     assert page.run_all()
     find = page.page.locator
@@ -31,7 +31,7 @@ def test_a_person_evaluates_looks_at_a_sample_and_sweeps(lab: Any, server: Any) 
     # a data set and two sides; metrics with intervals
     page.step("Evaluate")
     header = find(".lite-header").locator("visible=true")
-    for name, value in (("data", "digits_labelled.npz"), ("a", "x86"), ("b", "reference"),
+    for name, value in (("data", "digits_labeled.npz"), ("a", "x86"), ("b", "reference"),
                         ("limit", "100")):  # fmt: skip
         header.locator(f"[data-set={name}]").select_option(value)
     page.page.click(".lite-header [data-action=run] >> visible=true")
@@ -65,5 +65,5 @@ def test_a_person_evaluates_looks_at_a_sample_and_sweeps(lab: Any, server: Any) 
     page.page.click("[data-action=layers] >> visible=true")
     find(".verdict .what", has_text="goes wrong at").wait_for(timeout=120_000)
     code = page.run_code("print('\\n'.join(session.code))")
-    assert "session.evaluate('digits_labelled.npz', ['x86', 'reference'], limit=100)" in code
-    assert "session.sweep(backends=['x86'], batches=[1, 2], data='digits_labelled.npz'" in code
+    assert "session.evaluate('digits_labeled.npz', ['x86', 'reference'], limit=100)" in code
+    assert "session.sweep(backends=['x86'], batches=[1, 2], data='digits_labeled.npz'" in code

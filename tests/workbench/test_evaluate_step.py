@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cpu
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
-    """The digits model, with labelled images in the working folder."""
+    """The digits model, with labeled images in the working folder."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(lw.shipped("digits_held_back.npz"), tmp_path / "digits.npz")
     return opened("x86")
@@ -129,13 +129,13 @@ def test_data_sets_are_found_by_their_layout(tmp_path: Path, monkeypatch: Any) -
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"")
-    np.savez("labelled.npz", images=np.zeros((2, 4, 4), np.uint8), labels=np.zeros(2))
+    np.savez("labeled.npz", images=np.zeros((2, 4, 4), np.uint8), labels=np.zeros(2))
     np.savez("inputs.npz", images=np.zeros((2, 4, 4), np.uint8))
     Path("coco.json").write_text('{"images": [], "annotations": []}')
     Path("other.json").write_text("{}")
     Path("damaged.npz").write_bytes(b"PK")
     found = [name for _, name in data_sets(tmp_path / "m.onnx")]
-    assert found == ["coco.json", "labelled.npz", "photos/", "seg/"]
+    assert found == ["coco.json", "labeled.npz", "photos/", "seg/"]
 
 
 def test_a_segmented_sample_is_shown_with_its_classes(tmp_path: Path, monkeypatch: Any) -> None:

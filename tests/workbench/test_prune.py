@@ -59,7 +59,7 @@ def test_where_nothing_gains_it_says_so(files, capsys):
 
 
 @pytest.mark.parametrize(("share", "reached"), [("0.2", True), ("0.9", False)])
-def test_labelled_data_judges_it(tmp_path, capsys, share, reached):
+def test_labeled_data_judges_it(tmp_path, capsys, share, reached):
     words = ["prune", str(lw.shipped("digits.onnx")), "-o", str(tmp_path / "p.lite"), "--data",
              str(lw.shipped("digits_held_back.npz")), "--limit", "20", "--no-measure",
              "--channels", share, "--max-drop", "5%", "--json", "-"]  # fmt: skip

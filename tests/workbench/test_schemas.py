@@ -34,12 +34,12 @@ def files(tmp_path_factory) -> dict[str, str]:
     frames.mkdir()
     for name in ("first.png", "second.png"):
         shutil.copyfile(shipped("digits.png"), frames / name)
-    np.savez(folder / "labelled.npz", images=samples, labels=np.arange(len(samples)))
+    np.savez(folder / "labeled.npz", images=samples, labels=np.arange(len(samples)))
     with np.load(shipped("digits_held_back.npz")) as held:
         some = {name: held[name][:20] for name in ("images", "labels")}
     np.savez(folder / "digits.npz", **some)
     return {"M": str(model), "OUT": str(folder), "NPZ": str(folder / "samples.npz"),
-            "NPY": str(folder / "input.npy"), "DATA": str(folder / "labelled.npz"),
+            "NPY": str(folder / "input.npy"), "DATA": str(folder / "labeled.npz"),
             "DIGITS": str(shipped("digits.onnx")),
             "NPZ_OF_DIGITS": str(shipped("digits_held_back.npz")),
             "DATA_OF_DIGITS": str(folder / "digits.npz"), "IMAGE": str(shipped("digits.png")),

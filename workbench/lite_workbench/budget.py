@@ -2,7 +2,7 @@
 
 The judging samples are never those that calibrate. Layers go back to float, the most sensitive
 first, in steps of twice as many, until the metric has lost no more than the budget; each step is
-measured on the labelled data.
+measured on the labeled data.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Budget:
 
 
 class WithinBudget:
-    """The search. `judging` are labelled samples that did not calibrate, `calibrating` others of
+    """The search. `judging` are labeled samples that did not calibrate, `calibrating` others of
     the same data set that do; `evaluation` is that of what was found, the side `version`."""
 
     def __init__(

@@ -16,7 +16,7 @@ from lite_messages import tr
 
 from .blas import one_blas_thread
 from .cluster import Cluster, Progress, Work, run_shards
-from .data_sets import is_labelled
+from .data_sets import is_labeled
 from .evaluate import Dataset, Sample, read_dataset
 from .evaluate import Side as Packable
 from .evaluate.judge import Unreadable
@@ -128,7 +128,7 @@ def inputs_of(
 
 
 def _is_data_set(path: Path) -> bool:
-    return is_labelled(path) if path.is_dir() or is_input(path) else path.exists()
+    return is_labeled(path) if path.is_dir() or is_input(path) else path.exists()
 
 
 def _of_path(path: Path, model: Model) -> Dataset:

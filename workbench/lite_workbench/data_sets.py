@@ -1,4 +1,4 @@
-"""Labelled data that lies beside a model or in the working folder, found by looking at names and
+"""Labeled data that lies beside a model or in the working folder, found by looking at names and
 headers only."""
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ def data_sets(model: Path) -> list[list[str]]:
     found: dict[Path, str] = {}
     for folder in {p.resolve(): p for p in (model.parent, Path())}.values():
         for path in sorted(folder.iterdir()):
-            if not path.name.startswith(".") and os.access(path, os.R_OK) and is_labelled(path):
+            if not path.name.startswith(".") and os.access(path, os.R_OK) and is_labeled(path):
                 found[path] = f"{path.name}/" if path.is_dir() else path.name
     return [[str(path), name] for path, name in found.items()]
 
 
-def is_labelled(path: Path) -> bool:
-    """Is it labelled data, by names and headers?"""
+def is_labeled(path: Path) -> bool:
+    """Is it labeled data, by names and headers?"""
     if path.is_dir():
         known = any(module.match(path) for module in (masks, pairs, pascal_voc))
         return known or _class_folders(path)

@@ -1,4 +1,4 @@
-"""Pruning with measurements of this machine and, with labelled data, within a budget of the metric.
+"""Pruning with measurements of this machine and, with labeled data, within a budget of the metric.
 
 Layers whose sparse kernel is not faster here stay dense: their zeros would cost accuracy only.
 """

@@ -42,7 +42,7 @@ TIMED_RUNS = 15
 #: A version that is timed runs at least this long, several times if need be: one run of a small
 #: model is as short as what disturbs it.
 TIMED_MS = 2.0
-#: What models answer to labelled data: (name of the metric, percent for each model, samples).
+#: What models answer to labeled data: (name of the metric, percent for each model, samples).
 Judge = Callable[[Sequence[Model]], tuple[str, list[float], int]]
 
 
@@ -88,7 +88,7 @@ class LatencyOn:
 class Quantization(Displayed):
     """A calibrated model: `layers` worst first (relative error of the outputs when only this
     layer is int8, in %), and the measured `points` of `trade_off`. Their accuracy is `metric` on
-    `judged` labelled samples, or without them the share of the same results as the float model's.
+    `judged` labeled samples, or without them the share of the same results as the float model's.
     `source` is the file that calibrated, if it was one."""
 
     made: Quantized
@@ -241,7 +241,7 @@ def fits(graph: Graph, path: Path) -> bool:
     )
 
 
-def labelled(samples: str) -> bool:
+def labeled(samples: str) -> bool:
     """Are these samples an `.npz` that holds a label for each? Only headers are read."""
     from .evaluate.formats.arrays import has_labels
 

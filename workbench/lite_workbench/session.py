@@ -156,7 +156,7 @@ class Session(SessionInputs):
         self, backend: str = "auto", data: Any = None, limit: int | None = None
     ) -> Quantization:
         """Which layers lose accuracy in int8, and versions that keep the worst in float, measured
-        on `backend`: by the task's metric on at most `limit` samples of labelled `data`, or by
+        on `backend`: by the task's metric on at most `limit` samples of labeled `data`, or by
         answers that equal the float model's. Raises UsageError, BackendUnavailableError."""
         return int8_version.explore(self, backend, data, limit)
 
@@ -235,7 +235,7 @@ class Session(SessionInputs):
         labels: Sequence[str] | None = None,
         **cluster: Any,
     ) -> Evaluation:
-        """Task metrics with intervals on labelled data: a path (docs/evaluate.md has the layouts),
+        """Task metrics with intervals on labeled data: a path (docs/evaluate.md has the layouts),
         a `Dataset`, or (images, labels). `sides` are named as in `compare`, the baseline first.
         With workers=N processes here (and dashboard=True), scheduler="tls://…" or client=a Dask
         Client the samples run in shards, with the same result. Raises UsageError."""
@@ -260,7 +260,7 @@ class Session(SessionInputs):
         resume: str | Path | None = None,
         **cluster: Any,
     ) -> Sweep:
-        """Latency, throughput, memory and (with labelled `data`) accuracy of the chosen version for
+        """Latency, throughput, memory and (with labeled `data`) accuracy of the chosen version for
         every combination; `front` of the result are those that no other one beats, `best` the
         sweet spot for `max_ms` or `min_rate` (samples per second). `limit`, `images` and `cluster`
         are as in `evaluate`. Raises UsageError."""

@@ -29,7 +29,7 @@ detection = define_op(
         "use_regular_nms": False,
         "scales": [10.0, 10.0, 5.0, 5.0],
     },
-    source="TensorFlow Lite, kernels/detection_postprocess (behaviour)",
+    source="TensorFlow Lite, kernels/detection_postprocess (behavior)",
     postprocess="choice",
 )
 

@@ -1,4 +1,4 @@
-// A few labelled lines of text, and one button that takes them.
+// A few labeled lines of text, and one button that takes them.
 import { html, nothing } from "#template";
 import { widget } from "#view";
 import { button, prose } from "../_shared/parts.js";

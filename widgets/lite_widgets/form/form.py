@@ -1,4 +1,4 @@
-"""Form: a few labelled lines of text, and one button that takes them."""
+"""Form: a few labeled lines of text, and one button that takes them."""
 
 from __future__ import annotations
 

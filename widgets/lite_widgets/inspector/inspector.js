@@ -95,7 +95,7 @@ const PARTS = ["backend", "precision"];
 
 function overrides(c) {
   if (STILL || (!c.get("backends").length && !c.get("precisions").length)) return nothing;
-  const labelled = (name, label, options, word = (o) => o) =>
+  const labeled = (name, label, options, word = (o) => o) =>
     options.length
       ? html`<label class="lbl"
           ><span>${label}</span
@@ -109,8 +109,8 @@ function overrides(c) {
     ${also ? html`<small
           >${trn("For this and {n} other selected layer:", "For this and {n} other selected layers:", also)}</small
         >` : nothing}
-    ${labelled("override_backend", tr("Backend"), c.get("backends"), backendName)}
-    ${labelled("override_precision", tr("Precision"), c.get("precisions"))}${button(
+    ${labeled("override_backend", tr("Backend"), c.get("backends"), backendName)}
+    ${labeled("override_precision", tr("Precision"), c.get("precisions"))}${button(
       "measure",
       tr("Measure the change"),
       {

@@ -9,7 +9,7 @@ export default widget({
     const values = c.get("values"),
       s = c.get("segments"),
       { dark } = c;
-    const labelled = (x) =>
+    const labeled = (x) =>
       html`<label class="lbl"
         >${x.backend ? dot(x.backend, dark) : nothing}${x.label || ""}${choice(
           x.name,
@@ -33,7 +33,7 @@ export default widget({
               s.label || s.name,
             )
           : nothing
-      }${STILL ? nothing : c.get("selects").map(labelled)}<span class="end"
+      }${STILL ? nothing : c.get("selects").map(labeled)}<span class="end"
         ><span class="mu">${c.get("note")}</span>${c
           .get("buttons")
           .map((b) =>

@@ -27,7 +27,7 @@ class Timeline(LiteWidget):
     hidden_types = t.List(t.Unicode())
 
     def static_svg(self) -> str | None:
-        """Return the whole run, labelled where there is room."""
+        """Return the whole run, labeled where there is room."""
         if not self.profile or not self.timeline or not self.timeline["tracks"]:
             return None
         tracks, rows = self.timeline["tracks"], self.profile["layers"]

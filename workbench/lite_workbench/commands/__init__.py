@@ -22,7 +22,7 @@ VERBS = {
     "prune": tr("prune weights or channels of a model and check it against the dense model"),
     "run": tr("run one inference"),
     "pipeline": tr("run several models on an image or sound, and write them as one file"),
-    "evaluate": tr("measure accuracy on labelled data, and what versions or backends change"),
+    "evaluate": tr("measure accuracy on labeled data, and what versions or backends change"),
     "profile": tr("measure the time of each layer"),
     "sweep": tr("measure threads, batch sizes, backends and precisions, and show the best ones"),
     "recommend": tr("measure versions and write the fastest one within the budgets"),

@@ -1,5 +1,5 @@
 """What `lite quantize` and `lite prune` have in common: the samples, the budget of a metric on
-labelled data, and the file that is written."""
+labeled data, and the file that is written."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def opened(args: argparse.Namespace) -> Model:
 
 def check_samples(args: argparse.Namespace, why: str) -> None:
     """Raises UsageError without calibration samples, with `why` as the way out, and for --max-drop
-    without labelled data."""
+    without labeled data."""
     from lite_engine.errors import UsageError
 
     if args.max_drop is not None and not args.data:
-        raise UsageError(tr("--max-drop needs labelled data"), fix=tr("add --data DATASET"))
+        raise UsageError(tr("--max-drop needs labeled data"), fix=tr("add --data DATASET"))
     if not args.calibration and not args.data:
         raise UsageError(tr("--calibration DIR|FILE.npz is required"), fix=why)
 

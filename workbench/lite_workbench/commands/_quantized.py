@@ -84,7 +84,7 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
             )
         ]
     if result.facts["budget"]:
-        lines[-1:-1] = [tr("labelled data: {facts}", facts=result.facts["budget"]["sentence"])]
+        lines[-1:-1] = [tr("labeled data: {facts}", facts=result.facts["budget"]["sentence"])]
     if result.facts["missed"]:
         lines[-1:-1] = [tr("note: {facts}", facts=result.facts["missed"])]
     if dead := result.facts["dead_channels"]:

@@ -60,7 +60,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preprocess", metavar="HOW", help=PREPROCESS_HELP)
     parser.add_argument(
         "--data", metavar="INPUTS",
-        help=tr("compare on every input of a folder of images, an .npz or labelled data, and show "
+        help=tr("compare on every input of a folder of images, an .npz or labeled data, and show "
                 "the typical and the worst error of each layer"),
     )  # fmt: skip
     parser.add_argument(

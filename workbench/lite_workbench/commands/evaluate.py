@@ -1,4 +1,4 @@
-"""`lite evaluate`: task metrics on labelled data."""
+"""`lite evaluate`: task metrics on labeled data."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ SHOWN = 10
 
 
 def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """The options that say which labelled data, and how labels become classes."""
+    """The options that say which labeled data, and how labels become classes."""
     parser.add_argument(
         "--data",
         required=required,
         metavar="DATASET",
         help=tr(
-            "labelled data: a folder per class, a list of files and labels, .npz, "
+            "labeled data: a folder per class, a list of files and labels, .npz, "
             "COCO JSON, Pascal VOC, folders of images and masks, a .tsv of text "
             "lines, or pairs of images"
         ),

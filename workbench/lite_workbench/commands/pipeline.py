@@ -98,7 +98,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--data", metavar="DATASET",
-        help=tr("labelled data to judge --quantize by (default: the share of unchanged "
+        help=tr("labeled data to judge --quantize by (default: the share of unchanged "
                 "answers)"),
     )  # fmt: skip
     parser.add_argument(

@@ -115,7 +115,7 @@ def _show(result: PruneResult, args: argparse.Namespace) -> str:
                "samples (5 samples are enough)")
         )  # fmt: skip
     if found.budget:
-        lines.append(tr("labelled data: {facts}", facts=found.budget.sentence))
+        lines.append(tr("labeled data: {facts}", facts=found.budget.sentence))
     if note := speed_note(found):
         lines.append(note)
     size = number(result.path.stat().st_size, "B")

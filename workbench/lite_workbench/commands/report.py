@@ -110,9 +110,9 @@ def quantized(session: Session, samples: str) -> None:
     """The int8 version and those with layers in float; labels judge them where there are any."""
     from ..budget import EVERY, MOST
     from ..evaluate import read_dataset
-    from ..quantizing import labelled
+    from ..quantizing import labeled
 
-    if labelled(samples):
+    if labeled(samples):
         session.quantize(samples, limit=min(MOST, -(-len(read_dataset(samples)) // EVERY)))
         session.explore(data=samples)
     else:

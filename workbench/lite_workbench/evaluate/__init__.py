@@ -1,4 +1,4 @@
-"""Evaluate: a model + labelled data → metrics with intervals, and a row per sample.
+"""Evaluate: a model + labeled data → metrics with intervals, and a row per sample.
 
 `Dataset` (samples with labels, streamed) → `Outcome` of each sample on each side → `Evaluation`.
 Outcomes of a sample depend on nothing but the sample, so shards of a data set are joined exactly.

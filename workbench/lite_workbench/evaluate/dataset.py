@@ -37,7 +37,7 @@ class Sample:
 class Box(NamedTuple):
     """An object: its class (a number of `classes`) and x, y, width, height in pixels. `ignored` is
     a crowd, or too difficult to count: finding it is neither right nor wrong. `keypoints` are x, y
-    and COCO's visibility (0: not labelled) of each; `text` is what stands there; `mask` are the
+    and COCO's visibility (0: not labeled) of each; `text` is what stands there; `mask` are the
     object's pixels as COCO's compressed run lengths, {"size": [height, width], "counts": text}."""
 
     category: int

@@ -157,7 +157,7 @@ class CompareStep(PipelineStep):
 
 class EvaluateStep(PipelineStep):
     name = "Evaluate"
-    title = tr("How accurate is it on labelled data?")
+    title = tr("How accurate is it on labeled data?")
 
     def build(self) -> None:
         self.form = Form(
@@ -216,11 +216,11 @@ class QuantizeStep(PipelineStep):
             title=tr("Calibration"), button=tr("Quantize"), closable=False,
             fields=[
                 {"name": "images", "label": tr("Folder of typical images"), "hint": "photos/"},
-                {"name": "data", "label": tr("Labelled data to judge by"), "hint": "pages.txt",
+                {"name": "data", "label": tr("Labeled data to judge by"), "hint": "pages.txt",
                  "optional": True},
                 {"name": "drop", "label": tr("Points that the metric may lose"), "hint": "1"},
             ],
-            note=tr("Without labelled data, the result is judged by the share of unchanged "
+            note=tr("Without labeled data, the result is judged by the share of unchanged "
                     "answers."),
         )  # fmt: skip
         self.form.values = {"images": "", "data": "", "drop": "1"}

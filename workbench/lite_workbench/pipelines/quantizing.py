@@ -83,7 +83,7 @@ def quantize_stages(
     limit: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> PipelineQuantization:
-    """`images` calibrate: a folder or files. `data` is labelled and judges by its task's metric;
+    """`images` calibrate: a folder or files. `data` is labeled and judges by its task's metric;
     without it, the share of images about which the answer stays the same (of every fifth image,
     which then does not calibrate, when there are ten or more). Raises UsageError without images,
     LiteError when a model cannot run."""

@@ -148,7 +148,7 @@ class PipelineSession(Working):
         self, data: Any, sides: Sequence[str] = ("auto",), limit: int | None = None, *,
         task: str | None = None, images: str | Path | None = None,
     ) -> Evaluation:  # fmt: skip
-        """Task metrics of the final answer on labelled data: docs/evaluate.md. `sides` are versions
+        """Task metrics of the final answer on labeled data: docs/evaluate.md. `sides` are versions
         or backends, or both as "int8@opencl". Raises UsageError."""
         from ..evaluate import PipelineSide, evaluate, read_dataset
         from ..saved_runs import keep_evaluation
@@ -176,7 +176,7 @@ class PipelineSession(Working):
         task: str | None = None,
     ) -> PipelineQuantization:  # fmt: skip
         """The version "int8": stages in int8 as far as the metric of the whole loses no more than
-        `max_drop` (0.01: one point). `data` is labelled and judges; without it, the share of
+        `max_drop` (0.01: one point). `data` is labeled and judges; without it, the share of
         answers that stay the same does. Raises UsageError, LiteError."""
         from ..evaluate import read_dataset
         from .quantizing import quantize_stages

@@ -81,7 +81,7 @@ def explore(
 
 
 def _judge(state: SessionState, backend: str, data: Any, limit: int | None) -> quantizing.Judge:
-    """The task's metric on labelled data. Samples of the file that calibrated are left out as far
+    """The task's metric on labeled data. Samples of the file that calibrated are left out as far
     as calibration has read it. Raises UsageError."""
     dataset, before = read_dataset(data), state.quantization
     if before is not None and before.source == str(data):

@@ -1,4 +1,4 @@
-"""Evaluate: is it still right on labelled data, and which choice is best?"""
+"""Evaluate: is it still right on labeled data, and which choice is best?"""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SHOWN = 2
 
 
 class EvaluateStep(Step):
-    """A labelled data set through one or two sides: metrics with intervals, every sample, and for
+    """A labeled data set through one or two sides: metrics with intervals, every sample, and for
     one of them both answers and the way to the layers. The sweep and the recommendation, which
     judge by the same data, are tabs."""
 
     name = "Evaluate"
-    title = tr("How accurate is it on labelled data?")
+    title = tr("How accurate is it on labeled data?")
 
     def build(self) -> None:
         self._typed: list[list[str]] = []

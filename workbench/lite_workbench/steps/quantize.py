@@ -12,14 +12,14 @@ from lite_engine.quantize import in_integers
 from lite_messages import tr
 from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
 
-from ..quantizing import fits, labelled
+from ..quantizing import fits, labeled
 from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
 from ._recipes import RecipesPanel
 
 #: Samples that calibrate from the page: more change little and take longer.
 LIMIT = 24
-#: Labelled samples that judge the versions.
+#: Labeled samples that judge the versions.
 JUDGING = 400
 _NOT_YET = {
     "kind": "empty",
@@ -101,7 +101,7 @@ class QuantizeStep(Step):
             {"name": "method", "label": tr("Clipping"), "options": [[m, m] for m in METHODS]},
             *(
                 [{"name": "judged", "label": tr("Accuracy"), "options": _JUDGED}]
-                if labelled(samples)
+                if labeled(samples)
                 else []
             ),
             *(choices(self.session) if not samples.endswith(".npz") else []),
@@ -166,7 +166,7 @@ class QuantizeStep(Step):
         def work() -> None:
             self.recipes.look(values["samples"])
             session.quantize(values["samples"], method=values["method"], limit=LIMIT)
-            judging = values["judged"] == "labels" and labelled(values["samples"])
+            judging = values["judged"] == "labels" and labeled(values["samples"])
             given = {"data": values["samples"], "limit": JUDGING} if judging else {}
             session.explore(values["backend"], **given)
 

@@ -36,7 +36,7 @@ class Cell:
     was hopeless, `why` says beside which one) or "failed". `memory_bytes` are the weights and,
     of each stream, the values between layers, `energy_mj` the energy of the CPU packages for a
     sample where it can be read. `machine` is the worker's, on a cluster. The metric is that of the
-    labelled data, if any."""
+    labeled data, if any."""
 
     choice: Choice
     status: str = "waiting"
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def accuracy(self) -> str:
-        """top-1 98.2 %, or nothing without labelled data."""
+        """top-1 98.2 %, or nothing without labeled data."""
         return "" if self.value is None else f"{self.metric} {100 * self.value:.1f} %"
 
 

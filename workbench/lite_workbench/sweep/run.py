@@ -49,7 +49,7 @@ def sweep(
     progress: Progress = lambda done, total: None,
     cluster: Cluster | None = None,
 ) -> Sweep:
-    """Measures every combination. With labelled `data` each backend and precision is evaluated,
+    """Measures every combination. With labeled `data` each backend and precision is evaluated,
     too. `resume` names a file that keeps what is finished. `progress` counts combinations, and
     the samples while one of them is evaluated. On a `cluster` samples are evaluated in shards,
     and groups of combinations are measured on one worker of each machine (resource `timing`), or

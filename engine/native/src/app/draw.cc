@@ -74,14 +74,14 @@ void blend(const uint8_t* colour, uint8_t* pixel) {
 
 // Class 0 is the background unless it has a colour of its own.
 void colour_mask(const Answer& a, const Reading& how, const View& view, Image* out) {
-  const int own = static_cast<int>(how.colours.size() / 3);
+  const int own = static_cast<int>(how.colors.size() / 3);
   for (int y = 0; y < out->height; ++y)
     for (int x = 0; x < out->width; ++x) {
       const int u = static_cast<int>(int64_t{x} * a.mask_w / view.image.width);
       const int v = static_cast<int>(int64_t{y} * a.mask_h / view.image.height);
       if (u >= a.mask_w || v >= a.mask_h) continue;
       const int number = a.mask[static_cast<size_t>(v) * a.mask_w + u];
-      const uint8_t* colour = own ? &how.colours[3 * (number % own)] : kColours[number % 8];
+      const uint8_t* colour = own ? &how.colors[3 * (number % own)] : kColours[number % 8];
       if (number || own) blend(colour, out->at(x, y));
     }
 }

@@ -22,7 +22,7 @@ const Row kRows[] = {{"text", Kind::kText, read_text},
                      {"vector", Kind::kVector, read_vector},
                      {"image", Kind::kImage, read_image}};
 
-const char kNoColour[] = "read: `colours` is not a list of red, green and blue from 0 to 255";
+const char kNoColor[] = "read: `colors` is not a list of red, green and blue from 0 to 255";
 
 bool share(Json::Value from, double* out) {
   *out = from.number(*out);
@@ -54,11 +54,12 @@ const char* Reading::read(Json::Value from, Json::Value names) {
   if (!from["points"].whole(1, 1024, &keypoints)) return "read: `points` is not a whole number from 1 to 1024";
   if (const char* why = heads.read(from)) return why;
   if (const char* why = read_gallery(from["gallery"], this)) return why;
-  for (Json::Value colour = from["colours"].first(); colour; colour = colour.next()) {
+  const Json::Value own = from["colors"] ? from["colors"] : from["colours"];  // in older files
+  for (Json::Value color = own.first(); color; color = color.next()) {
     int64_t level = 0;
-    for (Json::Value v = colour.first(); v; v = v.next())
-      if (!v.whole(0, 255, &level) || !colours.push(static_cast<uint8_t>(level))) return kNoColour;
-    if (colour.count() != 3) return kNoColour;
+    for (Json::Value v = color.first(); v; v = v.next())
+      if (!v.whole(0, 255, &level) || !colors.push(static_cast<uint8_t>(level))) return kNoColor;
+    if (color.count() != 3) return kNoColor;
   }
   for (Json::Value v = names.first(); v; v = v.next())
     if (!label.push(v.text())) return "does not fit in memory";

@@ -80,7 +80,7 @@ struct Reading {
   Array<float> gallery;     // known vectors of length 1, one for each label
   int64_t gallery_size = 0; // of one vector
   Pixels pixels;            // of outputs that are images
-  Array<uint8_t> colours;   // of a mask's classes: red, green, blue
+  Array<uint8_t> colors;    // of a mask's classes: red, green, blue
   Json::Value labels;
   int num_labels = 0;
   Array<const char*> label;

@@ -90,7 +90,7 @@ def results(found: Sequence[Sequence[Found]]) -> list[dict[str, Any]]:
 
 
 def _points(keypoints: Sequence[float]) -> dict[str, Any]:
-    """A label's keypoints and how many of them are labelled."""
+    """A label's keypoints and how many of them are labeled."""
     if not keypoints:
         return {}
     return {"keypoints": list(keypoints), "num_keypoints": sum(v > 0 for v in keypoints[2::3])}

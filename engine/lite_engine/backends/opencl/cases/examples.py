@@ -71,11 +71,11 @@ def examples() -> dict[str, list[Graph]]:
         + [single("MatMul", (2, 3, 5), some(5, 6))]
         + [in_bytes("MatMul", (2, 3, 40), (40, 9), axis=1)],
         "attention": [
-            attended((2, 4, 35, 64), (2, 2, 70, 64), (2, 2, 70, 64)),
-            attended((1, 130, 96), (1, 67, 96), (1, 67, 48), some(1, 3, 130, 67), q_num_heads=3,
+            attended((1, 4, 35, 64), (1, 2, 70, 64), (1, 2, 70, 64)),
+            attended((1, 66, 96), (1, 67, 96), (1, 67, 48), some(1, 3, 66, 67), q_num_heads=3,
                      kv_num_heads=3, scale=0.2),
             attended((1, 1, 3, 5), (1, 1, 1, 5), (1, 1, 1, 3)),
-            attended((1, 2, 70, 128), (1, 2, 70, 128), (1, 2, 70, 88), is_causal=1),
+            attended((1, 1, 70, 128), (1, 1, 70, 128), (1, 1, 70, 88), is_causal=1),
             attended((2, 3, 9, 40), (2, 3, 33, 40), (2, 3, 33, 130), some(2, 1, 1, 33),
                      softcap=3.0),
         ],
