@@ -24,6 +24,10 @@ TIMEOUT_S = 600
 #: What nbconvert's page would fetch from elsewhere; lessons have no formulas and no diagrams.
 NO_REQUESTS = dict.fromkeys(("require_js_url", "jquery_url", "mathjax_url", "mermaid_js_url"), "")
 
+PLOTLY = "application/vnd.plotly.v1+json"
+#: Plotly draws with a script of several MB, which a page does not carry for a figure.
+INTERACTIVE = "<p><em>An interactive Plotly figure: run the lesson to see it.</em></p>"
+
 
 def page_of(lesson: Path) -> str:
     """A lesson, executed in a folder of its own, as HTML that needs no other file."""
@@ -32,6 +36,10 @@ def page_of(lesson: Path) -> str:
         where = {"metadata": {"path": folder}}
         NotebookClient(book, timeout=TIMEOUT_S, kernel_name="python3", resources=where).execute()
     book.metadata.pop("widgets", None)
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            if PLOTLY in output.get("data", {}):
+                output["data"] = {"text/html": INTERACTIVE}
     pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True, **NO_REQUESTS)
     html, _ = pages.from_notebook_node(book)
     return re.sub(r'src="(models/[\w.]+)"', lambda m: f'src="{_inline(lesson, m[1])}"', html)

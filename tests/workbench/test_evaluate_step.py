@@ -108,6 +108,23 @@ def test_the_sweep_and_the_recommendation_use_the_same_data(
     again.close()
 
 
+def test_without_a_data_set_the_step_says_how_to_get_one(tmp_path: Path, monkeypatch: Any) -> None:
+    """The button cannot be pressed, and the reason stands below it until a set is chosen."""
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(shutil.copy(lw.shipped("digits.onnx"), tmp_path))
+    made.convert(targets=["x86"])
+    step = lw.Workbench(made, step="Evaluate").step("Evaluate")
+    assert step.header.buttons[-1]["disabled"]
+    assert "Other data…" in step.metrics.status["text"]
+    assert "label" in step.samples.status["text"] and step.classes.status["title"]
+    np.savez("few.npz", images=np.zeros((4, 32, 32), np.uint8), labels=np.arange(4))
+    click(step.form, "submit", values={"data": "few.npz"})
+    assert "Other data…" not in step.metrics.status["text"]
+    click(step.header, "run")
+    settle(step.session)
+    assert step.metrics.status == step.samples.status == step.classes.status == {}
+
+
 def test_other_data_by_its_path(session: lw.Session) -> None:
     step = step_class("Evaluate")(session)
     click(step.form, "submit", values={"data": "nowhere", "images": ""})

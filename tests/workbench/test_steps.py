@@ -20,7 +20,7 @@ from lite_workbench.jobs import duration
 from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
 
-from tests.small_models import Builder
+from tests.small_models import Builder, classifier
 from tests.workbench.sessions import click, opened, settle
 
 pytestmark = pytest.mark.cpu
@@ -180,6 +180,23 @@ def test_one_name_for_a_block(tmp_path: Path, monkeypatch: Any) -> None:
     for rows in (view["layers"] for view in views):
         shown = {r["name"]: r["block"] for r in rows if r["name"] in blocks}
         assert len(shown) >= 40 and all(blocks[name] == block for name, block in shown.items())
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_what_says_nothing_takes_no_room(session: lw.Session, name: str) -> None:
+    """A notice, the line of what runs and the table of preprocessings leave no gap."""
+    step = lw.Workbench(session, step=name).step(name)
+    settle(session)
+    assert step.running.layout.display == "none"
+    recipes = getattr(step, "recipes", None)
+    if recipes is not None:
+        inner = (recipes.notice.layout.display, recipes.table.layout.display)
+        assert (recipes.view.layout.display == "none") == (inner == ("none", "none"))
+
+
+def test_an_open_size_is_a_question_mark_in_the_stepper(tmp_path: Path) -> None:
+    model = lw.open(optimize(classifier("any")).save(tmp_path / "m.lite"))
+    assert step_states(model)["Model"] == ("done", "?×3×20×20")
 
 
 @pytest.mark.parametrize(

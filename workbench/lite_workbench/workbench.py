@@ -272,7 +272,8 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     """(state, three words) of every step."""
     states = dict.fromkeys(STEPS, ("todo", ""))
     info = session.info
-    shape = info.inputs[0]["text"] if info.inputs else ""
+    dims = (info.inputs[0]["shape"] or []) if info.inputs else []
+    shape = "×".join(str(d) if isinstance(d, int) else "?" for d in dims)
     states["Model"] = ("done", shape)
     states["Check"] = CheckStep.result(session)
     if session.targets:

@@ -96,6 +96,8 @@ class RecipesPanel:
             self.table.layout.display = "none"
         listed = self.table.layout.display is None
         self.notice.layout.display = None if unknown and not listed else "none"
+        something = listed or self.notice.layout.display is None
+        self.view.layout.display = None if something else "none"
         offer = [["recipes", tr("Compare preprocessings"), False]] if image is not None else []
         if self.notice.actions != offer:
             self.notice.actions = offer

@@ -110,6 +110,8 @@ class EvaluateStep(Step):
         self.header.selects = [s for s in offered if s["options"]]
         self.header.values = values
         self._buttons()
+        if self.made is None:
+            self._say_what_comes()
 
     @property
     def asked(self) -> list[str]:
@@ -207,12 +209,11 @@ class EvaluateStep(Step):
     def _fill(self) -> None:
         made = self.made
         if made is None:
-            self.metrics.status = {
-                "kind": "empty", "title": tr("Not evaluated yet"),
-                "text": tr("Every sample runs on each side; the metrics get 95 % intervals."),
-            }  # fmt: skip
+            self._say_what_comes()
             return
-        self.metrics.status = {}
+        for table in (self.metrics, self.samples, self.classes, self.confused):
+            table.status = {}
+        self.confused.layout.display = None
         self._set(self.metrics, metrics_table(made))
         found = class_tables(made)
         for table, traits in zip((self.classes, self.confused), found, strict=True):
@@ -226,6 +227,27 @@ class EvaluateStep(Step):
             self.tell("warn", f"**{worse[0].sentence}**")
         elif made.sentences:
             self.tell("done", f"**{made.sentences[0]}**")
+
+    def _say_what_comes(self) -> None:
+        """What stands here after an evaluation; without a data set, how to get one."""
+        data = bool(self.header.values.get("data"))
+        what = (
+            tr("Every sample runs on both sides; the metrics get 95 % intervals.")
+            if data
+            else tr(
+                "There is no labelled data set beside the model or in the current folder: choose "
+                "one with Other data…, above."
+            )
+        )
+        for table, title, text in (
+            (self.metrics, tr("Not evaluated yet"), what),
+            (self.samples, tr("No samples yet"), tr("Each sample with its label and answers.")),
+            (self.classes, tr("No classes yet"), tr("How often each class is recognized, and "
+                                                    "which classes are confused.")),
+            (self.confused, "", ""),
+        ):  # fmt: skip
+            table.status = {"kind": "empty", "title": title, "text": text}
+        self.confused.layout.display = "none"
 
     def _list(self) -> None:
         """The samples that were asked for, largest disagreement first."""
