@@ -6,11 +6,20 @@ The layers are the 1x1 convolutions of MobileNetV1 at 224x224, with random zeros
 the blocks of a pattern, and the same without zeros. Both live in one process and take turns; a
 ratio is that of one thread's least processor times. With --arm it is that of the instructions that
 emulated AArch64 executes in four of the layers.
+
+With --xnnpack XNNPACK's sparse inference computes these four layers, too, through LiteRT. XNNPACK
+has it on ARM, not on x86 with AVX. With --arm the option takes the command of an AArch64 Python
+that has ai-edge-litert, under an emulator with our counting plugin, like
+
+    --xnnpack "qemu-aarch64 -L ROOT -cpu cortex-a76 -plugin …/liblite_count.so,out=/tmp/n python3.11"
+
+(ROOT needs a /proc/cpuinfo of that CPU: XNNPACK does not start with one of x86.)
 """
 
 from __future__ import annotations
 
 import argparse
+import shlex
 
 import numpy as np
 from lite_engine import Predictor
@@ -24,6 +33,7 @@ from lite_engine.prune.patterns import Pattern, keep
 from lite_engine.runtime import host_target
 
 from benchmarks.int8_gain import least_ms
+from benchmarks.peers import xnnpack_sparse
 
 #: Channels in, channels out, height and width.
 LAYERS = (
@@ -91,13 +101,14 @@ def main() -> None:
     parser.add_argument("--isa")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--arm", action="store_true")
+    parser.add_argument("--xnnpack", nargs="?", const="", metavar="COMMAND")
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     kernels, pattern = KERNELS[args.int8], Pattern.parse(args.pattern)
     for share in (float(s) for s in args.sparsity.split(",")):
         ratios = []
         for c, o, size in LAYERS:
-            if args.arm and c != o:
+            if (args.arm or args.xnnpack is not None) and c != o:
                 continue
             graphs = [
                 layer(drawn(rng, o, c, zeros, pattern, args.int8), size, args.int8)
@@ -115,6 +126,10 @@ def main() -> None:
                 dense, sparse = least_ms(both, [x], args.turns)
                 print(f"{name}  {dense:.3f} {sparse:.3f} ms  {dense / sparse:.2f} times")
             ratios.append(dense / sparse)
+            if args.xnnpack is not None:
+                w = next(v.const for v in graphs[1].constants() if v.const.ndim == 4)
+                theirs = xnnpack_sparse.measured(w.reshape(o, c), size, shlex.split(args.xnnpack))
+                print(f"  XNNPACK {theirs:,.3f}, {theirs / sparse:.2f} times ours", flush=True)
         print(f"{share:.0%} zeros, geometric mean {np.exp(np.mean(np.log(ratios))):.2f} times")
 
 

@@ -4,7 +4,8 @@
     b′ = b + W·E[x] − s·q·E[x̂]
 
 x are the float network's inputs of the layer, x̂ those of the network whose earlier layers are
-quantized and learned already, so each bias also takes back what those shifted on average. The
+quantized and learned already, so each bias also takes back what those shifted on average; deep
+networks learn a few neighboring layers at a time. The
 objective is that of Nagel 2020 (AdaRound, equation 21); q is found without gradients: from the
 nearest integers the weight moves that lowers a row's error most, until none does.
 
@@ -24,13 +25,15 @@ import numpy as np
 from ..ir import Graph, Node
 from ._run import Run, reference_run
 from .calibrate import Ranges
-from .moments import input_means, input_moments, matrix, moved_bias, shaped, weight_of
+from .moments import input_means, matrix, moments_of, moved_bias, shaped, weight_of
 from .rounding import MAX_COLUMNS, MAX_SAMPLES, remembered, sum_preserving
 from .samples import read_samples
 from .scheme import Rounding, Scheme, clip_weight
 from .select import WEIGHTED, integer_nodes
 from .static import quantize_static
 
+#: Networks with more layers than SINGLE are learned in at most ROUNDS rounds.
+SINGLE, ROUNDS = 32, 16
 #: Moves of one row, for each of its weights.
 MOVES = 2
 _TOP = 127
@@ -75,19 +78,25 @@ def learn(
         return other(node, w, scale, axis)
 
     found = Learned(learned, dict(biases))
-    for node in layers:
-        if node.name not in means:
-            continue
+    for nodes in _rounds([n for n in layers if n.name in means]):
         now = quantize_static(parent, ranges, scheme, rounding=learned, biases=found.biases)
-        moments = input_moments(now, node, samples, run)
-        scale = _scale(next(n for n in now.nodes if n.name == node.name))
-        q = _solve(node, scale, moments.covariance())
-        done[node.name] = q, scale
-        if node.op != "MatMul":
-            w = matrix(node, weight_of(node))
-            change = _row_scales(node, scale, w)[..., None] * matrix(node, q) - w
-            found.biases[node.name] = moved_bias(node, change, means[node.name], moments.mean)
+        moments = moments_of(now, nodes, samples, run)
+        for node in nodes:
+            own, scale = moments[node.name], _scale(now.node(node.name))
+            q = _solve(node, scale, own.covariance())
+            done[node.name] = q, scale
+            if node.op != "MatMul":
+                w = matrix(node, weight_of(node))
+                change = _row_scales(node, scale, w)[..., None] * matrix(node, q) - w
+                found.biases[node.name] = moved_bias(node, change, means[node.name], own.mean)
     return found
+
+
+def _rounds(layers: list[Node]) -> list[list[Node]]:
+    """Layers that are learned together, in order: one after the other in networks of few; each
+    round of the others compiles and runs the network once."""
+    size = 1 if len(layers) <= SINGLE else -(-len(layers) // ROUNDS)
+    return [layers[i : i + size] for i in range(0, len(layers), size)]
 
 
 def _scale(node: Node) -> np.ndarray:

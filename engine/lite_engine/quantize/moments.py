@@ -59,17 +59,25 @@ def input_means(
 
 def input_moments(graph: Graph, node: Node, samples: Sequence[Feed], run: Run) -> Moments:
     """Of a layer's inputs in a graph that may have changed before it."""
-    assert node.inputs[0] is not None
-    name = node.inputs[0].name
-    found = Moments(0, np.zeros(()), np.zeros(()))
+    return moments_of(graph, [node], samples, run)[node.name]
+
+
+def moments_of(
+    graph: Graph, layers: Sequence[Node], samples: Sequence[Feed], run: Run
+) -> dict[str, Moments]:
+    """The same by name of several layers, from one run of each sample."""
+    inputs = {n.name: v.name for n in layers if (v := n.inputs[0]) is not None}
+    taps = sorted(set(inputs.values()))
+    found = {n.name: Moments(0, np.zeros(()), np.zeros(())) for n in layers}
     for index, feed in enumerate(samples):
-        value = {**feed, **run(graph, feed, [name])}[name]
-        rows = _rows(node, value, index)
-        assert rows is not None
-        x = rows.astype(np.float64)
-        found.count += x.shape[1]
-        found.total = found.total + x.sum(axis=1)
-        found.square = found.square + np.matmul(x.transpose(0, 2, 1), x)
+        values = {**feed, **run(graph, feed, taps)}
+        for node in layers:
+            rows = _rows(node, values[inputs[node.name]], index)
+            assert rows is not None
+            x, own = rows.astype(np.float64), found[node.name]
+            own.count += x.shape[1]
+            own.total = own.total + x.sum(axis=1)
+            own.square = own.square + np.matmul(x.transpose(0, 2, 1), x)
     return found
 
 

@@ -19,6 +19,7 @@ struct FloatMath {
   static LITE_INLINE F from(float v) { return splat(v); }
   static LITE_INLINE void add(F& sum, F x, F w) { sum = fma(w, x, sum); }
   static LITE_INLINE F total(F a, F b) { return a + b; }
+  static LITE_INLINE F total(F a) { return a; }
 };
 
 struct Sparse {
@@ -111,25 +112,34 @@ bool prepare_gemm(Step& step, Env& env) {
               g.c ? g.c->as<float>() : nullptr, g.beta);
 }
 
+// Whole vectors of rows of kLanes columns, from [column][kBlock], clipped.
+LITE_INLINE void turn_out_whole(const float* from, int vectors, float lowest, float highest, float* y,
+                                int64_t ldc) {
+  const F lo = splat(lowest), hi = splat(highest);
+  for (int v = 0; v < vectors; ++v, from += kLanes) {
+    F square[kLanes];
+    LITE_UNROLL for (int i = 0; i < kLanes; ++i) square[i] = load(from + i * kBlock);
+    transpose(square);
+    if (highest == INFINITY) {
+      LITE_UNROLL for (int i = 0; i < kLanes; ++i, y += ldc) store(y, max(lo, square[i]));
+    } else {
+      LITE_UNROLL for (int i = 0; i < kLanes; ++i, y += ldc) store(y, min(hi, max(lo, square[i])));
+    }
+  }
+}
+
 // kLanes rows of at most kLanes columns, from [column][kBlock].
-LITE_INLINE void turn_out(const Sparse& s, const float* from, int64_t rows, int count, float* y,
-                          const float* residual) {
+void turn_out(const Sparse& s, const float* from, int64_t rows, int count, float* y,
+              const float* residual) {
   F square[kLanes];
   LITE_UNROLL for (int i = 0; i < kLanes; ++i) square[i] = load(from + i * kBlock);
   transpose(square);
   const bool clip = s.activation.act == Act::kClip;
-  const F lo = splat(clip ? s.activation.a : -INFINITY), hi = splat(clip ? s.activation.b : INFINITY);
-  if (rows >= kLanes && count == kLanes && !residual && (clip || s.activation.act == Act::kNone)) {
-    const int64_t ldc = s.ldc;  // floats that are written may alias it
-    LITE_UNROLL for (int i = 0; i < kLanes; ++i, y += ldc)
-        store(y, clip ? min(hi, max(lo, square[i])) : square[i]);
-    return;
-  }
   for (int i = 0; i < kLanes && i < rows; ++i) {
     F v = square[i];
     if (residual) v = v + (count == kLanes ? load(residual + i * s.ldr)
                                            : load_part(residual + i * s.ldr, count));
-    if (clip) v = min(hi, max(lo, v));
+    if (clip) v = min(splat(s.activation.b), max(splat(s.activation.a), v));
     float* to = y + i * s.ldc;
     if (count == kLanes) store(to, v);
     else store_part(to, v, count);
@@ -147,6 +157,9 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   const float* x = step.inputs[0]->as<float>() + s.x_origin;
   float* y = step.outputs[0]->as<float>() + s.y_origin;
   const float* r = s.residual < 0 ? nullptr : step.inputs[s.residual]->as<float>() + s.r_origin;
+  const bool clip = s.activation.act == Act::kClip;
+  const bool plain = !r && (clip || s.activation.act == Act::kNone);
+  const float lowest = clip ? s.activation.a : -INFINITY, highest = clip ? s.activation.b : INFINITY;
   for (int64_t block = begin; block < end && first < last; ++block) {
     const int64_t row = block * kBlock, rows = s.m - row < kBlock ? s.m - row : kBlock;
     const int vectors = static_cast<int>((rows + kLanes - 1) / kLanes);
@@ -156,7 +169,9 @@ void run(const Step& step, int, int thread, int, void* scratch) {
       const int64_t n0 = part * kLanes;
       const int count = static_cast<int>(s.n - n0 < kLanes ? s.n - n0 : kLanes);
       sparse_columns<FloatMath>(s.weights, vectors, turned, n0, count, made);
-      for (int v = 0; v < vectors; ++v) {
+      const int whole = plain && count == kLanes ? static_cast<int>(rows / kLanes) : 0;
+      turn_out_whole(made, whole, lowest, highest, y + row * s.ldc + n0, s.ldc);
+      for (int v = whole; v < vectors; ++v) {
         const int64_t at = row + v * kLanes;
         turn_out(s, made + v * kLanes, rows - v * kLanes, count, y + at * s.ldc + n0,
                  r ? r + at * s.ldr + n0 : nullptr);

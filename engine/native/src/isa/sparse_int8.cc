@@ -43,11 +43,13 @@ struct IntMath {
                         vpadd_s32(vget_low_s32(s.high), vget_high_s32(s.high)));
   }
   static LITE_INLINE I total(Sum a, Sum b) { return (I)vaddq_s32(pairs(a), pairs(b)); }
+  static LITE_INLINE I total(Sum a) { return (I)pairs(a); }
 #else
   typedef I Sum;
   static LITE_INLINE I from(int32_t v) { return splat(v); }
   static LITE_INLINE void add(I& sum, I x, I w) { dot(sum, x, w); }
   static LITE_INLINE I total(I a, I b) { return a + b; }
+  static LITE_INLINE I total(I a) { return a; }
 #endif
 };
 

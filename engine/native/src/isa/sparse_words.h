@@ -29,7 +29,7 @@ struct SparseMatrix {
   int64_t words, columns;   // words of a column
   int32_t width;            // of the columns that share an index: 1 or kWide
   const int64_t* begin;     // [(columns + width - 1) / width + 1], into index
-  const int32_t* index;     // of the word
+  const int32_t* index;     // of the word, times kBlock
   const Word* value;        // [index][width]
   const Word* bias;         // [columns], padded to whole vectors
   int64_t entries;          // products per row
@@ -39,6 +39,7 @@ struct SparseMatrix {
 template <class Word, class At, class Zero>
 bool pack_sparse(Env& env, int64_t words, int64_t columns, const At& at, const Zero& zero,
                  SparseMatrix<Word>* s) {
+  if (words > INT32_MAX / kBlock) return env.fail("inner dim too large");
   const int64_t groups = (columns + kWide - 1) / kWide;
   const auto shared = [&](int64_t w, int64_t first, int64_t width) {
     for (int64_t c = first; c < first + width && c < columns; ++c)
@@ -68,7 +69,7 @@ bool pack_sparse(Env& env, int64_t words, int64_t columns, const At& at, const Z
   for (int64_t list = 0; list < lists; ++list) {
     for (int64_t w = 0; w < words; ++w) {
       if (!shared(w, list * s->width, s->width)) continue;
-      index[i] = static_cast<int32_t>(w);
+      index[i] = static_cast<int32_t>(w * kBlock);
       for (int64_t c = 0; c < s->width; ++c) {
         const int64_t column = list * s->width + c;
         value[i * s->width + c] = column < columns ? at(w, column) : Word{};
@@ -106,35 +107,61 @@ LITE_INLINE void turn_rows(const float* x, int64_t stride, int64_t rows, int64_t
   }
 }
 
-// One column after the other. Math has Word, Vector and Sum, and from(bias), add(sum, x, word) and
-// total(a, b).
+// Vectors side by side; AArch64 loads four with one instruction.
+template <class Math, int kVectors>
+LITE_INLINE void load_row(const typename Math::Word* x, typename Math::Vector (&row)[kVectors]) {
+#if defined(__aarch64__)
+  constexpr int kFours = kVectors / 4 * 4;
+  LITE_UNROLL for (int v = 0; v < kFours; v += 4) {
+    const float32x4x4_t four = vld1q_f32_x4(reinterpret_cast<const float*>(x) + v * kLanes);
+    LITE_UNROLL for (int i = 0; i < 4; ++i)
+        row[v + i] = reinterpret_cast<typename Math::Vector>(four.val[i]);
+  }
+#else
+  constexpr int kFours = 0;
+#endif
+  LITE_UNROLL for (int v = kFours; v < kVectors; ++v) row[v] = load(x + v * kLanes);
+}
+
+// One column after the other. Math has Word, Vector and Sum, and from(bias), add(sum, x, word),
+// total(a, b) and total(a).
 template <class Math, int kVectors>
 LITE_INLINE void single_columns(const SparseMatrix<typename Math::Word>& s,
                                 const typename Math::Word* x, int64_t n0, int count,
                                 typename Math::Word* to) {
   using Word = typename Math::Word;
+  constexpr bool kTwoSets = kVectors <= 4;
+  constexpr int kStep = kVectors % 4 == 0 ? 4 : kVectors;
+  const int32_t* index = s.index;  // words that are written may alias what s points to
+  const Word* value = s.value;
   for (int c = 0; c < count; ++c) {
     int64_t i = s.begin[n0 + c];
     const int64_t end = s.begin[n0 + c + 1];
     typename Math::Sum one[kVectors], two[kVectors];
     LITE_UNROLL for (int v = 0; v < kVectors; ++v)
         one[v] = Math::from(s.bias[n0 + c]), two[v] = Math::from(0);
-    for (; kVectors <= 4 && i + 1 < end; i += 2) {
-      const Word* a = x + static_cast<int64_t>(s.index[i]) * kBlock;
-      const Word* b = x + static_cast<int64_t>(s.index[i + 1]) * kBlock;
-      const typename Math::Vector wa = splat(s.value[i]), wb = splat(s.value[i + 1]);
-      LITE_UNROLL for (int v = 0; v < kVectors; ++v) {
-        Math::add(one[v], load(a + v * kLanes), wa);
-        Math::add(two[v], load(b + v * kLanes), wb);
+    const auto add = [&](typename Math::Sum(&sums)[kVectors], int64_t at) {
+      const typename Math::Vector w = splat(value[at]);
+      const Word* a = x + index[at];
+      LITE_UNROLL for (int v = 0; v < kVectors; v += kStep) {
+        typename Math::Vector row[kStep];
+        load_row<Math>(a, row);
+        a += kStep * kLanes;
+#if defined(__aarch64__)
+        if (v + kStep < kVectors) asm("" : "+r"(a));  // else gcc computes it from the index again
+#endif
+        LITE_UNROLL for (int i = 0; i < kStep; ++i) Math::add(sums[v + i], row[i], w);
       }
+    };
+    for (; i + 1 < end; i += 2) {
+      add(one, i);
+      if constexpr (kTwoSets) add(two, i + 1);
+      else add(one, i + 1);
     }
-    for (; i < end; ++i) {
-      const Word* a = x + static_cast<int64_t>(s.index[i]) * kBlock;
-      const typename Math::Vector wa = splat(s.value[i]);
-      LITE_UNROLL for (int v = 0; v < kVectors; ++v) Math::add(one[v], load(a + v * kLanes), wa);
-    }
+    if (i < end) add(one, i);
     LITE_UNROLL for (int v = 0; v < kVectors; ++v)
-        store(to + c * kBlock + v * kLanes, Math::total(one[v], two[v]));
+        store(to + c * kBlock + v * kLanes,
+              kTwoSets ? Math::total(one[v], two[v]) : Math::total(one[v]));
   }
 }
 
@@ -144,23 +171,24 @@ LITE_INLINE void wide_columns(const SparseMatrix<typename Math::Word>& s,
                               const typename Math::Word* x, int64_t n0, int count,
                               typename Math::Word* to) {
   using Word = typename Math::Word;
+  const int32_t* index = s.index;  // as above
+  const Word* value = s.value;
   for (int c0 = 0; c0 < count; c0 += kWide) {
     const int64_t list = (n0 + c0) / kWide, end = s.begin[list + 1];
     typename Math::Sum sum[kWide][kVectors];
     LITE_UNROLL for (int c = 0; c < kWide; ++c)
       LITE_UNROLL for (int v = 0; v < kVectors; ++v) sum[c][v] = Math::from(s.bias[n0 + c0 + c]);
     for (int64_t i = s.begin[list]; i < end; ++i) {
-      const Word* a = x + static_cast<int64_t>(s.index[i]) * kBlock;
       typename Math::Vector row[kVectors];
-      LITE_UNROLL for (int v = 0; v < kVectors; ++v) row[v] = load(a + v * kLanes);
+      load_row<Math>(x + index[i], row);
       LITE_UNROLL for (int c = 0; c < kWide; ++c) {
-        const typename Math::Vector w = splat(s.value[i * kWide + c]);
+        const typename Math::Vector w = splat(value[i * kWide + c]);
         LITE_UNROLL for (int v = 0; v < kVectors; ++v) Math::add(sum[c][v], row[v], w);
       }
     }
     LITE_UNROLL for (int c = 0; c < kWide; ++c)
       LITE_UNROLL for (int v = 0; v < kVectors; ++v)
-        store(to + (c0 + c) * kBlock + v * kLanes, Math::total(sum[c][v], Math::from(0)));
+        store(to + (c0 + c) * kBlock + v * kLanes, Math::total(sum[c][v]));
   }
 }
 
