@@ -307,6 +307,14 @@ def pytest_runtest_makereport(item, call):
     return report
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Lines that tests record as the property "summary": a worker's prints are not seen."""
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.getreports(kind)]
+    for key, line in (p for r in reports if r.when == "call" for p in r.user_properties):
+        if key == "summary":
+            terminalreporter.write_line(line)
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""

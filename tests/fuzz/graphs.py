@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import onnxruntime as ort
 from lite_engine.errors import LiteError
 from lite_engine.importers.onnx import read_bytes
+from lite_engine.ir import Graph
 from lite_engine.passes import optimize_graph
 from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
@@ -217,10 +219,14 @@ class Backend:
     optimized: bool = True
 
     def run(self, content: bytes, feeds: Sequence[Array]) -> list[Array]:
-        graph = read_bytes(content)
-        if self.optimized:
-            graph = optimize_graph(graph)
+        graph = _read(content, self.optimized)
         return Execution(make_plan(graph, self.name), threads=1).run(list(feeds))
+
+
+@lru_cache(maxsize=2)
+def _read(content: bytes, optimized: bool) -> Graph:
+    """Read and optimized once for all backends."""
+    return optimize_graph(_read(content, False)) if optimized else read_bytes(content)
 
 
 BACKENDS = {

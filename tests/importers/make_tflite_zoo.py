@@ -2,7 +2,8 @@
 
     python -m tests.importers.make_tflite_zoo FOLDER [NAME …]
 
-needs `pip install tensorflow`. Weights and calibration data are random and seeded.
+needs `pip install tensorflow`. Weights and calibration data are random and seeded. The converter
+of TensorFlow 2.21 ends the process at `lstm_int8`; that of 2.15 makes it, and the LSTM operator.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 import tensorflow as tf  # type: ignore[import-not-found,unused-ignore]
 
 K = tf.keras
-L, ops = K.layers, K.ops
+L, ops = K.layers, getattr(K, "ops", None)  # Keras 2 has no ops; LSTMs do without
 IMAGE = (32, 32, 3)
 SERIES = (12, 16)
 #: name → (network, how it is quantized)
@@ -96,6 +97,20 @@ def shapes() -> Any:
     return _model(IMAGE, body)
 
 
+@zoo(decoder_dynamic="dynamic")
+def decoder() -> Any:
+    """Grouped convolutions, TRANSPOSE_CONV of two sizes."""
+
+    def body(x: Any) -> Any:
+        x = L.Conv2D(32, 3, 2, "same", activation="relu")(x)
+        x = x + L.Conv2D(32, 3, padding="same", groups=4, activation="relu6")(x)
+        x = L.Conv2D(32, 1, groups=2)(x)
+        x = L.Conv2DTranspose(24, 3, 2, "same", activation="relu")(x)
+        return L.Conv2DTranspose(12, 4, 2, "same")(x)
+
+    return _model(IMAGE, body)
+
+
 @zoo(functions_int8="int8")
 def functions() -> Any:
     """Functions of one number: most are tables in any engine."""
@@ -147,6 +162,16 @@ def gates() -> Any:
 @zoo(lstm_int8="int8", lstm_int16="int16", lstm_dynamic="dynamic")
 def lstm() -> Any:
     return _model(SERIES, lambda x: L.Dense(6)(L.LSTM(20)(L.LSTM(24, return_sequences=True)(x))))
+
+
+@zoo(lstm_wide_dynamic="dynamic")
+def lstm_wide() -> Any:
+    """Weights of more than 1024 numbers, which the converter stores as bytes."""
+
+    def body(x: Any) -> Any:
+        return L.Dense(6)(L.LSTM(48)(L.LSTM(40, return_sequences=True)(L.Dense(32)(x))))
+
+    return _model(SERIES, body)
 
 
 @zoo(gru_int8="int8", gru_dynamic="dynamic")

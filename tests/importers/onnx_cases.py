@@ -102,6 +102,13 @@ def scope(case: Any) -> str:
     return found or ("training and loss" if "training" in case.name else "")
 
 
+def is_stated(root: Path, words: str) -> bool:
+    """Whether docs/formats.md says so; of another release of onnx, which has other cases, nothing
+    is stated."""
+    page = " ".join((root / "docs/formats.md").read_text("utf-8").split())
+    return f"`onnx` {onnx.__version__})" not in page or words in page
+
+
 def unsupported() -> list[str]:
     """Lines `name: reason` of onnx_unsupported.txt."""
     lines = Path(__file__).with_name("onnx_unsupported.txt").read_text("utf-8").splitlines()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from lite_engine.importers import onnx as importer
 
-from tests.ops.test_vendor_oracle import both, f32, i8, s, u8, z
+from tests.ops.test_vendor_oracle import MS, both, f32, i8, run_graph, s, u8, z
 
 #: batch, length, heads, size of a head
 B, L, N, S = 2, 5, 4, 6
@@ -16,7 +16,7 @@ H = N * S
 
 
 def agree(op: str, inputs: list[Any], outputs: int = 1, atol: float = 1e-5, **attrs: Any) -> None:
-    for ours, theirs in both(op, inputs, outputs, "com.microsoft", **attrs):
+    for ours, theirs in both(op, inputs, outputs, MS, **attrs):
         assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=atol)
 
@@ -39,28 +39,34 @@ def test_skip_simplified_layer_normalization(bias: bool) -> None:
     agree("SkipSimplifiedLayerNormalization", given, epsilon=1e-5)
 
 
+@pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("segments", [False, True])
-def test_embed_layer_normalization(segments: bool) -> None:
+def test_embed_layer_normalization(segments: bool, masked: bool) -> None:
     ids = np.array([[1, 2, 3, 4, 0], [5, 6, 0, 0, 1]], np.int32)
     kinds = (ids % 2).astype(np.int32)
     tables = [f32(9, H), f32(8, H), f32(2, H) if segments else None]
     given = [ids, kinds if segments else None, *tables, f32(H), f32(H)]
+    given += [mask()] if masked else []
     agree("EmbedLayerNormalization", given, 2, epsilon=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["plain", "causal", "masked", "biased", "scaled"])
+@pytest.mark.parametrize("kind", ["plain", "causal", "masked", "lengths", "biased", "scaled"])
 def test_attention(kind: str) -> None:
     given: list[Any] = [f32(B, L, H), f32(H, 3 * H) / 4, f32(3 * H)]
-    given += [mask() if kind == "masked" else None, None]
+    given += [{"masked": mask(), "lengths": mask().sum(1, dtype=np.int32)}.get(kind), None]
     given += [f32(B, N, L, L) if kind == "biased" else None]
     more = {"causal": {"unidirectional": 1}, "scaled": {"scale": 0.3}}.get(kind, {})
     agree("Attention", given, num_heads=N, **more)
 
 
-@pytest.mark.parametrize("masked", [False, True])
-def test_integer_attention(masked: bool) -> None:
+@pytest.mark.parametrize("kind", ["plain", "masked", "lengths"])
+def test_integer_attention(kind: str) -> None:
     given: list[Any] = [u8(B, L, H), i8(H, 3 * H), f32(3 * H), s(0.02), s(0.01)]
-    given += [mask() if masked else None, z(120), z(0, np.int8)]
+    given += [
+        {"masked": mask(), "lengths": mask().sum(1, dtype=np.int32)}.get(kind),
+        z(120),
+        z(0, np.int8),
+    ]
     agree("QAttention", given, num_heads=N)
 
 
@@ -76,6 +82,62 @@ def test_multi_head_attention_goes_on_from_a_past() -> None:
     past = [f32(B, N, 4, S), f32(B, N, 4, S)]
     given = [f32(B, 1, H), f32(B, 1, H), f32(B, 1, H), None, None, None, *past]
     agree("MultiHeadAttention", given, 3, num_heads=N)
+
+
+#: room of the past, new tokens, length of each row, the longest one, rotary tables, attributes
+GROUPS: dict[str, tuple[int | None, int, list[int], int, bool, dict[str, Any]]] = {
+    "prompt": (None, 5, [5, 5], 5, False, {}),
+    "prompt, turned": (None, 5, [5, 5], 5, True, {}),
+    "prompt, padded": (None, 5, [3, 5], 5, True, {}),
+    "prompt, window": (None, 6, [6, 6], 6, False, {"local_window_size": 3}),
+    "prompt, capped": (None, 5, [5, 5], 5, False, {"softcap": 2.0, "scale": 0.3}),
+    "next": (4, 1, [5, 5], 5, True, {}),
+    "next, interleaved": (4, 1, [5, 5], 5, True, {"rotary_interleaved": 1}),
+    "next, window": (6, 1, [7, 7], 7, False, {"local_window_size": 3}),
+    "next, rows of two lengths": (4, 1, [3, 5], 5, True, {}),
+    "next, room to spare": (9, 1, [6, 4], 6, True, {}),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", GROUPS)
+def test_group_query_attention(name: str, packed: bool) -> None:
+    """Four heads of queries, two of keys. onnxruntime leaves what is past a row's length open."""
+    room, new, lengths, total, turned, attrs = GROUPS[name]
+    size, heads, kv = 16, 4, 2
+    qkv: list[Any] = [f32(B, new, heads * size), f32(B, new, kv * size), f32(B, new, kv * size)]
+    qkv = [np.concatenate(qkv, 2), None, None] if packed else qkv
+    past = [None, None] if room is None else [f32(B, kv, room, size), f32(B, kv, room, size)]
+    given = [*qkv, *past, np.array(lengths, np.int32) - 1, np.array(total, np.int32)]
+    if turned:
+        given += [f32(16, size // 2), f32(16, size // 2)]
+    attrs = {**attrs, "num_heads": heads, "kv_num_heads": kv, "do_rotary": int(turned)}
+    found = both("GroupQueryAttention", given, 3, MS, **attrs)
+    for at, (ours, theirs) in enumerate(found):
+        assert ours.shape == theirs.shape and ours.dtype == theirs.dtype
+        for row, length in enumerate(lengths):
+            known = slice(length if at or room is None else None)
+            where = (row, known) if at == 0 else (row, slice(None), known)
+            np.testing.assert_allclose(ours[where], theirs[where], rtol=1e-4, atol=1e-5)
+
+
+def test_channels_last_convolution() -> None:
+    """onnxruntime has the operator for GPUs only: its Conv between transposes is the oracle."""
+    from onnx import TensorProto, helper
+
+    x, w, bias = f32(1, 7, 6, 4), f32(6, 2, 3, 3), f32(6)
+    attrs = {"group": 2, "pads": [1, 1, 1, 1], "strides": [2, 1]}
+    node = helper.make_node("NhwcConv", ["x", "w", "b"], ["y"], domain=MS, **attrs)
+    infos = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape)
+        for n, a in (("x", x), ("w", w), ("b", bias))
+    ]
+    graph = helper.make_graph([node], "g", infos, [helper.make_empty_tensor_value_info("y")])
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
+    model = helper.make_model(graph, opset_imports=opsets).SerializeToString()
+    (ours,) = run_graph(importer.read_bytes(model), [x, w, bias])
+    ((_, wanted),) = both("Conv", [x.transpose(0, 3, 1, 2), w, bias], 1, "", **attrs)
+    np.testing.assert_allclose(ours, wanted.transpose(0, 2, 3, 1), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -101,13 +163,13 @@ def test_integer_where() -> None:
 
 
 def test_forms_that_stay_keep_their_names() -> None:
-    """A mask of lengths is told of as the operator that it belongs to."""
+    """A mask of starts and ends is told of as the operator that it belongs to."""
     from onnx import TensorProto, helper
 
     node = helper.make_node(
         "Attention", ["x", "w", "b", "m"], ["y"], domain="com.microsoft", num_heads=N
     )
-    shapes = {"x": [B, L, H], "w": [H, 3 * H], "b": [3 * H], "m": [B]}
+    shapes = {"x": [B, L, H], "w": [H, 3 * H], "b": [3 * H], "m": [2 * B]}
     infos = [
         helper.make_tensor_value_info(k, TensorProto.INT32 if k == "m" else TensorProto.FLOAT, d)
         for k, d in shapes.items()

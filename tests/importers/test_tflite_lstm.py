@@ -19,25 +19,29 @@ WANTED = recorded()
 PLACES = {p.name: p for p in places() if p.name in ("avx2", "emulated ARM", "opencl")}
 
 
-def _graph(tmp_path, content: bytes):
+def _graph(tmp_path, content: bytes, name: str = ""):
+    """`name`: of the case, which says whether activations become bytes."""
     (tmp_path / "model.tflite").write_bytes(content)
-    return optimize_graph(load(tmp_path / "model.tflite"))
+    activations = "dynamic" if name.startswith("dynamic") else "float"
+    return optimize_graph(load(tmp_path / "model.tflite", activations=activations))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_reference(tmp_path, name):
     content, x = CASES[name]()
-    found = run_graph(_graph(tmp_path, content), {"x": x}).values()
+    found = run_graph(_graph(tmp_path, content, name), {"x": x}).values()
     for y, wanted in zip(found, WANTED[name], strict=True):
         np.testing.assert_allclose(y.ravel(), wanted, atol=2e-6)
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", ["coupled gates", "projection", "everything", "bidirectional"])
+@pytest.mark.parametrize(
+    "name", ["coupled gates", "projection", "everything", "bidirectional", "dynamic, everything"]
+)
 def test_backends(tmp_path, name, place):
     content, x = CASES[name]()
     where = PLACES[place]
-    plan = make_plan(_graph(tmp_path, content), where.backend)
+    plan = make_plan(_graph(tmp_path, content, name), where.backend)
     assert "reference" not in {s.backend for s in plan.steps}
     found = Execution(plan, threads=2, instead=where.cpu).run([x])
     for y, wanted in zip(found, WANTED[name], strict=True):
@@ -49,6 +53,24 @@ def test_the_recordings_are_of_litert():
     for name, make in CASES.items():
         for answer, wanted in zip(litert(make), WANTED[name], strict=True):
             np.testing.assert_allclose(answer, wanted, atol=1e-6, err_msg=name)
+
+
+def _of_bytes(graph) -> int:
+    return sum(n.op == "DynamicQuantizeGemm" for n in graph.nodes)
+
+
+def test_bytes_are_chosen_and_matter(tmp_path):
+    content, x = CASES["dynamic"]()
+    graph = _graph(tmp_path, content)
+    assert not _of_bytes(graph)
+    (y,) = run_graph(graph, {"x": x}).values()
+    assert np.abs(y.ravel() - WANTED["dynamic"][0]).max() > 1e-3
+    assert _of_bytes(_graph(tmp_path, content, "dynamic"))
+
+
+def test_symmetric_ranges_stay_in_floats(tmp_path):
+    content, _ = forward(in_bytes=True, asymmetric=False)
+    assert not _of_bytes(_graph(tmp_path, content, "dynamic"))
 
 
 def test_an_activation_that_no_cell_has(tmp_path):

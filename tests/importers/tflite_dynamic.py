@@ -52,6 +52,28 @@ def _conv(
     return _layer(3, shape, (out[-1], size, size, shape[-1]), out, options, 1, axis)
 
 
+def _grouped(shape: tuple[int, ...], out: tuple[int, ...], size: int, groups: int) -> Made:
+    options = Table(_1=Num("i", 1), _2=Num("i", 1), _4=Num("i", 1), _5=Num("i", 1))
+    return _layer(3, shape, (out[-1], size, size, shape[-1] // groups), out, options, 1)
+
+
+def _transposed(
+    shape: tuple[int, ...], out: tuple[int, ...], size: int, stride: int, valid: int = 0,
+    axis: int | None = 0, bias: bool = True,
+) -> Made:  # fmt: skip
+    m, rng = TinyModel(), np.random.default_rng(shape[-1] + size)
+    channels, weights = out[-1], (out[-1], size, size, shape[-1])
+    scales = rng.uniform(0.001, 0.02, 1 if axis is None else channels).astype(np.float32)
+    target = m.tensor("s", "int32", (4,), out)
+    w = m.tensor("w", "int8", weights, rng.integers(-127, 128, weights), scale=scales)
+    x = m.tensor("x", "float32", shape)
+    b = [m.tensor("b", "float32", (channels,), rng.normal(0, 1, channels))] if bias else []
+    y = m.tensor("y", "float32", out)
+    options = Table(_0=Num("b", valid), _1=Num("i", stride), _2=Num("i", stride))
+    m.op(67, [target, w, x, *b], [y], options, kind=49)
+    return m.bytes([x], [y]), rng.normal(0.3, 1, shape).astype(np.float32)
+
+
 def _depthwise(
     shape: tuple[int, ...], out: tuple[int, ...], size: int, stride: int = 1, valid: int = 0
 ) -> Made:
@@ -73,6 +95,21 @@ def _ties() -> Made:
     array[:, :2] = -128 / 16, 127 / 16
     array[:, 2:] = (np.arange(32 * 14).reshape(32, 14) / 2 - 112) / 16
     return m.bytes([x], [y]), array
+
+
+def _grouped_ties() -> Made:
+    """Two groups of channels that hand their bytes on."""
+    m, c = TinyModel(), 64
+    x = m.tensor("x", "float32", (1, 1, 7, c))
+    ones = np.tile(np.eye(c // 2), (2, 1)).reshape(c, 1, 1, c // 2)
+    w = m.tensor("w", "int8", ones.shape, ones, scale=np.ones(c))
+    b = m.tensor("b", "float32", (c,), np.zeros(c))
+    y = m.tensor("y", "float32", (1, 1, 7, c))
+    options = Table(_1=Num("i", 1), _2=Num("i", 1), _4=Num("i", 1), _5=Num("i", 1))
+    m.op(3, [x, w, b], [y], options, kind=1)
+    array = (np.arange(7 * c).reshape(1, 1, 7, c) / 2 - 112) / 16
+    array[0, 0, 0, :2] = -125 / 16, 130 / 16
+    return m.bytes([x], [y]), array.astype(np.float32)
 
 
 def _depthwise_ties() -> Made:
@@ -102,6 +139,19 @@ CASES: dict[str, Callable[[], Made]] = {
     "convolution, dilated": lambda: _conv((1, 9, 9, 4), (1, 9, 9, 6), 3, dilation=2),
     "convolution 1x1": lambda: _conv((2, 5, 6, 10), (2, 5, 6, 35), 1),
     "convolution 1x1 of stride 2": lambda: _conv((1, 8, 8, 16), (1, 4, 4, 8), 1, 2),
+    "grouped convolution": lambda: _grouped((2, 8, 8, 16), (2, 8, 8, 8), 3, 4),
+    "grouped convolution 1x1": lambda: _grouped((1, 6, 6, 8), (1, 6, 6, 6), 1, 2),
+    "grouped convolution, ties": _grouped_ties,
+    "transposed convolution": lambda: _transposed((2, 5, 5, 16), (2, 10, 10, 8), 3, 2),
+    "transposed convolution, 4x4": lambda: _transposed((1, 4, 4, 8), (1, 8, 8, 12), 4, 2),
+    "transposed convolution, one scale": lambda: _transposed(
+        (1, 5, 5, 8), (1, 10, 10, 8), 2, 2, axis=None
+    ),
+    "transposed convolution of stride 1": lambda: _transposed((1, 5, 5, 8), (1, 5, 5, 8), 3, 1),
+    "transposed convolution of stride 3": lambda: _transposed((1, 4, 5, 6), (1, 12, 15, 5), 5, 3),
+    "transposed convolution without padding": lambda: _transposed(
+        (1, 5, 6, 7), (1, 11, 13, 5), 3, 2, 1, bias=False
+    ),
     "depthwise": lambda: _depthwise((1, 8, 8, 16), (1, 8, 8, 16), 3),
     "depthwise, rest of channels": lambda: _depthwise((2, 9, 9, 6), (2, 5, 5, 6), 3, 2),
     "depthwise without padding": lambda: _depthwise((1, 9, 9, 11), (1, 5, 5, 11), 5, 1, 1),

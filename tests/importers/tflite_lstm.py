@@ -22,12 +22,18 @@ Made = tuple[bytes, np.ndarray]
 
 
 class _Weights:
-    def __init__(self, model: TinyModel, seed: int) -> None:
-        self.model, self.rng = model, np.random.default_rng(seed)
+    """Random weights; where `in_bytes` those of int8 that LiteRT reads beside float activations."""
 
-    def __call__(self, *shape: int) -> int:
-        array = self.rng.normal(0, 0.7, shape)
-        return self.model.tensor(f"w{len(self.model.tensors)}", "float32", shape, array)
+    def __init__(self, model: TinyModel, seed: int, in_bytes: bool) -> None:
+        self.model, self.rng = model, np.random.default_rng(seed)
+        self.in_bytes = in_bytes
+
+    def __call__(self, *shape: int, narrow: bool = True) -> int:
+        name = f"w{len(self.model.tensors)}"
+        if self.in_bytes and narrow:
+            numbers, scale = self.rng.integers(-127, 128, shape), self.rng.uniform(0.004, 0.012)
+            return self.model.tensor(name, "int8", shape, numbers, scale=scale)
+        return self.model.tensor(name, "float32", shape, self.rng.normal(0, 0.7, shape))
 
     def cell(
         self, coupled: bool, peephole: bool, projection: bool, projection_bias: bool
@@ -39,9 +45,9 @@ class _Weights:
             *gates, *(self(UNITS, SIZE) for _ in range(count)),
             *gates, *(self(UNITS, outputs) for _ in range(count)),
             *((*gates, *(self(UNITS) for _ in range(count - 1))) if peephole else (-1, -1, -1)),
-            *gates, *(self(UNITS) for _ in range(count)),
+            *gates, *(self(UNITS, narrow=False) for _ in range(count)),
             self(OUTPUTS, UNITS) if projection else -1,
-            self(OUTPUTS) if projection_bias else -1,
+            self(OUTPUTS, narrow=False) if projection_bias else -1,
         ]  # fmt: skip
 
     def state(self, size: int, batch: int = BATCH) -> int:
@@ -57,36 +63,39 @@ def forward(
     *, coupled: bool = False, peephole: bool = False, projection: bool = False,
     projection_bias: bool = False, norms: bool = False, cell_clip: float = 0.0,
     projection_clip: float = 0.0, time_major: bool = False, activation: int = 4,
+    in_bytes: bool = False, asymmetric: bool = True,
 ) -> Made:  # fmt: skip
     m = TinyModel()
-    weights = _Weights(m, 7)
+    weights = _Weights(m, 7, in_bytes)
     x = m.tensor("x", "float32", _shape(time_major, SIZE))
     cell = weights.cell(coupled, peephole, projection, projection_bias)
     outputs = OUTPUTS if projection else UNITS
     states = [weights.state(outputs), weights.state(UNITS)]
     scales = [-1] * 4
     if norms:
-        scales = [-1 if coupled and g == 0 else weights(UNITS) for g in range(4)]
+        scales = [-1 if coupled and g == 0 else weights(UNITS, narrow=False) for g in range(4)]
     y = m.tensor("y", "float32", _shape(time_major, outputs))
     options = Table(
         _0=Num("b", activation), _1=Num("f", cell_clip), _2=Num("f", projection_clip),
-        _3=Num("?", time_major),
+        _3=Num("?", time_major), _4=Num("?", in_bytes and asymmetric),
     )  # fmt: skip
     m.op(44, [x, *cell, *states, *scales], [y], options, kind=71)
     return m.bytes([x], [y]), _given(time_major)
 
 
-def both(*, merge: bool, peephole: bool = False, coupled: bool = False) -> Made:
+def both(
+    *, merge: bool, peephole: bool = False, coupled: bool = False, in_bytes: bool = False
+) -> Made:
     """Of one series: LiteRT 2.3 mixes up the states of several where it merges the outputs."""
     m = TinyModel()
-    weights = _Weights(m, 8)
+    weights = _Weights(m, 8, in_bytes)
     x = m.tensor("x", "float32", _shape(False, SIZE, 1))
     cells = [weights.cell(coupled, peephole, False, False) for _ in range(2)]
     states = [weights.state(UNITS, 1) for _ in range(4)]
     ys = [m.tensor("y", "float32", _shape(False, 2 * UNITS if merge else UNITS, 1))]
     if not merge:
         ys.append(m.tensor("z", "float32", _shape(False, UNITS, 1)))
-    options = Table(_0=Num("b", 4), _3=Num("?", merge), _4=Num("?", 0))
+    options = Table(_0=Num("b", 4), _3=Num("?", merge), _4=Num("?", 0), _5=Num("?", in_bytes))
     m.op(52, [x, *cells[0], *cells[1], *states, *[-1] * 9], ys, options, kind=69)
     return m.bytes([x], ys), _given(False, 1)
 
@@ -116,6 +125,15 @@ CASES: dict[str, Callable[[], Made]] = {
     "bidirectional": lambda: both(merge=False),
     "bidirectional, merged": lambda: both(merge=True),
     "bidirectional, peepholes": lambda: both(merge=True, peephole=True),
+    "dynamic": lambda: forward(in_bytes=True),
+    "dynamic, coupled gates, peepholes": lambda: forward(
+        in_bytes=True, coupled=True, peephole=True
+    ),
+    "dynamic, everything": lambda: forward(
+        in_bytes=True, peephole=True, projection=True, projection_bias=True, norms=True,
+        cell_clip=0.5, projection_clip=0.4, time_major=True,
+    ),
+    "dynamic, bidirectional": lambda: both(merge=True, in_bytes=True),
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import DType, Value
+from ...ir import Dim, DType, Value
 from .call import Call, Emit
 from .upgrade import upgrades
 
@@ -23,7 +23,7 @@ def _named(call: Call, word: str) -> Value:
     return Value(f"{call.outputs[0].name}.{word}")
 
 
-def _become(call: Call, op: str, inputs: list[Value | None], **attrs: Any) -> None:
+def become(call: Call, op: str, inputs: list[Value | None], **attrs: Any) -> None:
     call.op, call.inputs, call.attrs = op, inputs, attrs
 
 
@@ -41,10 +41,10 @@ def _(call: Call, emit: Emit) -> None:
             sides[i] = emit("Transpose", [sides[i]], {"perm": perm})
     alpha = attrs.get("alpha", 1.0)
     if alpha == 1.0:
-        _become(call, "MatMul", sides)
+        become(call, "MatMul", sides)
     else:
         product = emit("MatMul", sides)
-        _become(call, "Mul", [product, call.constant("alpha", alpha, np.float32)])
+        become(call, "Mul", [product, call.constant("alpha", alpha, np.float32)])
 
 
 def _sum(call: Call, emit: Emit, values: list[Value | None]) -> Value:
@@ -63,7 +63,7 @@ def _(call: Call, emit: Emit) -> None:
         emit("Identity", [total], {}, [call.outputs[3]])
     epsilon = call.attrs.get("epsilon", 1e-12)
     call.outputs = call.outputs[:1]
-    _become(call, "RMSNormalization", [total, call.input(2)], axis=-1, epsilon=epsilon)
+    become(call, "RMSNormalization", [total, call.input(2)], axis=-1, epsilon=epsilon)
 
 
 @upgrades("com.microsoft::EmbedLayerNormalization")
@@ -72,14 +72,16 @@ def _(call: Call, emit: Emit) -> None:
     ids, segments, words, positions, kinds, gamma, beta, mask, where = (
         call.input(i) for i in range(9)
     )
-    if mask is not None:
-        return
     if where is None:
         shape = None if ids is None else ids.shape
         if shape is None or len(shape) != 2 or not isinstance(shape[1], int):
             return
         where = call.constant("positions", [range(shape[1])])
-    if len(call.outputs) > 1:  # the mask's lengths: 0 without a mask
+    if len(call.outputs) > 1 and mask is not None:  # the length of each row
+        counted = emit("Cast", [mask], {"to": DType.I32})
+        axes = call.constant("mask_axis", [1])
+        emit("ReduceSum", [counted, axes], {"keepdims": 0}, [call.outputs[1]])
+    elif len(call.outputs) > 1:
         zeros = emit("Shape", [ids], {"start": 0, "end": 1})
         fill = np.zeros(1, np.int32)
         emit("ConstantOfShape", [zeros], {"value": fill}, [call.outputs[1]])
@@ -91,15 +93,27 @@ def _(call: Call, emit: Emit) -> None:
         emit("Identity", [total], {}, [call.outputs[2]])
     epsilon = call.attrs.get("epsilon", 1e-12)
     call.outputs = call.outputs[:1]
-    _become(call, "LayerNormalization", [total, gamma, beta], axis=-1, epsilon=epsilon)
+    become(call, "LayerNormalization", [total, gamma, beta], axis=-1, epsilon=epsilon)
 
 
-def _mask_bias(call: Call, emit: Emit, mask: Value, fill: float) -> Value | None:
-    """A mask of ones (seen) and zeros, (B, T) or (B, S, T), as what is added to the scores."""
-    rank = None if mask.shape is None else len(mask.shape)
-    if rank not in (2, 3):
-        return None
-    axes = [1, 2] if rank == 2 else [1]
+def _is_mask(mask: Value | None, batch: Dim) -> bool:
+    """Whether it is one of `_mask_bias`, or none. A vector may also hold starts and ends."""
+    if mask is None or mask.shape is None:
+        return mask is None
+    lengths = len(mask.shape) == 1 and batch is not None and mask.shape[0] == batch
+    return lengths or len(mask.shape) in (2, 3)
+
+
+def _mask_bias(call: Call, emit: Emit, mask: Value, keys: Value | None, fill: float) -> Value:
+    """A mask of ones (seen) and zeros, (B, T) or (B, S, T), or the number of keys (B, T, …) that
+    each row has, as what is added to the scores."""
+    rank = len(mask.shape or ())
+    if rank == 1:
+        count = emit("Squeeze", [emit("Shape", [keys], {"start": 1, "end": 2})])
+        index = emit("Range", [call.constant("from", 0), count, call.constant("by", 1)])
+        ends = emit("Unsqueeze", [mask, call.constant("ends_axis", [1])])
+        mask = emit("Less", [index, emit("Cast", [ends], {"to": DType.I64})])
+    axes = [1] if rank == 3 else [1, 2]
     seen = emit("Cast", [mask], {"to": DType.F32})
     seen = emit("Unsqueeze", [seen, call.constant("mask_axes", axes)])
     hidden = emit("Sub", [call.constant("one", 1.0, np.float32), seen])
@@ -109,26 +123,27 @@ def _mask_bias(call: Call, emit: Emit, mask: Value, fill: float) -> Value | None
 def _attend(
     call: Call, emit: Emit, qkv: list[Value | None], mask: Value | None, bias: Value | None,
     past: list[Value | None],
-) -> bool:  # fmt: skip
-    """The call becomes an Attention of q, k and v (B, L, H); False for a mask of another form."""
+) -> None:  # fmt: skip
+    """The call becomes an Attention of q, k and v (B, L, H)."""
     attrs, heads = call.attrs, call.attrs["num_heads"]
     if mask is not None:
-        added = _mask_bias(call, emit, mask, attrs.get("mask_filter_value", -10000.0))
-        if added is None:
-            return False
+        added = _mask_bias(call, emit, mask, qkv[1], attrs.get("mask_filter_value", -10000.0))
         bias = added if bias is None else emit("Add", [added, bias])
     more = {"scale": attrs["scale"]} if attrs.get("scale") else {}
-    _become(
+    become(
         call, "Attention", [*qkv, bias, *past], q_num_heads=heads, kv_num_heads=heads,
         is_causal=attrs.get("unidirectional", 0), **more,
     )  # fmt: skip
-    return True
 
 
 def _split(call: Call, emit: Emit, packed: Value, sizes: list[int]) -> list[Value | None]:
     outs = [_named(call, word) for word in ("q", "k", "v")]
     emit("Split", [packed, call.constant("sizes", sizes)], {"axis": -1}, outs)
     return list(outs)
+
+
+def _batch(x: Value | None) -> Dim:
+    return x.shape[0] if x is not None and x.shape else None
 
 
 def _columns(weights: Value | None) -> int | None:
@@ -143,8 +158,12 @@ def _(call: Call, emit: Emit) -> None:
     x, weights, bias, mask = (call.input(i) for i in range(4))
     width = _columns(weights)
     sizes = call.attrs.get("qkv_hidden_sizes") or ([width // 3] * 3 if width else None)
-    wanted = [v is None or (v.shape is not None and len(v.shape) in (2, 3)) for v in (mask,)]
-    if sizes is None or not all(wanted) or call.input(4) is not None or len(call.outputs) > 1:
+    if (
+        sizes is None
+        or not _is_mask(mask, _batch(x))
+        or call.input(4) is not None
+        or len(call.outputs) > 1
+    ):
         return
     if call.attrs.get("do_rotary") or call.input(6) is not None:
         return
@@ -160,8 +179,7 @@ def _(call: Call, emit: Emit) -> None:
         call.input(i) for i in range(9)
     )
     width = _columns(weights)
-    masked = mask is None or (mask.shape is not None and len(mask.shape) in (2, 3))
-    if width is None or not masked or past is not None or len(call.outputs) > 1:
+    if width is None or not _is_mask(mask, _batch(x)) or past is not None or len(call.outputs) > 1:
         return
     real = emit("DequantizeLinear", [x, x_scale, x_zero])
     table = emit("DequantizeLinear", [weights, w_scale, w_zero])
@@ -179,7 +197,7 @@ def _(call: Call, emit: Emit) -> None:
         return
     if call.input(8) is not None or len(call.outputs) > 3:
         return
-    if mask is not None and (mask.shape is None or len(mask.shape) not in (2, 3)):
+    if not _is_mask(mask, _batch(qkv[0])):
         return
     if bias is not None:
         sizes = [_columns(v) for v in qkv]
@@ -209,7 +227,7 @@ def _(call: Call, emit: Emit) -> None:
         if not isinstance(width, int) or not isinstance(table, int):
             return
         attrs["num_heads"] = width // (2 * table)
-    _become(call, "RotaryEmbedding", [x, cos, sin, at], **attrs)
+    become(call, "RotaryEmbedding", [x, cos, sin, at], **attrs)
 
 
 def _around(call: Call, emit: Emit, op: str, places: tuple[int, ...]) -> None:
@@ -223,12 +241,18 @@ def _around(call: Call, emit: Emit, op: str, places: tuple[int, ...]) -> None:
         if call.input(i) is not None:
             inputs[i] = emit("Transpose", [inputs[i]], {"perm": inward})
     y = emit(op, inputs, {k: v for k, v in call.attrs.items() if k != "channels_last"})
-    _become(call, "Transpose", [y], perm=back)
+    become(call, "Transpose", [y], perm=back)
 
 
 @upgrades("com.microsoft::NhwcMaxPool")
 def _(call: Call, emit: Emit) -> None:
     _around(call, emit, "MaxPool", (0,))
+
+
+@upgrades("com.microsoft::NhwcConv")
+def _(call: Call, emit: Emit) -> None:
+    """Weights (O, C/g, *kernel), as those of Conv"""
+    _around(call, emit, "Conv", (0,))
 
 
 @upgrades("QLinearConv")
@@ -242,4 +266,4 @@ def _(call: Call, emit: Emit) -> None:
     """Where on the numbers that the integers stand for"""
     condition, *rest = (call.input(i) for i in range(9))
     x, y = emit("DequantizeLinear", rest[0:3]), emit("DequantizeLinear", rest[3:6])
-    _become(call, "QuantizeLinear", [emit("Where", [condition, x, y]), *rest[6:8]])
+    become(call, "QuantizeLinear", [emit("Where", [condition, x, y]), *rest[6:8]])

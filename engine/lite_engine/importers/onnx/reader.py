@@ -17,7 +17,7 @@ from ...errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Graph, Node, Value
 from ...ops import infer_node
 from .._protobuf import Message
-from . import fields, microsoft
+from . import fields, group_query, microsoft
 from .attributes import DTYPE_ATTRS, read_attribute
 from .call import Call
 from .expansion import MAX_CALL_DEPTH, MAX_NODES, check_expansion
@@ -28,7 +28,7 @@ from .tensors import TensorReader, dtype_of, read_type
 from .upgrade import upgrade
 from .vendor import vendor_op
 
-__all__ = ["ModelReader", "microsoft"]  # which registers its forms
+__all__ = ["ModelReader", "group_query", "microsoft"]  # which register their forms
 
 
 class ModelReader:

@@ -96,15 +96,11 @@ def transpose_conv(c: Call) -> Value:
     """Inputs: output shape, w (O,kh,kw,C), x (N,H,W,C), bias."""
     shape = c.raw(0).const
     size = [None, None] if shape is None else [int(d) for d in shape.ravel()[1:3]]
-    y = _nhwc.conv_transpose(
-        c.emit,
-        c.x(2),
-        c.weight(1, (3, 0, 1, 2)),
-        c.bias(3, 2, 1),
-        (c.opt("stride_h"), c.opt("stride_w")),
-        c.padding,
-        size,
-    )
+    strides = c.opt("stride_h"), c.opt("stride_w")
+    y = _dynamic.transposed(c, strides, size) if _dynamic.takes(c, 2) else None
+    if y is None:
+        w = c.weight(1, (3, 0, 1, 2))
+        y = _nhwc.conv_transpose(c.emit, c.x(2), w, c.bias(3, 2, 1), strides, c.padding, size)
     return _nhwc.to_last(c.emit, c.activation(y))
 
 

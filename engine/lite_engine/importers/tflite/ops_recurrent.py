@@ -1,11 +1,13 @@
 """LSTM layers of TFLite in all their variants.
 
 What ONNX's LSTM can say becomes that operator. Peepholes, layer normalization, clipping and a bias
-of the projection become a step per element of the series, written out in operators.
+of the projection become a step per element of the series, written out in operators. So do weights
+of int8 with activations="dynamic": each step's inputs and last outputs become bytes row by row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +16,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Value
-from . import _integer_lstm
+from . import _dynamic, _integer_lstm
 from ._call import Call, Result, builtin
 from .ops_control import MAX_STEPS
 
@@ -41,6 +43,9 @@ class Cell:
     activation: str
     cell_clip: float
     projection_clip: float
+    #: what one step of each int8 weight stands for, of x, of the last output and of the projection:
+    #: products are of bytes
+    steps: tuple[list[np.float32], list[np.float32], list[np.float32]] | None
 
     @property
     def units(self) -> int:
@@ -51,7 +56,7 @@ class Cell:
     def is_plain(self) -> bool:
         """Whether ONNX's operator has this cell."""
         clips = self.cell_clip or (self.projection_clip and self.projection is not None)
-        extra = self.peephole, self.projection_bias, self.norms
+        extra = self.peephole, self.projection_bias, self.norms, self.steps
         return not clips and self.activation == "Tanh" and all(e is None for e in extra)
 
 
@@ -61,7 +66,11 @@ def lstm(c: Call) -> Value:
     run."""
     if _integer_lstm.takes(c):
         return _integer_lstm.layer(c)
-    return _run(c, _cell(c, 1, (20, 21, 22, 23)), bool(c.opt("time_major")))
+    return _run(c, _cell(c, 1, (20, 21, 22, 23)), _time_first(c))
+
+
+def _time_first(c: Call) -> bool:
+    return bool(c.opt("time_major"))
 
 
 @builtin("BIDIRECTIONAL_SEQUENCE_LSTM")
@@ -72,7 +81,7 @@ def bidirectional_lstm(c: Call) -> Result:
             tr("a bidirectional LSTM with an auxiliary input is not supported"),
             (c.emit.source,), where=c.emit.source,
         )  # fmt: skip
-    time_major = bool(c.opt("time_major"))
+    time_major = _time_first(c)
     both = [_run(c, _cell(c, at, ()), time_major, backward=at > 1) for at in (1, 18)]
     return c.emit("Concat", *both, axis=2) if c.opt("merge") else both
 
@@ -104,10 +113,34 @@ def _cell(c: Call, at: int, norms: tuple[int, ...]) -> Cell:
         gates(at), gates(at + 4), [b.ravel() for b in gates(at + 11)], peephole,
         _numbers(c, at + 15) if c.has(at + 15) else None,
         _numbers(c, at + 16).ravel() if c.has(at + 16) else None,
-        scales, _CELL[code], c.opt("cell_clip"), c.opt("proj_clip"),
+        scales, _CELL[code], c.opt("cell_clip"), c.opt("proj_clip"), _byte_steps(c, at),
     )  # fmt: skip
     _check(c, cell)
     return cell
+
+
+def _byte_steps(
+    c: Call, at: int
+) -> tuple[list[np.float32], list[np.float32], list[np.float32]] | None:
+    """`Cell.steps` of the weights that begin with input `at`; None where the layer stays in floats:
+    of another kind of weights, of symmetric ranges, and of a series that cannot be written out."""
+    first = int(not c.has(at))
+    w, r = (list(range(i + first, i + 4)) for i in (at, at + 4))
+    projection = [at + 15] if c.has(at + 15) else []
+    sizes = c.emit.dims(c.raw(0))[:2]
+    steps = sizes[0 if _time_first(c) else 1]
+    known = None not in sizes and (steps or 0) <= MAX_STEPS
+    if not known or not c.opt("asymmetric") or not _dynamic.takes(c, 0, (*w, *r, *projection)):
+        return None
+    negated = (w[0], r[0]) if first else ()  # the input gate's weights are minus the forget gate's
+    if any((np.asarray(c.raw(i).const) == -128).any() for i in negated):
+        return None
+
+    def scales(inputs: list[int]) -> list[np.float32]:
+        found = [np.float32(c.tensors.params(c.index(i)).scale.ravel()[0]) for i in inputs]
+        return [found[0], *found] if len(found) == 3 else found
+
+    return scales(w), scales(r), scales(projection)
 
 
 def _check(c: Call, cell: Cell) -> None:
@@ -166,21 +199,41 @@ def _steps(c: Call, cell: Cell, x: Value, backward: bool) -> Value:
             fix=tr("fix the input's shape with --shape, or shorten the series"),
         )  # fmt: skip
     outputs = cell.r[0].shape[1]
-    given = c.emit("MatMul", x, _turned(np.concatenate(cell.w)))
-    recurrent = _turned(np.concatenate(cell.r))
+    w_steps, r_steps, p_steps = cell.steps or ((), (), ())
+    given = _product(c, x, _matrix(c, cell.w, w_steps))
+    recurrent = _matrix(c, cell.r, r_steps)
+    projection = None if cell.projection is None else _matrix(c, [cell.projection], p_steps)
     h: Any = c.emit.const(np.zeros((batch, outputs), np.float32))
     state: Any = c.emit.const(np.zeros((batch, cell.units), np.float32))
     made: dict[int, Value] = {}
     for t in reversed(range(steps)) if backward else range(steps):
         now = c.emit("Gather", given, np.array(t, np.int64), axis=0)
-        sums = c.emit("Add", now, c.emit("MatMul", h, recurrent))
+        sums = c.emit("Add", now, _product(c, h, recurrent))
         parts = c.emit.outputs("Split", [sums], 4, axis=1, num_outputs=4)
-        h, state = _step(c, cell, parts, state)
+        h, state = _step(c, cell, projection, parts, state)
         made[t] = c.emit("Unsqueeze", h, [0])
     return c.emit("Concat", *(made[t] for t in range(steps)), axis=0)
 
 
-def _step(c: Call, cell: Cell, parts: list[Value], state: Value) -> tuple[Value, Value]:
+def _matrix(c: Call, gates: list[Array], steps: Sequence[np.float32]) -> list[Value]:
+    """The weights (units,K) of each gate side by side; bytes and what they stand for where the
+    weights count in steps."""
+    if not steps:
+        return [c.emit.const(_turned(np.concatenate(gates)))]
+    w = np.concatenate([np.rint(g / step).astype(np.int8) for g, step in zip(gates, steps)])
+    scale = np.repeat(np.array(steps, np.float32), [len(g) for g in gates])
+    return [c.emit.const(w), c.emit.const(scale)]
+
+
+def _product(c: Call, x: Value, matrix: list[Value]) -> Value:
+    if len(matrix) == 1:
+        return c.emit("MatMul", x, matrix[0])
+    return c.emit("DynamicQuantizeGemm", x, *matrix, None, ties="away")
+
+
+def _step(
+    c: Call, cell: Cell, projection: list[Value] | None, parts: list[Value], state: Value
+) -> tuple[Value, Value]:
     """Sums of the four gates and the cell's state → output and state."""
     emit = c.emit
 
@@ -206,8 +259,8 @@ def _step(c: Call, cell: Cell, parts: list[Value], state: Value) -> tuple[Value,
     if cell.cell_clip:
         state = emit("Clip", state, -cell.cell_clip, cell.cell_clip)
     h = emit("Mul", gate(3, state, 2, "Sigmoid"), activated(state, cell.activation))
-    if cell.projection is not None:
-        h = emit("MatMul", h, _turned(cell.projection))
+    if projection is not None:
+        h = _product(c, h, projection)
         if cell.projection_bias is not None:
             h = emit("Add", h, cell.projection_bias)
         if cell.projection_clip:

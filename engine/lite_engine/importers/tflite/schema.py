@@ -86,8 +86,10 @@ _FIELDS = {
     "REVERSE_SEQUENCE": "seq_dim:i batch_dim:i",
     "FAKE_QUANT": "min:f max:f num_bits:i narrow_range:?",
     "SVDF": "rank:i activation:b",
-    "UNIDIRECTIONAL_SEQUENCE_LSTM": "activation:b cell_clip:f proj_clip:f time_major:?",
-    "BIDIRECTIONAL_SEQUENCE_LSTM": "activation:b cell_clip:f proj_clip:f merge:? time_major:?=1",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM":
+        "activation:b cell_clip:f proj_clip:f time_major:? asymmetric:?",
+    "BIDIRECTIONAL_SEQUENCE_LSTM":
+        "activation:b cell_clip:f proj_clip:f merge:? time_major:?=1 asymmetric:?",
     "UNIDIRECTIONAL_SEQUENCE_RNN": "time_major:? activation:b",
     "VAR_HANDLE": "", "CALL_ONCE": "init:i",
     "IF": "then:i other:i", "WHILE": "condition:i body:i",
