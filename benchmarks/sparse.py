@@ -11,7 +11,7 @@ With --xnnpack XNNPACK's sparse inference computes these four layers, too, throu
 has it on ARM, not on x86 with AVX. With --arm the option takes the command of an AArch64 Python
 that has ai-edge-litert, under an emulator with our counting plugin, like
 
-    --xnnpack "qemu-aarch64 -L ROOT -cpu cortex-a76 -plugin …/liblite_count.so,out=/tmp/n python3.11"
+    --xnnpack "qemu-aarch64 -L ROOT -cpu cortex-a76 -plugin liblite_count.so,out=n python3.11"
 
 (ROOT needs a /proc/cpuinfo of that CPU: XNNPACK does not start with one of x86.)
 """

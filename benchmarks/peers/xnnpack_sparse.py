@@ -12,7 +12,6 @@ is measured there are dense products.
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -136,7 +135,7 @@ def measured(weights: np.ndarray, size: int, command: list[str]) -> float:
 
 
 def _instructions(command: list[str], path: Path, runs: int) -> int:
-    told = subprocess.run([*command, os.path.abspath(__file__), path, str(runs)], check=True,
+    told = subprocess.run([*command, Path(__file__).resolve(), path, str(runs)], check=True,
                           capture_output=True, text=True, timeout=1200)  # fmt: skip
     found = re.search(r"instructions (\d+)", told.stderr)
     if found is None:
