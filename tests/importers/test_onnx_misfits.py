@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lite_engine.errors import LiteError, UnsupportedOperatorError
+from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import load
 from lite_engine.ir import DType, Graph, Node, Value
 from lite_engine.ops import get_op
@@ -61,3 +61,12 @@ def test_a_fault_of_a_condition_is_not_the_file_s(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("lite_engine.ops.cast._ON_DEVICE", None)
     with pytest.raises(AttributeError):
         kernels_for(node, [x.type], "opencl")
+
+
+@pytest.mark.parametrize("key", ["value_float", "value_ints"])
+def test_numbers_of_a_constant_that_are_text(key: str, tmp_path: Path) -> None:
+    """The same: the line of error had Python's words."""
+    node = helper.make_node("Constant", [], ["y"], name="c", **{key: ["", "x"]})
+    (tmp_path / "m.onnx").write_bytes(onnx_bytes([node], [], [_floats("y", 2)]))
+    with pytest.raises(ModelFormatError, match=f"c: attribute '{key}' does not hold numbers"):
+        load(tmp_path / "m.onnx")

@@ -90,3 +90,14 @@ def _guess_kind(attr: Message) -> int:
         (of.STRINGS, 8), (of.SPARSE_TENSOR, 11),
     )  # fmt: skip
     return next((kind for number, kind in kinds if number in attr), 7)
+
+
+def numbers(name: str, given: Any, dtype: type[np.generic], label: str) -> np.ndarray:
+    """What the attribute of a Constant holds, as an array. Raises ModelFormatError where it is of
+    another kind than its name says."""
+    try:
+        return np.array(given, dtype)
+    except (OverflowError, TypeError, ValueError):
+        raise ModelFormatError(
+            tr("attribute {name!r} does not hold numbers", name=name), where=label
+        ) from None

@@ -18,7 +18,7 @@ from ...ir import DType, Graph, Node, Value
 from ...ops import infer_node
 from .._protobuf import Message
 from . import fields, group_query, microsoft
-from .attributes import DTYPE_ATTRS, read_attribute
+from .attributes import DTYPE_ATTRS, numbers, read_attribute
 from .call import Call
 from .expansion import MAX_CALL_DEPTH, MAX_NODES, check_expansion
 from .names import Names, largest_suffix, read_names, read_opsets, travelling
@@ -335,7 +335,7 @@ class ModelReader:
         if key in ("value", "sparse_value") and isinstance(given, Value):
             out.const, out.dtype = given.const, given.dtype
         elif key in types:
-            out.const = np.array(given, types[key])
+            out.const = numbers(key, given, types[key], label)
             out.dtype = DType.of(out.const)
         else:
             raise UnsupportedOperatorError(
