@@ -70,3 +70,21 @@ def test_numbers_of_a_constant_that_are_text(key: str, tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(onnx_bytes([node], [], [_floats("y", 2)]))
     with pytest.raises(ModelFormatError, match=f"c: attribute '{key}' does not hold numbers"):
         load(tmp_path / "m.onnx")
+
+
+def test_a_word_where_an_older_form_has_a_number(tmp_path: Path) -> None:
+    """The same, of LpPool before opset 2."""
+    node = helper.make_node("LpPool", ["x"], ["y"], name="n", kernel_shape=[2, 2], p="many")
+    graph = helper.make_graph([node], "g", [_floats("x", 1, 1, 4, 4)], [_floats("y", 1, 1, 3, 3)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 1)])
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(ModelFormatError, match="n: its attributes do not fit LpPool"):
+        load(tmp_path / "m.onnx")
+
+
+@pytest.mark.parametrize("data", [b"\x08", b"\x08\x07", b"\x08\x07\x12"])
+def test_the_first_bytes_of_a_model(data: bytes, tmp_path: Path) -> None:
+    """The same: the formats were asked in turn, and ONNX looked at the third byte."""
+    (tmp_path / "m.bin").write_bytes(data)
+    with pytest.raises(ModelFormatError, match=r"m\.bin: not a model in a supported format"):
+        load(tmp_path / "m.bin")

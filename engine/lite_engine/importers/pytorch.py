@@ -3,7 +3,8 @@
 graph = load(module, torch.zeros(1, 3, 224, 224))
 graph = load("model.pt2")
 
-torch reads `.pt2` files itself: open those of people that you trust.
+torch reads `.pt2` files itself, in a process that may only compute and read where the system can
+hold it to that (Linux); elsewhere open those of people that you trust.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from lite_messages import tr
 from ..errors import BackendUnavailableError, ModelFormatError, UsageError, check_choice
 from ..files import head
 from ..ir import Graph
+from . import _torch_process
 from .onnx import read_bytes
 
 EXPORTERS = ("dynamo", "torchscript")
@@ -59,6 +61,16 @@ def match(path: Path) -> bool:
 
 def open(path: Path, **options: Any) -> Graph:
     """Reads a `.pt2` file with torch. Raises as `from_module` does."""
+    if importlib.util.find_spec("torch") is None:
+        raise _no_torch()
+    graph = read_bytes(_torch_process.exported(path, options))
+    graph.metadata["format"] = "pytorch"
+    graph.name = Path(path).stem
+    return graph
+
+
+def read_program(path: Path, options: dict[str, Any]) -> bytes:
+    """The ONNX model of a `.pt2` file, whose code runs here and now (`_torch_process`)."""
     torch = _torch()
     try:
         with _quiet():
@@ -67,9 +79,7 @@ def open(path: Path, **options: Any) -> Graph:
         raise ModelFormatError(
             tr("torch cannot read this file: {text}", text=_first_line(error)), where=path
         ) from error
-    graph = from_module(program, **options)
-    graph.name = Path(path).stem
-    return graph
+    return to_onnx(program, **options)
 
 
 def from_module(
@@ -92,6 +102,28 @@ def from_module(
     Raises UsageError without example inputs, BackendUnavailableError without torch or the parts it
     needs, ModelFormatError with torch's own words when it cannot export.
     """
+    graph = read_bytes(
+        to_onnx(
+            module, example_inputs, exporter=exporter, dynamic_shapes=dynamic_shapes,
+            input_names=input_names, output_names=output_names, opset=opset,
+        )
+    )  # fmt: skip
+    graph.name = type(module).__name__
+    graph.metadata["format"] = "pytorch"
+    return graph
+
+
+def to_onnx(
+    module: Any,
+    example_inputs: Any = None,
+    *,
+    exporter: str | None = None,
+    dynamic_shapes: Any = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
+    opset: int | None = None,
+) -> bytes:
+    """What `from_module` reads."""
     torch = _torch()
     program = hasattr(module, "graph_signature")
     way = _exporter(torch, module, exporter, dynamic_shapes, program)
@@ -111,7 +143,7 @@ def from_module(
         if not program:
             module.eval()
         with torch.no_grad(), _quiet():
-            data = _export(torch, module, () if program else args, way, options)
+            return _export(torch, module, () if program else args, way, options)
     except ImportError as error:
         raise BackendUnavailableError(
             tr("exporting with torch needs an additional package: {error}", error=error)
@@ -124,10 +156,6 @@ def from_module(
     finally:
         if not program:
             module.train(training)
-    graph = read_bytes(data)
-    graph.name = type(module).__name__
-    graph.metadata["format"] = "pytorch"
-    return graph
 
 
 @contextmanager
@@ -148,11 +176,14 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise BackendUnavailableError(
-            tr("PyTorch is not installed"),
-            fix=tr("pip install torch, or export to ONNX where it is"),
-        ) from None
+        raise _no_torch() from None
     return torch
+
+
+def _no_torch() -> BackendUnavailableError:
+    return BackendUnavailableError(
+        tr("PyTorch is not installed"), fix=tr("pip install torch, or export to ONNX where it is")
+    )
 
 
 def _exporter(torch: Any, module: Any, given: str | None, dynamic: Any, program: bool) -> str:

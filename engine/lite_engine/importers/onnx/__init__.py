@@ -35,7 +35,8 @@ def match(path: Path) -> bool:
         return path.suffix.lower() == ".onnx"
     # an ONNX ModelProto starts with ir_version, a small varint
     return (
-        start[0] == 0x08
+        len(start) > 2
+        and start[0] == 0x08
         and 1 <= start[1] <= 32
         and start[2] >> 3 in _FIRST_FIELDS
         and (_looks_like_model(path))

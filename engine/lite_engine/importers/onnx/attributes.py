@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from lite_messages import tr
+from numpy.typing import DTypeLike
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import Graph, Value
@@ -92,7 +93,7 @@ def _guess_kind(attr: Message) -> int:
     return next((kind for number, kind in kinds if number in attr), 7)
 
 
-def numbers(name: str, given: Any, dtype: type[np.generic], label: str) -> np.ndarray:
+def numbers(name: str, given: Any, dtype: DTypeLike, label: str) -> np.ndarray:
     """What the attribute of a Constant holds, as an array. Raises ModelFormatError where it is of
     another kind than its name says."""
     try:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ...errors import ModelFormatError, UnsupportedOperatorError
+from ...errors import MISFIT, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Value
 from ...ops import find_op
 from .call import Call, Emit
@@ -71,7 +71,11 @@ def upgrade(call: Call, emit: Emit) -> None:
         _check(call)
     for before, fn in sorted(_UPGRADES.get(call.op, ()), key=lambda item: item[0]):
         if call.version < before:
-            fn(call, emit)
+            try:
+                fn(call, emit)
+            except MISFIT as error:
+                what = tr("its attributes do not fit {op}", op=call.op)
+                raise ModelFormatError(what, where=call.label) from error
     settle_types(call)
     for key, value in call.attrs.items():
         if isinstance(value, Value):  # tensor attributes that stay are plain arrays
