@@ -12,7 +12,11 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import io
+import json
 import logging
+import pickle
+import subprocess
+import sys
 import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -25,10 +29,17 @@ from lite_messages import tr
 from ..errors import BackendUnavailableError, ModelFormatError, UsageError, check_choice
 from ..files import head
 from ..ir import Graph
-from . import _torch_process
+from ..system import crash_name
 from .onnx import read_bytes
 
 EXPORTERS = ("dynamo", "torchscript")
+#: Argv: sys.path as JSON.
+_CHILD = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from lite_engine.importers._torch_process import answer; answer()"
+)
+#: Kinds of error that the process reports.
+_ERRORS = {made.kind: made for made in (BackendUnavailableError, ModelFormatError, UsageError)}
 _MODULES = ("Module", "ScriptModule", "ExportedProgram")
 
 
@@ -63,10 +74,29 @@ def open(path: Path, **options: Any) -> Graph:
     """Reads a `.pt2` file with torch. Raises as `from_module` does."""
     if importlib.util.find_spec("torch") is None:
         raise _no_torch()
-    graph = read_bytes(_torch_process.exported(path, options))
+    graph = read_bytes(_in_another_process(path, options))
     graph.metadata["format"] = "pytorch"
     graph.name = Path(path).stem
     return graph
+
+
+def _in_another_process(path: Path, options: dict[str, Any]) -> bytes:
+    """The ONNX model of a `.pt2` file, as the bytes of a stranger. Raises ModelFormatError, also
+    where torch ended without an answer."""
+    done = subprocess.run(
+        [sys.executable or "python3", "-c", _CHILD, json.dumps(sys.path)],
+        input=pickle.dumps((str(path), options)), capture_output=True,
+    )  # fmt: skip
+    kind, data = done.stdout[:1], done.stdout[1:]
+    if kind == b"+":
+        return data
+    if kind == b"-":
+        told = json.loads(data)
+        made = _ERRORS.get(told["kind"], ModelFormatError)
+        raise made(told["what"], where=told["where"], fix=told["fix"])
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    why = crash_name(done.returncode) or (lines[-1] if lines else str(done.returncode))
+    raise ModelFormatError(tr("torch cannot read this file: {text}", text=why), where=path)
 
 
 def read_program(path: Path, options: dict[str, Any]) -> bytes:
