@@ -9,6 +9,7 @@ import pytest
 from lite_engine.ir import Graph, from_text
 from lite_engine.ops import infer_types
 from lite_engine.quantize import Options, quantize, reference_run
+from lite_engine.quantize import learned as rounds
 from lite_engine.quantize.learned import descend
 
 RNG = np.random.default_rng(5)
@@ -89,6 +90,30 @@ def test_outputs_on_new_samples_are_closer():
             for g in [made.graph]
         )
     assert noise["learned"] < noise["sums"] and noise["learned"] < noise["nearest"]
+
+
+def test_deep_networks_are_learned_in_few_rounds(monkeypatch):
+    """Neighbors share a round, each layer is learned once, and the outputs are closer, too."""
+    graph, feeds = chain(6)
+    learned = []
+    solve = rounds.descend
+    monkeypatch.setattr(rounds, "descend", lambda *a: learned.append(a) or solve(*a))
+    monkeypatch.setattr(rounds, "SINGLE", 4)
+    monkeypatch.setattr(rounds, "ROUNDS", 3)
+    found = rounds._rounds(graph.nodes)
+    assert [[n.name for n in nodes] for nodes in found] == [
+        ["c0", "c1"],
+        ["c2", "c3"],
+        ["c4", "c5"],
+    ]
+    assert rounds._rounds(graph.nodes[:4]) == [[n] for n in graph.nodes[:4]]
+    db = {}
+    for rounding in ("nearest", "learned"):
+        made = quantize(graph, feeds, Options("minmax", rounding=rounding, equalize=False),
+                        force=True)  # fmt: skip
+        db[rounding] = made.verdict.sqnr_db
+    assert len(learned) == 3 + 3 * 12  # one for each group of each layer
+    assert db["learned"] > db["nearest"]
 
 
 def test_auto_takes_what_wins_on_held_out_samples():
