@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import Predictor
 from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import load
 from lite_engine.ir import DType, Graph, Node, Value
@@ -88,3 +89,17 @@ def test_the_first_bytes_of_a_model(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "m.bin").write_bytes(data)
     with pytest.raises(ModelFormatError, match=r"m\.bin: not a model in a supported format"):
         load(tmp_path / "m.bin")
+
+
+@pytest.mark.cpu
+def test_axes_that_are_counted_from_the_end(tmp_path: Path) -> None:
+    """The same: ValueError while a Transpose whose axes are negative was planned."""
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, -1, 1]),
+        helper.make_node("Relu", ["t"], ["y"]),
+    ]
+    data = onnx_bytes(nodes, [_floats("x", 2, 3, 4)], [_floats("y", 2, 4, 3)])
+    (tmp_path / "m.onnx").write_bytes(data)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    (y,) = Predictor(tmp_path / "m.onnx").run({"x": x}).values()
+    np.testing.assert_array_equal(y, x.transpose(0, 2, 1))

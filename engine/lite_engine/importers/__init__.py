@@ -222,10 +222,17 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
             if op.has_subgraphs:
                 op.filled_attrs(node)
 
+    def counts_axes_from_the_front(node: Node) -> None:
+        perm = node.attrs.get("perm")
+        if node.op == "Transpose" and isinstance(perm, list):
+            rank = len(perm)
+            node.attrs["perm"] = [a + rank if a in range(-rank, 0) else a for a in perm]
+
     try:
         walk(graph, has_its_inputs)
     except ShapeError as error:
         raise ModelFormatError.of(error) from None
+    walk(graph, counts_axes_from_the_front)
     fix_shapes(graph, shapes or {})
     for value in graph.inputs:
         if value.dtype is None:
