@@ -44,7 +44,7 @@ def test_no_text_has_a_forbidden_wording(texts, listed):
         "64 held-back samples",
         "Which layers mind?",
         "the names of the command that mends it",
-        "labeled data",
+        "labelled data",
         "the recogniser of lines",
         "neighbouring rows",
     ],

@@ -235,7 +235,7 @@ class EvaluateStep(Step):
             tr("Every sample runs on both sides; the metrics get 95 % intervals.")
             if data
             else tr(
-                "There is no labelled data set beside the model or in the current folder: choose "
+                "There is no labeled data set beside the model or in the current folder: choose "
                 "one with Other data…, above."
             )
         )
