@@ -162,6 +162,25 @@ def test_integer_where() -> None:
     agree("QLinearWhere", given, atol=1)
 
 
+@pytest.mark.parametrize("op", ["Attention", "MultiHeadAttention", "GroupQueryAttention"])
+def test_heads_that_are_not_counted(op: str) -> None:
+    """A damaged file: the operator keeps its name, and the support table tells of it."""
+    from onnx import TensorProto, helper
+
+    names = [f"x{i}" for i in range(7)]
+    node = helper.make_node(op, names[: 2 if op == "Attention" else 7], ["y"], domain=MS)
+    shapes = [[B, L, H], [H, 3 * H] if op == "Attention" else [B, L, H], [B, L, H]]
+    infos = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, d)
+        for n, d in zip(node.input, [*shapes, *[[B, 1, 1, 1]] * 4])
+    ]
+    out = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [B, L, H])]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(MS, 1)]
+    model = helper.make_model(helper.make_graph([node], "g", infos, out), opset_imports=opsets)
+    (made,) = importer.read_bytes(model.SerializeToString()).nodes
+    assert made.op == f"{MS}::{op}"
+
+
 def test_forms_that_stay_keep_their_names() -> None:
     """A mask of starts and ends is told of as the operator that it belongs to."""
     from onnx import TensorProto, helper

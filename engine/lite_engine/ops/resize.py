@@ -144,7 +144,9 @@ def source_positions(
     if mode == "half_pixel_symmetric":
         # the output grid is centred although n_in · scale is not whole
         adjustment = n_out / (scale * n_in) if n_in else 1.0
-        return dtype(n_in / 2) * (1 - adjustment) + (at + 0.5) / scale - 0.5  # type: ignore[no-any-return]
+        shift = float(dtype(n_in / 2) * (1 - adjustment))
+        # onnxruntime divides in doubles here, and only here
+        return np.asarray(shift + (at.astype(np.float64) + 0.5) / float(scale) - 0.5).astype(dtype)
     if mode == "tf_half_pixel_for_nn":
         return (at + 0.5) / scale
     if mode == "tf_crop_and_resize":

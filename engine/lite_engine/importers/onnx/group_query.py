@@ -21,11 +21,13 @@ _PLAIN = {"smooth_softmax": (0, -1), "qk_output": (0,), "kv_cache_bit_width": (0
 def _(call: Call, emit: Emit) -> None:
     """Several heads of the query share one of the keys; a query sees what came before it"""
     attrs = call.attrs
-    heads, kv_heads = attrs["num_heads"], attrs["kv_num_heads"]
+    heads, kv_heads = attrs.get("num_heads"), attrs.get("kv_num_heads")
     query, past, lengths = call.input(0), call.input(3), call.input(5)
     others = [call.input(i) for i in range(9, 14)]  # positions, bias, sinks, scales of a cache
     plain = all(attrs.get(key, values[0]) in values for key, values in _PLAIN.items())
-    if query is None or query.shape is None or len(query.shape) != 3 or lengths is None:
+    if not heads or not kv_heads or lengths is None:
+        return
+    if query is None or query.shape is None or len(query.shape) != 3:
         return
     if not plain or any(v is not None for v in others) or len(call.outputs) > 3:
         return

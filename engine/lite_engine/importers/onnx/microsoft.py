@@ -165,7 +165,7 @@ def _(call: Call, emit: Emit) -> None:
         or len(call.outputs) > 1
     ):
         return
-    if call.attrs.get("do_rotary") or call.input(6) is not None:
+    if not call.attrs.get("num_heads") or call.attrs.get("do_rotary") or call.input(6) is not None:
         return
     packed = emit("MatMul", [x, weights])
     packed = packed if bias is None else emit("Add", [packed, bias])
@@ -179,7 +179,13 @@ def _(call: Call, emit: Emit) -> None:
         call.input(i) for i in range(9)
     )
     width = _columns(weights)
-    if width is None or not _is_mask(mask, _batch(x)) or past is not None or len(call.outputs) > 1:
+    if (
+        not call.attrs.get("num_heads")
+        or width is None
+        or not _is_mask(mask, _batch(x))
+        or past is not None
+        or len(call.outputs) > 1
+    ):
         return
     real = emit("DequantizeLinear", [x, x_scale, x_zero])
     table = emit("DequantizeLinear", [weights, w_scale, w_zero])
@@ -197,7 +203,7 @@ def _(call: Call, emit: Emit) -> None:
         return
     if call.input(8) is not None or len(call.outputs) > 3:
         return
-    if not _is_mask(mask, _batch(qkv[0])):
+    if not call.attrs.get("num_heads") or not _is_mask(mask, _batch(qkv[0])):
         return
     if bias is not None:
         sizes = [_columns(v) for v in qkv]

@@ -20,10 +20,11 @@ T position(const char* mode, int64_t at, double ratio, int64_t in, int64_t out) 
     return out > 1 ? i * static_cast<T>(in - 1) / static_cast<T>(out - 1) : 0;
   if (same(mode, "pytorch_half_pixel") && out <= 1) return 0;
   if (same(mode, "tf_half_pixel_for_nn")) return (i + half) / scale;
-  const T centre = (i + half) / scale;
-  if (!same(mode, "half_pixel_symmetric")) return centre - half;
+  if (!same(mode, "half_pixel_symmetric")) return (i + half) / scale - half;
   const T whole = static_cast<T>(in), shrunk = static_cast<T>(out) / (scale * whole);
-  return whole / 2 * (1 - shrunk) + centre - half;
+  const T shift = whole / 2 * (1 - shrunk);
+  // onnxruntime divides in doubles here, and only here.
+  return static_cast<T>(shift + (i + 0.5) / static_cast<double>(scale) - 0.5);
 }
 
 // Positions within so much of the middle between two pixels are in the middle.
