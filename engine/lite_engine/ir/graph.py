@@ -23,7 +23,8 @@ from .types import Integers, QuantParams, Shape, TypeInfo
 class Value:
     """A tensor: graph input, constant, or a node's output."""
 
-    __slots__ = ("const", "dtype", "integers", "name", "producer", "quant", "readers", "shape")
+    __slots__ = ("_type", "const", "dtype", "integers", "name", "producer", "quant", "readers",
+                 "shape")  # fmt: skip
 
     def __init__(
         self,
@@ -47,13 +48,18 @@ class Value:
         self.producer: Node | None = None
         #: nodes that read this value, once per reading input
         self.readers: list[Node] = []
+        self._type: TypeInfo | None = None  # the last one given, which is asked for often
 
     @property
     def type(self) -> TypeInfo:
         """Raises ShapeError when the element type is not known yet."""
-        if self.dtype is None:
+        known, dtype, shape = self._type, self.dtype, self.shape
+        if known and known.dtype is dtype and known.shape is shape and known.const is self.const:
+            return known
+        if dtype is None:
             raise ShapeError(tr("element type is not known"), where=self.name)
-        return TypeInfo(self.dtype, self.shape, self.const)
+        self._type = TypeInfo(dtype, shape, self.const)
+        return self._type
 
     @property
     def is_const(self) -> bool:
@@ -121,7 +127,7 @@ class Node:
 
     @property
     def has_subgraph(self) -> bool:
-        return Graph in map(type, self.attrs.values())
+        return bool(self.attrs) and Graph in map(type, self.attrs.values())
 
     def subgraphs(self) -> Iterator[tuple[str, Graph]]:
         for key, value in self.attrs.items():
@@ -334,8 +340,9 @@ class Graph:
         """Drops nodes whose outputs nobody reads; returns how many."""
         count, handed = 0, {id(v) for v in self.outputs}
         for node in reversed(list(self.nodes)):
-            if any(v.readers or id(v) in handed for v in node.outputs):
-                handed |= handed_out(node)
+            if [v for v in node.outputs if v.readers or id(v) in handed]:
+                if node.has_subgraph:
+                    handed |= handed_out(node)
             else:
                 self.remove(node)
                 count += 1
@@ -384,16 +391,10 @@ def copy_graph(graph: Graph, outer: dict[int, Value] | None = None) -> Graph:
     out._serial = graph._serial
     out.inputs = [value_of(v) for v in graph.inputs]
     for node in graph.nodes:
-        out.nodes.append(
-            Node(
-                node.op,
-                [None if v is None else value_of(v) for v in node.inputs],
-                [value_of(v) for v in node.outputs],
-                {k: attr_of(a) for k, a in node.attrs.items()},
-                name=node.name,
-                sources=node.sources,
-                domain=node.domain,
-            )
-        )
+        inputs = [None if v is None else value_of(v) for v in node.inputs]
+        outputs = [value_of(v) for v in node.outputs]
+        attrs = {k: attr_of(a) for k, a in node.attrs.items()}
+        out.nodes.append(Node(node.op, inputs, outputs, attrs, name=node.name,
+                              sources=node.sources, domain=node.domain))  # fmt: skip
     out.outputs = [value_of(v) for v in graph.outputs]
     return out

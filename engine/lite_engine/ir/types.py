@@ -14,6 +14,7 @@ from .dtype import DType
 #: A dimension is a number, a symbol ("batch"), or None when nothing is known.
 Dim = int | str | None
 Shape = tuple[Dim, ...]
+_NUMBER = {int}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class TypeInfo:
 
     @property
     def is_static(self) -> bool:
-        return self.shape is not None and all(isinstance(d, int) for d in self.shape)
+        return self.shape is not None and _NUMBER.issuperset(map(type, self.shape))
 
     @property
     def size(self) -> int:

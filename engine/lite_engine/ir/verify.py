@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from lite_messages import tr
 
 from ..errors import ShapeError
-from .graph import Graph, Value, node_reads
+from .graph import Graph, node_reads
 
 #: Readers that are looked through one by one.
 _FEW = 16
@@ -73,10 +75,10 @@ def verify(graph: Graph, after: str = "") -> None:
             if id(value) in defined:
                 fail(tr("{name} is computed twice", name=value.name))
             defined.add(id(value))
-    names: dict[str, Value] = {}
-    for value in graph.all_values():
-        if names.setdefault(value.name, value) is not value:
-            fail(tr("two values are called {name!r}", name=value.name))
+    names = {id(value): value.name for value in graph.all_values()}
+    if len(set(names.values())) != len(names):
+        name = next(name for name, count in Counter(names.values()).items() if count > 1)
+        fail(tr("two values are called {name!r}", name=name))
     for value in graph.outputs:
         if id(value) not in defined and not value.is_const and value.producer is not None:
             fail(tr("output {name} is made by a node that is not in the graph", name=value.name))

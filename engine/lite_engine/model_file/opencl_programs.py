@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lite_messages import tr
 
-from ..backends.opencl.native_plan import cpu_kernel, custom_texts, encode_opencl
+from ..backends.opencl.native_plan import Shared, cpu_kernel, custom_texts, encode_opencl
 from ..backends.opencl.profile import PROFILES
 from ..backends.opencl.registry import Target
 from ..backends.opencl.tuning import EFFORTS
@@ -63,8 +63,10 @@ def programs_of(
     targets = [
         Target(p) for p in PROFILES.values() if not device_class or p.device_class in fitting
     ]
+    shared = Shared(plan, pool)
     return {
-        f"OCL.{i}": encode_opencl(plan, target, pool, ways=ways) for i, target in enumerate(targets)
+        f"OCL.{i}": encode_opencl(plan, target, pool, ways=ways, shared=shared)
+        for i, target in enumerate(targets)
     }
 
 

@@ -130,6 +130,7 @@ def _programs(
 ) -> _Programs:
     """Those of all targets. Raises LiteError where `ship_kernels` asks for what is not here."""
     made = _Programs()
+    known: dict[str, Plan] = {}  # x86 and AArch64 mostly have the same plan
     for target in model.targets:
         if target == "opencl":
             try:
@@ -140,7 +141,7 @@ def _programs(
                 made.notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
         elif target in CPU_TARGETS:
             try:
-                plans = cpu_plans(model, target)
+                plans = cpu_plans(model, target, known)
             except LiteError as error:
                 made.notes[target] = tr("no program for the runner: {error}", error=error)
                 continue
@@ -170,25 +171,31 @@ def _libraries(plans: Mapping[str, Plan], target: str) -> dict[str, bytes]:
     return shipped(libraries_of(ops, _ARCHES[target]), f"LIB{{i}}.{target}")
 
 
-def cpu_plans(model: Contents, target: str) -> dict[str, Plan]:
+def cpu_plans(
+    model: Contents, target: str, known: dict[str, Plan] | None = None
+) -> dict[str, Plan]:
     """The plans of a CPU target by the section that holds their program: PROG runs on every CPU
     that meets the file's needs; HALF, where something is in half precision, on those with its
-    arithmetic."""
+    arithmetic. `known` are plans of other targets by what they were made from; further ones go in.
+    """
     precision, words = model.precision(target), model.overrides.get(target, {})
     features: dict[str, tuple[str, ...] | None] = {"PROG": ()}
     if any((target, word) in OR_FP32 for word in (precision, *words.values())):
         features["HALF"] = None
-    return {
-        f"{section}.{SECTION_WORDS[target]}": make_plan(
-            fixed_rows(model.graph_in(computed(target, precision))),
-            "cpu",
-            precision=computed(target, precision, have),
-            tuning=model.tuning.get(target),
-            overrides={n: computed(target, w, have) if w in PRECISIONS else w
-                       for n, w in words.items()},
-        )
-        for section, have in features.items()
-    }  # fmt: skip
+    plans, known = {}, {} if known is None else known
+    for section, have in features.items():
+        written = computed(target, precision)
+        how: dict[str, Any] = {
+            "precision": computed(target, precision, have),
+            "tuning": model.tuning.get(target),
+            "overrides": {n: computed(target, w, have) if w in PRECISIONS else w
+                          for n, w in words.items()},
+        }  # fmt: skip
+        key = repr((written, how))
+        if key not in known:
+            known[key] = make_plan(fixed_rows(model.graph_in(written)), "cpu", **how)
+        plans[f"{section}.{SECTION_WORDS[target]}"] = known[key]
+    return plans
 
 
 def _graph(graph: Graph, pool: WeightTable) -> bytes:

@@ -206,7 +206,8 @@ class Pass(Protocol):
 
 
 class Rule(Protocol):
-    """What a class under `@rule` gives."""
+    """What a class under `@rule` gives. `rewrite` makes nodes and gives nodes other inputs; it
+    changes neither attributes nor types of nodes and values that stay."""
 
     @property
     def patterns(self) -> Sequence[P]: ...

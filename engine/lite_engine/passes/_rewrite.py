@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from lite_messages import tr
@@ -11,15 +11,16 @@ from lite_messages import tr
 from ..ir import Graph, Node, Value
 
 
-def bypass(graph: Graph, node: Node, value: Value) -> str:
+def bypass(graph: Graph, node: Node, value: Value, nested: Iterable[Graph]) -> str:
     """Readers of the node's output get `value`; the node goes. Returns why not, or "".
 
     An output of the model keeps its name: the producer of `value` then makes the old Value itself.
+    `nested` are `nested_graphs(graph)`, found once for all nodes; they may hand out values, too.
     """
     out = node.output
     if not graph.is_output(out):
         graph.replace_uses(out, value)
-        for inner in subgraph_outputs(graph, out):
+        for inner in nested:
             inner.outputs = [value if v is out else v for v in inner.outputs]
     else:
         if value.producer is None or value.producer not in graph.nodes:
@@ -29,7 +30,7 @@ def bypass(graph: Graph, node: Node, value: Value) -> str:
         producer = value.producer
         graph.detach(node)
         graph.replace_uses(value, out)
-        for inner in subgraph_outputs(graph, value):
+        for inner in nested:
             inner.outputs = [out if v is value else v for v in inner.outputs]
         producer.outputs = [out if v is value else v for v in producer.outputs]
         out.producer = producer
@@ -41,17 +42,6 @@ def bypass(graph: Graph, node: Node, value: Value) -> str:
         kept = (*value.producer.sources, *node.sources)
         value.producer.sources = tuple(dict.fromkeys(kept))
     return ""
-
-
-def subgraph_outputs(graph: Graph, value: Value) -> list[Graph]:
-    """Subgraphs (at any depth) that hand out `value` directly."""
-    found = []
-    for node in [n for n in graph.nodes if n.has_subgraph]:
-        for _, sub in node.subgraphs():
-            if any(v is value for v in sub.outputs):
-                found.append(sub)
-            found += subgraph_outputs(sub, value)
-    return found
 
 
 def rank_of(value: Value) -> int | None:

@@ -7,19 +7,20 @@ from collections.abc import Callable
 from lite_messages import tr
 
 from ..ir import DType, Graph, Journal, Node, Value
+from ..ops import nested_graphs
 from ._core import graph_pass, is_number
 from ._rewrite import bypass, same_shape
 
 
 @graph_pass("drop-identity")
 def drop_identity(graph: Graph, journal: Journal) -> int:
-    count = 0
+    count, nested = 0, nested_graphs(graph)
     for node in list(graph.nodes):
         value = _passed_through(node)
         if value is None:
             continue
         reason = tr("its other outputs are read") if _side_outputs(graph, node) else ""
-        reason = reason or bypass(graph, node, value)
+        reason = reason or bypass(graph, node, value, nested)
         if reason:
             journal.refused("drop-identity", (node.name,), reason)
         else:

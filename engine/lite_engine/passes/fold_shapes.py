@@ -31,8 +31,10 @@ LIMIT_ELEMS = 64
 def fold_shapes(graph: Graph, journal: Journal) -> int:
     known: dict[int, Elements] = {}
     count, nested = 0, nested_graphs(graph)
+    told = False  # of a shape that was not known before
     for node in list(graph.nodes):
-        infer_outputs(node)  # with what was found out about the nodes before it
+        if count or told:
+            infer_outputs(node)  # with what was found out about the nodes before it
         if node.op not in KEEP and fold_node(graph, node, nested):
             journal.rewrote("fold-shapes", (node.name,))
             count += 1
@@ -45,7 +47,8 @@ def fold_shapes(graph: Graph, journal: Journal) -> int:
             journal.rewrote("fold-shapes", (node.name,), (node.name,))
             count += 1
         if node.op in _SHAPED:
-            node.output.shape = _told(node, known)
+            shape, node.output.shape = node.output.shape, _told(node, known)
+            told = told or node.output.shape != shape
         if _replace_by_numbers(graph, node.output, known.get(id(node.output))):
             journal.rewrote("fold-shapes", (node.name,))
             count += 1

@@ -24,7 +24,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, QuantParams, Value
-from ..ops import find_op
+from ..ops import find_op, nested_graphs
 from ._core import graph_pass, infer_new
 from ._layout_rules import Moved, Perm, inverse, moved_alone, perm_of
 from ._rewrite import bypass, constant_like
@@ -67,6 +67,7 @@ class _Walk:
     def __post_init__(self) -> None:
         #: (id of x, p) → Tₚ(x), so that two readers share one Transpose
         self._made: dict[tuple[int, tuple[int, ...]], Value] = {}
+        self.nested = nested_graphs(self.graph)
 
     # ---- Transpose after Transpose
     def merge(self, node: Node) -> None:
@@ -84,7 +85,7 @@ class _Walk:
             node.attrs["perm"] = perm
             self._rewrote(before, (node.name,))
         else:
-            reason = bypass(self.graph, node, x)
+            reason = bypass(self.graph, node, x, self.nested)
             if reason:
                 self.journal.refused(_NAME, before, reason)
             else:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import LiteError
-from ..ir import Graph, Journal, Node, verify
+from ..ir import Graph, Journal, Node, Value, verify
 from ..ops import Cost, check_types, find_op, infer_outputs
-from ._core import Pass
+from ._core import Pass, RulePass
 
 
 def run_passes(graph: Graph, passes: Sequence[Pass], journal: Journal) -> None:
@@ -22,18 +23,30 @@ def run_passes(graph: Graph, passes: Sequence[Pass], journal: Journal) -> None:
     known = _Known()
     check_types(known.update(graph))
     verify(graph, "reading")
-    cost = known.cost(graph)
+    cost = known.cost()
     for step in passes:
         before = cost
         rewrites = step(graph, journal)
         if rewrites:
             graph.remove_unread()
-            known.update(graph)
+            known.update(graph, by_rule=isinstance(step, RulePass))
             verify(graph, step.name)
-            cost = known.cost(graph)
+            cost = known.cost()
         journal.passes.append(
             {"name": step.name, "rewrites": rewrites, "before": before, "after": cost}
         )
+
+
+@dataclass
+class _Entry:
+    """What is known of a node. It holds what the facts name by id, so that no id is used again."""
+
+    node: Node
+    inputs: tuple[Value | None, ...]
+    outputs: list[Value]
+    constants: list[np.ndarray | None]
+    facts: tuple[Any, ...] | None
+    cost: Cost | None
 
 
 class _Known:
@@ -41,36 +54,61 @@ class _Known:
     from has changed: a pass changes few of ten thousand nodes."""
 
     def __init__(self) -> None:
-        #: By the node's id: the node and its constants, which keep their ids from being used again,
-        #: what its types and cost follow from, and the cost.
-        self._nodes: dict[int, tuple[Node, list[Any], tuple[Any, ...] | None, Cost | None]] = {}
+        self._nodes: dict[int, _Entry] = {}  # by the node's id
+        self._sum = [0, 0, 0]  # of the costs: macs, flops, bytes
 
-    def update(self, graph: Graph) -> list[tuple[Node, LiteError]]:
+    def update(self, graph: Graph, *, by_rule: bool = False) -> list[tuple[Node, LiteError]]:
         """Writes dtype and shape of every node output, in order, where they can be told. The nodes
-        of which that failed now."""
-        found, failed = {}, []
+        of which that failed now.
+
+        After a rule only new nodes, those with other inputs and the readers of both are looked at:
+        it changes nothing else (`RulePass`).
+        """
+        found: dict[int, _Entry] = {}
+        failed = []
+        readers: set[int] = set()  # of nodes that were looked at
         for node in graph.nodes:
-            entry = self._nodes.get(id(node))
-            if entry is None or entry[2] is None or entry[2] != _facts(node):
-                error = infer_outputs(node)
-                if error is not None:
-                    failed.append((node, error))
-                constants = [None if v is None else v.const for v in node.inputs]
-                entry = node, constants, _facts(node), _cost(node)
-            found[id(node)] = entry
+            key = id(node)
+            entry = self._nodes.pop(key, None)
+            if entry is None or not (by_rule and key not in readers and _as_it_was(entry)):
+                if entry is None or entry.facts is None or entry.facts != _facts(node):
+                    error = infer_outputs(node)
+                    if error is not None:
+                        failed.append((node, error))
+                    self._count(entry, -1)
+                    entry = _entry(node)
+                    self._count(entry, 1)
+                    readers.update([id(r) for v in node.outputs for r in v.readers])
+                else:
+                    entry.inputs, entry.outputs = node.inputs, node.outputs
+            found[key] = entry
+        for gone in self._nodes.values():
+            self._count(gone, -1)
         self._nodes = found
         return failed
 
-    def cost(self, graph: Graph) -> dict[str, int]:
+    def _count(self, entry: _Entry | None, sign: int) -> None:
+        if entry is not None and entry.cost is not None:
+            cost = entry.cost
+            for i, part in enumerate((cost.macs, cost.flops, cost.bytes or 0)):
+                self._sum[i] += sign * part
+
+    def cost(self) -> dict[str, int]:
         """Nodes, multiply-accumulates, other operations and bytes moved, where shapes are known;
         of the graph that was updated last."""
-        costs = [cost for *_, cost in self._nodes.values() if cost is not None]
-        return {
-            "nodes": len(graph.nodes),
-            "macs": sum(cost.macs for cost in costs),
-            "flops": sum(cost.flops for cost in costs),
-            "bytes": sum(cost.bytes or 0 for cost in costs),
-        }
+        macs, flops, moved = self._sum
+        return {"nodes": len(self._nodes), "macs": macs, "flops": flops, "bytes": moved}
+
+
+def _entry(node: Node) -> _Entry:
+    constants = [None if v is None else v.const for v in node.inputs]
+    return _Entry(node, node.inputs, node.outputs, constants, _facts(node), _cost(node))
+
+
+def _as_it_was(entry: _Entry) -> bool:
+    """Whether nobody gave the node other inputs or outputs, and no subgraph may have changed."""
+    node = entry.node
+    return entry.inputs is node.inputs and entry.outputs is node.outputs and entry.facts is not None
 
 
 def _facts(node: Node) -> tuple[Any, ...] | None:

@@ -34,6 +34,9 @@ VERSION = 1
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(DType, start=1)}
 ROLE_CODES = {role: code for code, role in enumerate(ROLES, start=1)}
 _INTS, _FLOATS, _STRING = 1, 2, 3
+#: The header's numbers behind its magic; that of the weights is the last.
+_NUMBERS = "<IQ6I"
+_HEADER = 4 + struct.calcsize(_NUMBERS)
 
 
 @dataclass
@@ -75,6 +78,11 @@ def encode(plan: Plan, table: WeightTable) -> bytes:
         ) from None
 
 
+def with_table(program: bytes, table: WeightTable) -> bytes:
+    """A program that `encode` made, now that its table holds more weights."""
+    return program[: _HEADER - 4] + struct.pack("<I", len(table.blobs)) + program[_HEADER:]
+
+
 def _encode(plan: Plan, table: WeightTable) -> bytes:
     strings = Strings()
     body = bytearray()
@@ -85,7 +93,7 @@ def _encode(plan: Plan, table: WeightTable) -> bytes:
     for step in plan.steps:
         body += _step(step, strings)
     header = b"LPRG" + struct.pack(
-        "<IQ6I",
+        _NUMBERS,
         VERSION,
         plan.arena_bytes,
         len(strings.data),

@@ -43,7 +43,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ from lite_messages import tr
 from ...errors import ShapeError
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step, assign_offsets
-from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode
+from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode, with_table
 from ...plan.select import kernels_for
 from .constants import KINDS, Constant
 from .launch import Image, Launch, Scratch, grouped
@@ -73,18 +73,44 @@ _LAUNCHES, _UPLOAD, _DOWNLOAD = 0, 1, 2
 _NO_KERNEL = 2**32 - 1
 
 
+class Shared:
+    """What the programs of one plan and table have in common, whatever the kind of device: worked
+    out once."""
+
+    def __init__(self, plan: Plan, table: WeightTable) -> None:
+        self.plan, self.table = plan, table
+        self._program = b""
+        self._kernels: dict[int, str | None] = {}
+
+    @cached_property
+    def buffers(self) -> tuple[dict[int, int], list[int]]:
+        return share(self.plan)
+
+    def program(self) -> bytes:
+        """The whole plan, for the weights that the table holds now."""
+        self._program = self._program or encode(on_device(self.plan), self.table)
+        return with_table(self._program, self.table)
+
+    def cpu_kernel(self, step: Step) -> str | None:
+        if step.index not in self._kernels:
+            self._kernels[step.index] = cpu_kernel(step)
+        return self._kernels[step.index]
+
+
 def encode_opencl(
-    plan: Plan, target: Target, table: WeightTable, *, fallback: bool = True, ways: int = 1
-) -> bytes:
+    plan: Plan, target: Target, table: WeightTable, *,
+    fallback: bool = True, ways: int = 1, shared: Shared | None = None,
+) -> bytes:  # fmt: skip
     """A plan whose steps all run on the CPU or on OpenCL, for one kind of device; its weights go
     into `table`. With `fallback` a step that the device refuses runs on the CPU, without it the
-    whole program is refused. At most `ways` ways to compute a step are in the program.
+    whole program is refused. At most `ways` ways to compute a step are in the program. `shared` is
+    of this plan and table, for who makes programs for several kinds.
 
     Raises ShapeError for a plan that the format cannot hold, UnsupportedOperatorError for a step
     that this kind of device cannot run.
     """
     try:
-        return _Writer(plan, target, table, fallback, ways).written()
+        return _Writer(shared or Shared(plan, table), target, fallback, ways).written()
     except (struct.error, OverflowError):
         raise ShapeError(tr("a size of this model is too large for an OpenCL program")) from None
 
@@ -141,10 +167,9 @@ class _Table:
 
 
 class _Writer:
-    def __init__(
-        self, plan: Plan, target: Target, table: WeightTable, fallback: bool, most: int
-    ) -> None:
-        self.plan, self.target, self.weights = plan, target, table
+    def __init__(self, shared: Shared, target: Target, fallback: bool, most: int) -> None:
+        self.shared, self.target = shared, target
+        self.plan, self.weights = shared.plan, shared.table
         self.fallback, self.most = fallback, most
         self.strings = Strings()
         self.texts, self.constants, self.images = _Table(), _Table(), _Table()
@@ -160,10 +185,10 @@ class _Writer:
         for step in self.plan.steps:
             if step.backend == "opencl":
                 self._step(step)
-        numbers, sizes = share(self.plan)
+        numbers, sizes = self.shared.buffers
         kept = {t: n for t, n in numbers.items() if t in self.used}
         dense = {n: i for i, n in enumerate(sorted(set(kept.values())))}
-        program = encode(on_device(self.plan), self.weights)
+        program = self.shared.program()
         profile = self.target.profile
         has = (profile.fp16, profile.matrix_units)
         self.needs |= {name for name, needed in zip(NEEDS, has, strict=False) if needed}
@@ -217,7 +242,7 @@ class _Writer:
                 if self._asks_no_more(way):
                     self._launches(way)
                     self._way(way, at)
-            if self.fallback and (kernel := cpu_kernel(step)):
+            if self.fallback and (kernel := self.shared.cpu_kernel(step)):
                 host = self.strings.add(kernel)
                 # Moves of bytes take any type; what computes on the CPU does so in float32.
                 floats = step.node is not None
