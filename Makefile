@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 JOBS ?= $(shell nproc)
+# A worker for every core, and one more for every four: a fifth of the time, tests wait for a browser or a device.
+WORKERS ?= $(shell echo $$(($(JOBS) + ($(JOBS) + 3) / 4)))
 MODEL ?=
 ICD ?=
 PYTEST_ARGS ?=
@@ -21,7 +23,7 @@ test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
 	@# The linters use one core: the tests begin beside them, and what they found comes last.
 	@found=$$(mktemp); $(MAKE) --no-print-directory _lint > "$$found" 2>&1 & linters=$$!; \
-		pytest --all -n $(JOBS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
+		pytest --all -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 		wait $$linters; lint=$$?; [ $$lint = 0 ] || cat "$$found"; rm -f "$$found"; \
 		exit $$(( tests ? tests : lint ))
 

@@ -148,7 +148,7 @@ def texts() -> Iterator[Text]:
 #: One spelling, that of most of the field's texts.
 BRITISH = (
     r"\b(col|behavi|neighb|fav|hon)our|(label|model|travel)l(ed|ing)\b|\bcent(re|red|ring)\b|\bgrey"
-    r"|\b(licence|artefact|judgement|spelt|learnt)s?\b|\b\w*analys(e|ed|ing)\b"
+    r"|\b(catalogue|licence|artefact|judgement|spelt|learnt)s?\b|\b\w*analys(e|ed|ing)\b"
     r"|\b\w*(author|categor|character|custom|equal|general|initial|local|material|maxim|minim"
     r"|normal|optim|organ|parallel|priorit|quant|random|real|recogn|serial|special|stabil|standard"
     r"|summar|synchron|token|util|vector|visual)is(e|ed|er|es|ing|ation)s?\b"

@@ -78,7 +78,7 @@ def _language(text: str) -> str:
     try:
         find_catalogue(text)
     except OSError:
-        raise ValueError(tr("there is no catalogue of this language")) from None
+        raise ValueError(tr("there is no catalog for this language")) from None
     return text
 
 
@@ -114,7 +114,7 @@ SETTINGS = {
             "LITE_LANGUAGE",
             "",
             _language,
-            tr("language of the texts, like de or pt_BR, or the path of a catalogue (x.mo)"),
+            tr("language of the texts, like de or pt_BR, or the path of a catalog (x.mo)"),
         ),
         Setting("LITE_DEBUG", False, _flag, tr("1: show tracebacks and debug logs")),
         Setting(

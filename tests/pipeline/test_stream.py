@@ -91,7 +91,7 @@ def test_the_verb_streams_a_folder(tmp_path, capsys) -> None:
     assert [f"frame {i}: " in said for i in range(6)] == [True] * 5 + [False]
     assert "frame 4: the image" in said and "5 frames, 0 dropped: " in said
     assert main(["pipeline", path, "--stream", str(tmp_path / "none")]) == 2
-    assert "no frames here" in capsys.readouterr().err
+    assert "there are no frames" in capsys.readouterr().err
 
 
 def test_a_later_answer_waits_for_an_earlier_frame() -> None:
@@ -160,7 +160,7 @@ def test_frames_of_a_folder_and_of_a_motion_jpeg_file(tmp_path) -> None:
     (tmp_path / "none").write_bytes(b"")
     (tmp_path / "text").write_bytes(b"not a film")
     for name in ("empty", "none", "text", "missing"):
-        with pytest.raises(UsageError, match="no frames here"):
+        with pytest.raises(UsageError, match="there are no frames"):
             Frames(tmp_path / name)
 
 

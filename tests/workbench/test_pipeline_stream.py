@@ -73,7 +73,7 @@ def test_a_session_streams_a_folder_and_motion_jpeg(folder: Path, monkeypatch: A
         f"streamed = session.stream({str(folder / 'film.mjpeg')!r}, backend={host_target()!r}, "
         "fps=500)"
     )
-    with pytest.raises(UsageError, match="no frames here"):
+    with pytest.raises(UsageError, match="there are no frames"):
         session.stream("none")
     assert session.streamed == film
 

@@ -40,7 +40,7 @@ class Frames:
             self._places = list(_jpegs(self._data))
         if not len(self):
             raise UsageError(
-                tr("no frames here"), where=self.path,
+                tr("there are no frames"), where=self.path,
                 fix=tr("pass a folder of images, or a Motion-JPEG file"),
             )  # fmt: skip
 

@@ -124,7 +124,7 @@ def validity(model: Model, target: str) -> Usability:
                     missing=", ".join(missing),
                     cpu_features=", ".join(cpu_features()),
                 ),
-                tr("`lite convert` it again with another --precision"),
+                tr("run `lite convert` again with another --precision"),
             )
     return state
 

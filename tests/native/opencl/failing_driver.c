@@ -1,23 +1,13 @@
 /* The OpenCL library that it is linked with, whose launches fail from number LAUNCHES_BEFORE on,
    builds of programs from number BUILDS_BEFORE, buffers from number BUFFERS_BEFORE, kernels from number
    KERNELS_BEFORE; that does not make the kernel KERNEL_FAILS, and does not launch the kernel LAUNCH_FAILS, or LAUNCH_FORGOTTEN, of which
-   it says that it did (without an event), and says that it has LOCAL_MEMORY bytes of local memory. A
-   driver hands its functions out through a table, a copy of which has these in it. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
+   it says that it did (without an event), and says that it has LOCAL_MEMORY bytes of local memory. */
+#include "replaced.h"
 
-enum { DEVICE_INFO = 3, CREATE_BUFFER = 14, BUILD = 30, CREATE_KERNEL = 34, KERNEL_INFO = 39, LAUNCH = 59, ALL = 100 };
-static void **table, *changed[ALL];
+enum { DEVICE_INFO = 3, CREATE_BUFFER = 14, BUILD = 30, CREATE_KERNEL = 34, KERNEL_INFO = 39, LAUNCH = 59 };
 
 static void *original(const char *name, int index) {
   return table ? table[index] : dlsym(RTLD_NEXT, name);
-}
-
-static int fails(const char *name, int *number) {
-  const char *before = getenv(name);
-  return before && (*number)++ >= atoi(before);
 }
 
 typedef int (*info)(void *, unsigned, size_t, void *, size_t *);
@@ -84,21 +74,10 @@ void *clCreateKernel(void *program, const char *name, int *status) {
   return real(program, name, status);
 }
 
-typedef int (*platforms)(unsigned, void **, unsigned *);
-
-int clIcdGetPlatformIDsKHR(unsigned room, void **out, unsigned *count) {
-  void *(*find)(const char *) = dlsym(RTLD_NEXT, "clGetExtensionFunctionAddress");
-  platforms real = (platforms)dlsym(RTLD_NEXT, "clIcdGetPlatformIDsKHR");
-  if (!real && find) real = (platforms)find("clIcdGetPlatformIDsKHR");
-  int status = real(room, out, count);
-  if (status || !room || !out || *(void **)out[0] == changed) return status;
-  table = *(void ***)out[0];
-  for (int i = 0; i < ALL; ++i) changed[i] = table[i];
+static void replace(void) {
   changed[DEVICE_INFO] = clGetDeviceInfo;
   changed[CREATE_BUFFER] = clCreateBuffer;
   changed[BUILD] = clBuildProgram;
   changed[CREATE_KERNEL] = clCreateKernel;
   changed[LAUNCH] = clEnqueueNDRangeKernel;
-  *(void **)out[0] = changed;
-  return 0;
 }

@@ -20,7 +20,7 @@ from ._base import (
     set_preprocess,
 )
 from ._table import clip, table
-from .evaluate import add_cluster, cluster_of
+from .evaluate import add_cluster, add_images, add_limit, cluster_of
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison, LayerDifference
@@ -63,14 +63,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("compare on every input of a folder of images, an .npz or labeled data, and show "
                 "the typical and the worst error of each layer"),
     )  # fmt: skip
-    parser.add_argument(
-        "--images", metavar="DIR",
-        help=tr("the folder of the images that a list or annotation file names (default: beside "
-                "it)"),
-    )  # fmt: skip
-    parser.add_argument(
-        "--limit", type=at_least(1), metavar="N", help=tr("use at most N samples, spread evenly")
-    )
+    add_images(parser)
+    add_limit(parser)
     add_cluster(parser)
     parser.add_argument(
         "--random-inputs",

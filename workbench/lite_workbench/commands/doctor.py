@@ -133,7 +133,7 @@ def _show_report(report: FieldReport, args: argparse.Namespace) -> str:
         headers = [
             tr("kernel"),
             tr("type"),
-            tr("way"),
+            tr("variant"),
             tr("cases"),
             tr("verdict"),
             "µs",

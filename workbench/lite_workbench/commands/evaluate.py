@@ -49,13 +49,7 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument(
         "--task", metavar="TASK", help=tr("the task, where the data set allows several")
     )
-    parser.add_argument(
-        "--images",
-        metavar="DIR",
-        help=tr(
-            "the folder of the images that a list or annotation file names (default: beside it)"
-        ),
-    )
+    add_images(parser)
     parser.add_argument(
         "--labels", metavar="FILE", help=tr("class labels of the model, one per line")
     )
@@ -68,14 +62,28 @@ def add_dataset(parser: argparse.ArgumentParser, *, required: bool) -> None:
             "number to add to the data set's classes, like 1 if class 0 of the model is background"
         ),
     )
-    parser.add_argument(
-        "--limit", type=at_least(1), metavar="N", help=tr("use at most N samples, spread evenly")
-    )
+    add_limit(parser)
     parser.add_argument(
         "--metric", default="", metavar="NAME",
         help=tr("the metric that is compared and that budgets are about, like CER or mAP@.5 "
                 "(default: the task's first)"),
     )  # fmt: skip
+
+
+def add_images(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--images",
+        metavar="DIR",
+        help=tr(
+            "the folder of the images that a list or annotation file names (default: beside it)"
+        ),
+    )
+
+
+def add_limit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit", type=at_least(1), metavar="N", help=tr("use at most N samples, spread evenly")
+    )
 
 
 def add_cluster(parser: argparse.ArgumentParser) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -85,14 +86,29 @@ def _phases(
     shape = (n * tall, sh, wide, sw, group, own)
     channel, pixel = own * sh * sw, own * sh * sw * group
     steps = [wide * pixel, sw * own, pixel, own, channel, 1]
-    fits = (top, left, tall * sh, wide * sw) == (0, 0, out_h, out_w)
-    whole = y if fits else Scratch(n * tall * sh * wide * sw * outputs * y.dtype.itemsize, y.dtype)
-    launches = [
-        *cpu.direct(problem, profile),
-        strided_copy(profile, made, whole, shape, steps, strides_of(shape)),
-    ]
+    given = cpu.direct(problem, profile)
+    return [*given, *interleaved(profile, made, y, y.dims, shape, steps, (top, left))]
+
+
+def interleaved(
+    profile: DeviceProfile,
+    made: Scratch,
+    y: PlanTensor,
+    dims: Sequence[int],
+    shape: tuple[int, ...],
+    steps: list[int],
+    first: tuple[int, int],
+) -> list[Launch]:
+    """Launches that put the remainders of `made` beside each other. y, of `dims` (n, h, w, c),
+    begins in row and column `first` of what they make: `shape` (n·rows, sh, columns, sw, …)."""
+    n, out_h, out_w, outputs = dims
+    rows, row = shape[0] // n * shape[1], shape[2] * shape[3] * outputs
+    fits = (*first, rows, row) == (0, 0, out_h, out_w * outputs)
+    whole = y if fits else Scratch(n * rows * row * y.dtype.itemsize, y.dtype)
+    launches = [strided_copy(profile, made, whole, shape, steps, strides_of(shape))]
     if not fits:
-        cut, row = (n, out_h, out_w * outputs), wide * sw * outputs
-        steps, first = [tall * sh * row, row, 1], top * row + left * outputs
-        launches.append(strided_copy(profile, whole, y, cut, steps, strides_of(cut), first))
+        cut, at = (n, out_h, out_w * outputs), first[0] * row + first[1] * outputs
+        launches.append(
+            strided_copy(profile, whole, y, cut, [rows * row, row, 1], strides_of(cut), at)
+        )
     return launches

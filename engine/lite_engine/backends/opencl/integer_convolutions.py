@@ -11,16 +11,15 @@ from ...plan import Plan, PlanTensor, Step
 from . import integer_gpu_convolutions as gpu
 from . import integer_image_convolutions as image
 from .cpu_convolutions import block_of
+from .deconvolutions import interleaved
 from .gpu_convolutions import with_images
 from .integer_depthwise import by_rows
 from .integers import Ending, IntegerConvolution, Quantization, widened, zeros_of
 from .launch import Launch, Scratch
-from .movement import strided_copy
 from .options import join, vector
 from .problem import POINTWISE, depthwise_block, depthwise_grid
 from .profile import DeviceProfile
 from .registry import Target, builds
-from .strides import strides_of
 
 #: Where channels divide only into vectors below this, a CPU gets whole ones, the last overlapping.
 _NARROW = 8
@@ -239,15 +238,7 @@ def _between_strides(
     # (n·q, rh, q, rw, o) of the whole, and in what was made
     shape, pixel = (n * tall, sh, wide, sw, outputs), sh * sw * outputs
     steps = [wide * pixel, sw * outputs, pixel, outputs, 1]
-    fits = (top, left, tall * sh, wide * sw) == (0, 0, out_h, out_w)
-    whole = y if fits else Scratch(n * tall * sh * wide * sw * outputs, y.dtype)
-    profile = target.profile
-    launches = [
+    return [
         *_tiled(problem, target),
-        strided_copy(profile, made, whole, shape, steps, strides_of(shape)),
+        *interleaved(target.profile, made, y, yd, shape, steps, (top, left)),
     ]
-    if not fits:
-        cut, row = (n, out_h, out_w * outputs), wide * sw * outputs
-        steps, first = [tall * sh * row, row, 1], top * row + left * outputs
-        launches.append(strided_copy(profile, whole, y, cut, steps, strides_of(cut), first))
-    return launches
