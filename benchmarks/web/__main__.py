@@ -3,11 +3,11 @@
     mkdir -p build/web && cp benchmarks/web/package.json build/web     # once: the peer
     npm install --no-package-lock --prefix build/web
     python -m benchmarks.web [--nets mobilenet_v2,…] [--precision fp32|int8] [--seconds 3]
-                             [--json FILE] [--files DIR]
+                             [--threads 1] [--json FILE] [--files DIR]
 
 The networks are those of `benchmarks`, with the same seeded inputs, and in int8 the same QDQ file
-for both. One thread, which is what lite.wasm has. A peer counts when its output is ours. The server
-isolates the pages, whose clocks then have steps of 5 µs.
+for both. A peer counts when its output is ours. The server isolates the pages, which then may have
+threads and whose clocks have steps of 5 µs.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ def main(words: list[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--nets", default=",".join(NETS), help="networks of the zoo, or wide/NAME")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "int8"))
     parser.add_argument("--seconds", type=float, default=3, help="per engine and network")
+    parser.add_argument("--threads", type=int, default=1, help="of both engines")
     parser.add_argument("--json", type=Path, help="file for every figure")
     parser.add_argument("--files", type=Path, help="folder of converted models, kept")
     args = parser.parse_args(words)
@@ -95,7 +96,8 @@ def main(words: list[str] | None = None) -> dict[str, Any]:
     files = Files((args.files or Path(settings.cache_dir()) / "benchmarks").absolute())
     result: dict[str, Any] = {
         "environment": {**environment(), "load_average": os.getloadavg()},
-        "precision": args.precision, "unit": "ms unless the key says so", "nets": {},
+        "precision": args.precision, "threads": args.threads, "nets": {},
+        "unit": "ms unless the key says so",
     }  # fmt: skip
     start = time.monotonic()
     table.print_head(ENGINES, cold=False)
@@ -103,9 +105,9 @@ def main(words: list[str] | None = None) -> dict[str, Any]:
         version = json.loads((PACKAGE / "package.json").read_text())["version"]
         result["environment"] |= {"chromium": browser.version, PEER: version}
         for network in args.nets.split(","):
-            found = _measure(browser, files, network, args.precision, args.seconds)
-            table.print_row(network, 1, ENGINES, found, "min_ms")
-            result["nets"][f"{network}/1"] = found
+            found = _measure(browser, files, network, args.precision, args.seconds, args.threads)
+            table.print_row(network, args.threads, ENGINES, found, "min_ms")
+            result["nets"][f"{network}/{args.threads}"] = found
     result["seconds"] = time.monotonic() - start
     result["ratios"] = table.ratios(result["nets"], "min_ms")
     table.print_foot(result["nets"], result["ratios"])
@@ -129,7 +131,7 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def _measure(
-    browser: Any, files: Files, network: str, precision: str, seconds: float
+    browser: Any, files: Files, network: str, precision: str, seconds: float, threads: int
 ) -> dict[str, dict[str, Any]]:
     """Per engine: least and median ms, seconds of load and first run; or "error"."""
     source, feeds = files.network(network)
@@ -151,7 +153,7 @@ def _measure(
             for engine, path in (("lite", "model/model.lite"), (PEER, "model.onnx")):
                 pages[engine] = Page(browser, origin)
                 rows[engine] = pages[engine].ask(
-                    engine=engine, model=path, inputs=inputs, threads=1
+                    engine=engine, model=path, inputs=inputs, threads=threads
                 )
                 if "error" in rows[engine]:
                     pages.pop(engine).close()

@@ -4,9 +4,9 @@ const TYPES = { f32: Float32Array, i64: BigInt64Array };
 const ORT_DTYPES = { f32: "float32", i64: "int64" };
 const AT_LEAST = 3; // runs of a burst
 
-async function openLite({ model, inputs }) {
+async function openLite({ model, inputs, threads }) {
   const { fetchBytes, loadRuntime } = await import("./model/lite.js");
-  const opened = (await loadRuntime()).open(await fetchBytes(model));
+  const opened = (await loadRuntime(undefined, { threads })).open(await fetchBytes(model));
   const given = Object.fromEntries(inputs.map(({ name, data }) => [name, data]));
   return () => Object.values(opened.run(given));
 }

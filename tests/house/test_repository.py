@@ -42,7 +42,7 @@ def test_importing_the_packages_needs_no_framework():
 
 
 def test_image_is_made_from_what_binder_reads(root):
-    """Its Python is Debian's, and the packages of requirements.txt come as pyproject.toml has them."""
+    """Its Python is Debian's, and the packages of requirements.txt are pyproject.toml's."""
     recipe = (root / "scripts" / "packaging" / "Dockerfile").read_text()
     names = {p.name for p in (root / "binder").iterdir()} - {"runtime.txt", "requirements.txt"}
     assert {name for name in names if f"binder/{name}" in recipe} == names

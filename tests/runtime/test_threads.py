@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
-from lite_engine import Predictor, optimize
+from lite_engine import Predictor, backends, optimize
+from lite_engine.runtime import forks
 
 from tests.small_models import classifier, image
 
@@ -71,3 +74,61 @@ def test_fork_while_another_thread_runs(shared: Predictor) -> None:
     finally:
         stop.set()
         worker.join()
+
+
+class Turn:
+    """A lock that says what was done with it; taking it may begin something else."""
+
+    def __init__(self, name: str, told: list[str], meanwhile: Turn | None = None) -> None:
+        self.name, self.told, self.meanwhile = name, told, meanwhile
+
+    def acquire(self) -> None:
+        self.told.append(f"take {self.name}")
+        if self.meanwhile:  # another thread, on which this one waits, opens a Predictor
+            worker = threading.Thread(target=forks.watch, args=(self.meanwhile,))
+            worker.start()
+            worker.join(timeout=5)
+            assert not worker.is_alive(), "opening a Predictor waits for the fork that waits for it"
+
+    def release(self) -> None:
+        self.told.append(f"give {self.name}")
+
+
+def test_a_fork_waits_for_predictors_opened_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_turns", weakref.WeakSet())
+    told: list[str] = []
+    second = Turn("second", told)
+    first = Turn("first", told, meanwhile=second)
+    forks.watch(first)
+    forks._before_fork()
+    try:
+        assert told == ["take first", "take second"]
+    finally:
+        forks._after_fork()
+    assert sorted(told[2:]) == ["give first", "give second"]
+
+
+def test_threads_that_ask_at_once_get_one_backend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_made", {})
+    made: list[object] = []
+    both_wait = threading.Barrier(2)
+
+    class Slow:
+        def __init__(self) -> None:
+            made.append(self)
+            time.sleep(0.05)  # a thread that may come in does so now
+
+    from lite_engine.backends import reference
+
+    monkeypatch.setattr(reference, "ReferenceBackend", Slow)
+
+    def ask() -> None:
+        both_wait.wait()
+        backends.get_backend("reference")
+
+    workers = [threading.Thread(target=ask) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(made) == 1

@@ -14,11 +14,26 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+class Isolating(Quiet):
+    """What a page needs to have threads."""
+
+    def end_headers(self) -> None:
+        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        super().end_headers()
+
+
 class Served:
     """A folder on a free port, and a page of it whose requests and errors are noted."""
 
-    def __init__(self, browser: Any, folder: Path, ready: str = "#status:not(.loading)") -> None:
-        handler = partial(Quiet, directory=str(folder))
+    def __init__(
+        self,
+        browser: Any,
+        folder: Path,
+        ready: str = "#status:not(.loading)",
+        isolated: bool = False,
+    ) -> None:
+        handler = partial(Isolating if isolated else Quiet, directory=str(folder))
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.origin = f"http://127.0.0.1:{self.server.server_port}/"

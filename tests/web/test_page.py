@@ -38,9 +38,9 @@ KINDS = {"float32": "Float32Array", "uint8": "Uint8Array", "int8": "Int8Array"}
 
 @pytest.fixture
 def serve(open_folder: Callable[[Path], Served], tmp_path: Path) -> Callable[..., Served]:
-    def serve(made: Graph | Model) -> Served:
+    def serve(made: Graph | Model, **options: Any) -> Served:
         model = optimize(made) if isinstance(made, Graph) else made
-        return open_folder(export_model(model, tmp_path / "web", "web").folder)
+        return open_folder(export_model(model, tmp_path / "web", "web").folder, **options)
 
     return serve
 
@@ -138,6 +138,39 @@ def test_a_file_without_a_program_says_why(serve: Any) -> None:
         try { runtime.open(new Uint8Array(100)); } catch (error) { return error.message; } }"""
     )
     assert "not a .lite file" in told
+
+
+THREADS = """async (threads) => {
+  const { fetchBytes, loadRuntime } = await import("./lite.js");
+  const runtime = await loadRuntime(undefined, { threads });
+  const model = runtime.open(await fetchBytes("model.lite"));
+  const data = Float32Array.from({ length: 3 * 20 * 20 }, (_, i) => Math.sin(i));
+  const answers = [];
+  for (let run = 0; run < 50; ++run)
+    answers.push(String(Object.values(model.run({ x: data }))[0].data));
+  const { threads: used, steps, run_ms } = model.times();
+  runtime.close();
+  return { threads: runtime.threads, used, answers: [...new Set(answers)], run_ms,
+    order: steps.every(({ ms }) => ms >= 0) };
+}"""
+
+
+def test_threads_of_an_isolated_page(serve: Any) -> None:
+    """Three threads give, run after run, the bits of one; a page that is not isolated has one."""
+    served = serve(classifier(), isolated=True)
+    assert served.page.evaluate("crossOriginIsolated")
+    one, three = (served.page.evaluate(THREADS, n) for n in (1, 3))
+    assert (one["threads"], three["threads"]) == (one["used"], three["used"]) == (1, 3)
+    assert len(one["answers"]) == 1 and three["answers"] == one["answers"]
+    assert three["order"] and three["run_ms"] > 0
+    fetched = {url.rsplit("/", 1)[1] for url in served.requests}
+    assert {"lite.wasm", "lite_threads.wasm", "thread.js"} <= fetched
+
+
+def test_a_page_that_is_not_isolated_has_one_thread(serve: Any) -> None:
+    served = serve(classifier())
+    assert served.page.evaluate(THREADS, 3)["used"] == 1
+    assert not any("threads" in url or "thread.js" in url for url in served.requests)
 
 
 @pytest.mark.models

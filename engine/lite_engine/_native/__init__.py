@@ -5,6 +5,7 @@
     bin/host/lite_run                this machine's where that is macOS or Windows (.exe)
     bin/wasm32/lite_run.wasm         the same for engines of WebAssembly with files (WASI)
     bin/wasm32/lite.wasm             the runtime for web pages
+    bin/wasm32/lite_threads.wasm     the same with threads
     bin/<arch>/lite_run_opencl       the same, linked with the C library there: it opens OpenCL
     lib/<arch>/liblite_runtime.so    the runtime of another architecture, for `lite export`
     include/lite_runtime.h           its C interface
@@ -65,9 +66,11 @@ def runner_path(arch: str | None = None, *, opencl: bool = False) -> Path:
     return _existing(_HERE / "bin" / arch / f"{name}{ending}", f"runner {name}", arch)
 
 
-def web_module_path() -> Path:
-    """lite.wasm, the runtime for pages. Raises BackendUnavailableError when it was not built."""
-    return _existing(_HERE / "bin" / "wasm32" / "lite.wasm", tr("web runtime"), "wasm32")
+def web_module_path(*, threads: bool = False) -> Path:
+    """lite.wasm, the runtime for pages, or the one with threads. Raises BackendUnavailableError
+    when it was not built."""
+    name = "lite_threads.wasm" if threads else "lite.wasm"
+    return _existing(_HERE / "bin" / "wasm32" / name, tr("web runtime"), "wasm32")
 
 
 def counter_path() -> Path:

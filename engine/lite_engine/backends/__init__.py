@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from typing import TYPE_CHECKING
 
 from .._lazy import lazily
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .plugins import BackendPlugin, PluginBackend
 
 _MODULES = {"cpu": "CpuBackend", "opencl": "OpenCLBackend", "reference": "ReferenceBackend"}
+#: Held while one is made or forgotten: two threads that ask at the same time get the same one.
+_making = threading.RLock()
 _made: dict[str, Backend] = {}
 _plugins: dict[str, PluginBackend] = {}
 
@@ -36,36 +39,43 @@ _plugins: dict[str, PluginBackend] = {}
 def get_backend(name: str) -> Backend:
     """The backend called "cpu", "opencl" or "reference", or one of another package (plugins/); made
     on first use, so that importing the engine loads neither the native library nor a driver."""
-    if name not in _made:
-        if name in _MODULES:
-            module = importlib.import_module(f"{__name__}.{name}")
-            made: Backend = getattr(module, _MODULES[name])()
-        else:
-            made = get_plugin(name)
-        _made[name] = made
-    return _made[name]
+    with _making:
+        if name not in _made:
+            if name in _MODULES:
+                module = importlib.import_module(f"{__name__}.{name}")
+                made: Backend = getattr(module, _MODULES[name])()
+            else:
+                made = get_plugin(name)
+            _made[name] = made
+        return _made[name]
 
 
 def get_plugin(name: str) -> PluginBackend:
     """The backend of another package; one that is not installed says so when it is used."""
     from .plugins import PluginBackend
 
-    if name not in _plugins:
-        _plugins[name] = PluginBackend(name)
-    return _plugins[name]
+    with _making:
+        if name not in _plugins:
+            _plugins[name] = PluginBackend(name)
+        return _plugins[name]
 
 
 def register_backend(plugin: BackendPlugin) -> None:
     """Adds a backend for this process, as an installed package does by its entry point."""
-    register(BACKENDS, plugin.name, plugin)
-    for made in (_made, _plugins):
-        made.pop(plugin.name, None)
+    with _making:
+        register(BACKENDS, plugin.name, plugin)
+        _forget(plugin.name)
 
 
 def unregister_backend(name: str) -> None:
-    unregister(BACKENDS, name)
-    for made in (_made, _plugins):
-        made.pop(name, None)
+    with _making:
+        unregister(BACKENDS, name)
+        _forget(name)
+
+
+def _forget(name: str) -> None:
+    _made.pop(name, None)
+    _plugins.pop(name, None)
 
 
 _CONTRACT = (

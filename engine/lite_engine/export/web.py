@@ -17,10 +17,12 @@ from ..pipeline import Pipeline
 TARGET = "web"
 #: What the CPU's programs of a page are called in a model's file.
 MODULE = "wasm"
+#: Beside lite.wasm.
+THREADS = "lite_threads.wasm"
 _SOURCES = Path(__file__).parent / "web"
 README = "../web/README.md"  # from the templates
 PIPELINE_README = "../web/pipeline_README.md"
-_FILES = ("page.css", "parts.js", "found.js", "lite.js", "lite.d.ts")
+_FILES = ("page.css", "parts.js", "found.js", "lite.js", "lite.d.ts", "thread.js")
 #: What each file is, for people.
 WHAT = {
     "index.html": tr("the page"),
@@ -32,6 +34,8 @@ WHAT = {
     "lite.js": tr("runs models and pipelines, for your own page"),
     "lite.d.ts": tr("types of lite.js"),
     "lite.wasm": tr("the runtime as WebAssembly"),
+    "lite_threads.wasm": tr("with threads, for pages isolated from other origins"),
+    "thread.js": tr("what a thread does"),
     "model.json": tr("name and file of the model"),
     "pipeline.json": tr("name and file of the pipeline"),
 }
@@ -60,7 +64,9 @@ def _fill(folder: Path, kind: str, module: Path | None, named: str, about: dict[
     write_file(folder / "index.html", page)
     for name in (f"{kind}.js", *_FILES):
         write_file(folder / name, _text(name))
-    shutil.copyfile(module or web_module_path(), folder / "lite.wasm")
+    both = (web_module_path(threads=t) for t in (False, True))
+    for source in (module, module.with_name(THREADS)) if module else both:
+        shutil.copyfile(source, folder / source.name)
     write_file(folder / named, json.dumps(about, ensure_ascii=False, indent=1) + "\n")
 
 

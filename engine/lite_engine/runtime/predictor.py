@@ -21,7 +21,7 @@ from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import CPU_TARGETS, PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, is_plugin, precision_on, usability
 from .feeds import checked
-from .forks import turns
+from .forks import watch
 from .kernel_check import run_checks
 from .overlap import Occupied
 from .stored import StoredProgram
@@ -74,7 +74,7 @@ class Predictor:
         self.threads = settings.threads(threads)
         self.device = device
         self._turn = threading.RLock()
-        turns.add(self._turn)
+        watch(self._turn)
         self._given = dict(overrides or {}), dict(tuning or {})
         for layer in {**self._given[0], **self._given[1], **(faults or {})}:
             layer_called(self.graph, layer)

@@ -30,7 +30,7 @@ namespace lite {
 
 constexpr int kMaxRank = 8;
 #if defined(__wasm__)
-constexpr int kMaxThreads = 1;  // what platform/threads_wasm.cc has
+constexpr int kMaxThreads = 16;  // each has scratch memory in a page
 #else
 constexpr int kMaxThreads = 64;
 #endif

@@ -82,11 +82,18 @@ export interface Pipeline {
 export interface Runtime {
   readonly version: string;
   readonly features: string[];
+  /** 1 where the page is not isolated from other origins. */
+  readonly threads: number;
   /** Throws with the reason where the bytes are not a .lite file with a program for `wasm`. */
   open(bytes: Uint8Array): Model;
   /** Throws with the reason where the bytes are not a pipeline's .lite file. */
   openPipeline(bytes: Uint8Array): Pipeline;
+  /** Ends the threads; nothing runs after it. */
+  close(): void;
 }
 
 export function fetchBytes(url: string | URL): Promise<Uint8Array>;
-export function loadRuntime(source?: string | URL | Uint8Array): Promise<Runtime>;
+/** Without a source: what lies beside lite.js, with several threads where the page is isolated from other origins. */
+export function loadRuntime(
+  source?: string | URL | Uint8Array, options?: { threads?: number },
+): Promise<Runtime>;

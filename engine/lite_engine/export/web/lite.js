@@ -1,6 +1,6 @@
 // Runs .lite files in a page, in a worker or in Node.js. Types: lite.d.ts.
 //
-//   const runtime = await loadRuntime();                     // lite.wasm beside this file
+//   const runtime = await loadRuntime();                     // the module beside this file
 //   const model = await runtime.open(await fetchBytes("model.lite"));
 //   const outputs = model.run({ image: pixels });            // name → { data, shape, dtype }
 //   const answer = model.pipeline().run(await fetchBytes("photo.jpg")); // as docs/pipelines.md describes it
@@ -24,51 +24,97 @@ export async function fetchBytes(url) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Compiles the module: from `source`, its bytes or its URL. */
-export async function loadRuntime(source = new URL("lite.wasm", import.meta.url)) {
-  const bytes = source instanceof Uint8Array ? source : await fetchBytes(source);
+/** Threads for an isolated page where none are asked for: half of what the processor runs at a time. */
+const usualThreads = () => Math.max(1, Math.min(navigator.hardwareConcurrency >> 1, 8));
+const PAGES = { initial: 512, maximum: 65535, shared: true }; // as cmake/wasm.cmake links the module
+const STACK_BYTES = 1 << 20;
+
+/** Compiles the module: from `source`, its bytes or its URL; without one, what lies beside this file: lite.wasm or, in a
+ *  page that is isolated from other origins, lite_threads.wasm with `threads` threads. */
+export async function loadRuntime(source, { threads = usualThreads() } = {}) {
+  const memory = source === undefined && threads > 1 && globalThis.crossOriginIsolated ? sharedMemory() : null;
+  const url = source ?? new URL(memory ? "lite_threads.wasm" : "lite.wasm", import.meta.url);
+  const module = await WebAssembly.compile(url instanceof Uint8Array ? url : await fetchBytes(url));
   const runtime = new Runtime();
-  const { instance } = await WebAssembly.instantiate(bytes, runtime.imports());
-  runtime.start(instance.exports);
+  const clock = () => performance.now();
+  runtime.start(await WebAssembly.instantiate(module, imports(() => runtime.c.memory, clock, memory)));
+  if (memory) await runtime.startThreads(module, memory, threads);
   return runtime;
 }
 
-class Runtime {
-  imports() {
-    const view = () => new DataView(this.c.memory.buffer);
-    return {
-      wasi_snapshot_preview1: {
-        clock_time_get: (_clock, _precision, out) => {
-          view().setBigUint64(out, BigInt(Math.round(performance.now() * NANOSECONDS)), true);
-          return 0;
-        },
-        environ_sizes_get: (count, bytes) => {
-          view().setUint32(count, 0, true);
-          view().setUint32(bytes, 0, true);
-          return 0;
-        },
-        environ_get: () => 0,
-        fd_write: () => ERRNO_BADF,
-        fd_close: () => ERRNO_BADF,
-        fd_seek: () => ERRNO_BADF,
-        proc_exit: (code) => {
-          throw new Error(`the runtime stopped with code ${code}`);
-        },
-      },
-    };
+// Null in a browser that does not reserve so much: one thread serves there.
+function sharedMemory() {
+  try {
+    return new WebAssembly.Memory(PAGES);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return null;
   }
+}
 
-  start(exports) {
+/** What the module imports: a clock in milliseconds, and `shared`, the memory of all threads, where there is one. */
+export function imports(memory, clock, shared) {
+  const view = () => new DataView(memory().buffer);
+  const wasi = {
+    clock_time_get: (_clock, _precision, out) => {
+      view().setBigUint64(out, BigInt(Math.round(clock() * NANOSECONDS)), true);
+      return 0;
+    },
+    environ_sizes_get: (count, bytes) => {
+      view().setUint32(count, 0, true);
+      view().setUint32(bytes, 0, true);
+      return 0;
+    },
+    environ_get: () => 0,
+    fd_write: () => ERRNO_BADF,
+    fd_close: () => ERRNO_BADF,
+    fd_seek: () => ERRNO_BADF,
+    proc_exit: (code) => {
+      throw new Error(`the runtime stopped with code ${code}`);
+    },
+  };
+  return { wasi_snapshot_preview1: wasi, ...(shared && { env: { memory: shared } }) };
+}
+
+class Runtime {
+  start({ exports }) {
     this.c = exports;
+    this.threads = 1;
+    this.workers = [];
     exports._initialize();
     this.version = this.text(exports.lite_wasm_version());
     this.features = this.text(exports.lite_wasm_features()).split(" ");
   }
 
+  // Every thread beside this one is a worker, which waits in the module for work.
+  async startThreads(module, memory, threads) {
+    const { timeOrigin } = performance;
+    const started = Array.from({ length: threads - 1 }, (_, index) => {
+      const stack = this.copied(new Uint8Array(STACK_BYTES)) + STACK_BYTES;
+      const local = this.copied(new Uint8Array(this.c.__tls_size.value));
+      const worker = new Worker(new URL("thread.js", import.meta.url), { type: "module" });
+      this.workers.push(worker);
+      return new Promise((resolve, reject) => {
+        worker.onmessage = resolve;
+        worker.onerror = ({ message }) => reject(new Error(`a thread does not start: ${message ?? "thread.js"}`));
+        worker.postMessage({ module, memory, thread: index + 1, stack, local, timeOrigin });
+      });
+    });
+    await Promise.all(started);
+    this.c.lite_wasm_threads(threads - 1);
+    this.threads = threads;
+  }
+
+  /** Ends the threads; nothing runs after it. */
+  close() {
+    for (const worker of this.workers) worker.terminate();
+    this.workers = [];
+  }
+
   // The zero-terminated text at an address.
   text(at) {
     const memory = new Uint8Array(this.c.memory.buffer);
-    return new TextDecoder().decode(memory.subarray(at, memory.indexOf(0, at)));
+    return new TextDecoder().decode(memory.slice(at, memory.indexOf(0, at))); // it refuses shared memory
   }
 
   // What a function of src/wasm returned as JSON.
@@ -110,7 +156,7 @@ class Runtime {
   /** A model from the bytes of a .lite file. */
   open(bytes) {
     return this.opened(bytes, (at, file) =>
-      new Model(this, at, file, this.checked(this.c.lite_wasm_program(file, 1))));
+      new Model(this, at, file, this.checked(this.c.lite_wasm_program(file, this.threads))));
   }
 
   /** A pipeline from the bytes of its .lite file. */

@@ -1,5 +1,6 @@
 #include "bands.h"
 
+#include "../platform/clock.h"
 #include "runtime.h"
 
 namespace lite {

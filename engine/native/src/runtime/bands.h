@@ -37,6 +37,4 @@ void divide_band(lite_program*, const Band&);
 // One thread's rows of the last step, then what others have left. ns: time spent in each step.
 void run_band(lite_program*, const Band&, int thread, int64_t* ns);
 
-int64_t now_ns();
-
 }  // namespace lite

@@ -1,18 +1,11 @@
 // Executes prepared steps: every thread walks the same list, a barrier follows each phase. Steps
 // that the first thread runs alone follow each other without one.
-#include <time.h>
-
 #include "../opencl/executor.h"
+#include "../platform/clock.h"
 #include "../plugins/plugins.h"
 #include "runtime.h"
 
 namespace lite {
-
-int64_t now_ns() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return int64_t{time.tv_sec} * 1000000000 + time.tv_nsec;
-}
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include "lite_runtime.h"
 #include "opencl/text.h"
 #include "platform/memory.h"
+#include "platform/pool_wasm.h"
 #include "wasm_exports.h"
 
 using lite::opencl::Text;
@@ -51,6 +52,9 @@ EXPORT(lite_wasm_program) lite_program* lite_wasm_program(lite_file* file, int t
   options.threads = threads;
   return lite_file_program(file, nullptr, &options, error_text, sizeof error_text);
 }
+// Of a module on a shared memory: so many workers have come; and where each of them stays.
+EXPORT(lite_wasm_threads) void lite_wasm_threads(int workers) { lite::expect_workers(workers); }
+EXPORT(lite_wasm_serve) void lite_wasm_serve(int thread) { lite::serve_pool(thread); }
 EXPORT(lite_wasm_run) int lite_wasm_run(lite_program* p) {
   return lite_program_run(p, error_text, sizeof error_text);
 }
