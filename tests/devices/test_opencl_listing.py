@@ -152,7 +152,9 @@ def tools(tmp_path, monkeypatch):
         (place / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
     monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache dir"))
-    monkeypatch.setenv("PACKAGES", "pocl-opencl-icd libpocl2 clang-15 binutils systemd")
+    monkeypatch.setenv(
+        "PACKAGES", "pocl-opencl-icd libpocl2 clang-15 libclang1-15 binutils systemd"
+    )
     return place
 
 
@@ -166,6 +168,7 @@ def test_setting_up(tools, monkeypatch):
     driver = Path((root / "icds" / "pocl.icd").read_text().strip())
     assert driver.is_file() and driver.is_relative_to(root)
     assert not (root / "sysroot/usr/share/doc").exists() and not (root / "apt").exists()
+    assert (root / "sysroot/lib/aarch64-linux-gnu").is_dir()  # where programs look for their loader
     linked = os.popen(f"'{root}/bin/ld' -o 'a b'").read()
     assert linked.startswith(f"--sysroot={root}/sysroot -L") and linked.endswith("-o a b\n")
     words = arm_opencl.arguments()

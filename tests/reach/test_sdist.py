@@ -14,7 +14,16 @@ from ..house.test_wheel import run
 pytestmark = pytest.mark.hours
 
 #: What these tests import, and what the build needs (the sdist's own build would fetch the same).
-NEEDS = ("pytest", "hypothesis", "onnx", "onnxruntime", "scikit-build-core", "cmake", "ninja")
+NEEDS = (
+    "pytest",
+    "hypothesis",
+    "onnx",
+    "onnxruntime",
+    "jsonschema",
+    "scikit-build-core",
+    "cmake",
+    "ninja",
+)
 TESTS = ("tests/ir", "tests/passes", "tests/model_file", "tests/native/runtime/test_runtime.py",
          "tests/reach/test_system.py", "tests/runtime/test_threads.py")  # fmt: skip
 

@@ -32,7 +32,7 @@ _TOOLS = ("apt-get", "apt-cache", "dpkg")
 #: Packages that PoCL's own depend on and that running it does not need: compilers of other
 #: languages, sanitizers, tools of the wrong architecture, what sets up a whole system.
 _NOT_NEEDED = re.compile(
-    r"debconf|dpkg|perl|init|systemd|tzdata|^clang|^llvm|^binutils|^lib(bin|ct|op)\w*\d|^libgprof|"
+    r"debconf|dpkg|perl|init|systemd|tzdata|^clang|^libclang1|^llvm|^binutils|^lib(bin|ct|op)\w*\d|^libgprof|"
     r"san\d|^libstdc\+\+-|^libobjc|^libgc1|^linux-|^rpcsvc|^libc-|^lib(tirpc|nsl|crypt)-dev|^libitm"
 )
 _APT = """\
@@ -153,6 +153,9 @@ def _unpack(root: Path, packages: Sequence[Path], tell: Callable[[str], None]) -
     for name in _TRIMMED:
         shutil.rmtree(root / "sysroot" / name, ignore_errors=True)
     shutil.rmtree(root / "apt")
+    # Programs look for their loader in /lib, which Debian 13's packages leave to the system.
+    if not (root / "sysroot" / "lib").exists():
+        (root / "sysroot" / "lib").symlink_to("usr/lib")
 
 
 def _write_tools(root: Path) -> None:
