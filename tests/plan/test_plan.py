@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine.errors import ShapeError
-from lite_engine.ir import DType
+from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import Model
 from lite_engine.plan import Plan, cut, lifetimes, make_plan
 from lite_engine.runtime import host_target
@@ -250,3 +250,15 @@ def test_outputs_have_their_values_names_wherever_they_are_made() -> None:
     for backend, precision in (("cpu", "fp32"), ("cpu", "fp16"), ("reference", "fp32")):
         plan = make_plan(graph, backend, precision=precision)
         assert [plan.tensors[i].name for i in plan.outputs] == [v.name for v in graph.outputs]
+
+
+def test_tensors_that_no_arena_holds():
+    """Found by mutants of ONNX's cases: OverflowError where offsets pass 64 bits."""
+    graph = Graph("g")
+    x = Value("x", DType.F32, (1 << 31, 1 << 30))
+    graph.inputs = [x]
+    for _ in range(3):
+        x = graph.add("Sin", [x], {}).output
+    graph.outputs = [x]
+    with pytest.raises(ShapeError, match="too large for a native program"):
+        make_plan(graph, "cpu")

@@ -9,8 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from lite_messages import tr
 
+from ..errors import ShapeError
 from .model import ALIGNMENT, Plan, PlanTensor
+
+#: Of all tensors together: offsets and ends stay within 64 bits.
+MOST_BYTES = 1 << 62
 
 
 @dataclass
@@ -100,8 +105,13 @@ def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
 
 
 def assign_offsets(plan: Plan) -> None:
-    """Writes `offset` of every arena tensor and `plan.arena_bytes`."""
+    """Writes `offset` of every arena tensor and `plan.arena_bytes`. Raises ShapeError for tensors
+    that no arena holds."""
     spans = list(lifetimes(plan).values())
+    if sum(span.size for span in spans) > MOST_BYTES:
+        raise ShapeError(
+            tr("a size or an attribute of this model is too large for a native program")
+        )
     placed = _Placed(len(spans))
     inside = _inside_bands(plan)
     for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
