@@ -40,7 +40,7 @@ PREPARE = """import lite_workbench as lw
 session = lw.open("ocr.onnx")
 session.convert(targets=["x86"])
 session.run("ocr_total.png", backend="x86")
-session.profile("x86", runs=3)"""
+profile = session.profile("x86", runs=3)"""  # named: shown, it would be a second chart
 CLICKED = ("b2/dw", "b8/project", "head/fc1.55", "stem/conv", "b6/dw", "b3/expand", "neck/conv")
 #: Runs the second cell; resolves when graph and facts of the Model step are painted.
 FIRST_PAINT = """async () => {
@@ -74,7 +74,10 @@ CLICK = """async (name) => {
 #: Until the kernel has answered with the inspector of that layer; `before` is the one it shows.
 ANSWER = """async ([name, before]) => {
   const told = () => document.querySelector('.lite-inspector b')?.textContent;
-  while (told() !== before) await new Promise(requestAnimationFrame);
+  for (const asked = performance.now(); told() !== before;) {
+    if (performance.now() - asked > 60000) throw new Error(`${told()} is shown, not ${before}`);
+    await new Promise(requestAnimationFrame);
+  }
   const bar = document.querySelector(`.lite-latency [data-k="${name}"] .hit`);
   const began = performance.now();
   bar.dispatchEvent(new MouseEvent('click', {bubbles: true}));

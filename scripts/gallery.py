@@ -27,6 +27,9 @@ NO_REQUESTS = dict.fromkeys(("require_js_url", "jquery_url", "mathjax_url", "mer
 PLOTLY = "application/vnd.plotly.v1+json"
 #: Plotly draws with a script of several MB, which a page does not carry for a figure.
 INTERACTIVE = "<p><em>An interactive Plotly figure: run the lesson to see it.</em></p>"
+#: nbconvert tells a link in a sentence from its words by a colour alone.
+PROSE = ".jp-RenderedHTMLCommon.jp-RenderedMarkdown p"
+LINKS = f"<style>{PROSE} a:any-link{{text-decoration:underline}}</style>"
 
 
 def page_of(lesson: Path) -> str:
@@ -42,6 +45,7 @@ def page_of(lesson: Path) -> str:
                 output["data"] = {"text/html": INTERACTIVE}
     pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True, **NO_REQUESTS)
     html, _ = pages.from_notebook_node(book)
+    html = html.replace("</head>", f"{LINKS}</head>", 1)
     return re.sub(r'src="(models/[\w.]+)"', lambda m: f'src="{_inline(lesson, m[1])}"', html)
 
 
