@@ -204,6 +204,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
         f"{kernel}(mask mask_batch mask_head mask_row)": ("MASK", "")
         for kernel in ("attention", "attention_tile", "attention_mma")
     },
+    "attention_mma(cap)": ("CAP", ""),
     "tile(w_zero)": ("W_ZERO", ""),
     "conv(w_zero)": ("W_ZERO", ""),
     "tile(partial)": ("SPLIT", ""),

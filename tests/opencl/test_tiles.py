@@ -110,11 +110,18 @@ def in_c(monkeypatch) -> None:
     )
 
 
-# The narrow tile has two groups of outputs, the low one two of pixels, the last 64 pixels a warp;
-# steps before, at and after the first that is fetched anew; half channels by eights and by fours.
+# The narrow tile has two groups of outputs, the low ones two of pixels, others 64 or 16 pixels a
+# warp; steps before, at and after the first that is fetched anew; half channels by eights and by
+# fours.
 @pytest.mark.parametrize(
     "precision, channels, kernel, parts, tile",
-    [("fp32", 36, 1, 1, 5), ("fp32", 16, 3, 2, 6), ("fp16", 12, 3, 1, 5), ("fp16", 16, 3, 2, 2)],
+    [
+        ("fp32", 36, 1, 1, 5),
+        ("fp32", 16, 3, 2, 6),
+        ("fp16", 12, 3, 1, 5),
+        ("fp16", 16, 3, 2, 2),
+        ("fp16", 16, 1, 1, 7),
+    ],
 )
 def test_matrix_units_without_them(
     forced, monkeypatch, precision, channels: int, kernel: int, parts: int, tile: int

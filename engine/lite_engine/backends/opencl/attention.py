@@ -62,7 +62,8 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
         return [Launch("attention", "attention", args, (rows, heads, batch), options)]
     if way == _MATRIX:
         grid = (-(-rows // _MATRIX_ROWS) * _ITEMS, heads, batch)
-        options = join(text, f"#define D {-(-wide // _STEP) * _STEP}")
+        cap = "#define CAP" if step.attrs.get("softcap") else ""
+        options = join(text, cap, f"#define D {-(-wide // _STEP) * _STEP}")
         name = "attention_mma"
     else:
         grid = (-(-rows // _TILE_ROWS) * _ITEMS, heads, batch * -(-v_size // _COLUMNS))

@@ -15,7 +15,7 @@ from .options import activation_options, join, storage_option
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
-from .variants import DIRECT, IN_BYTES, SMALLEST, Product, Tile, Variant, variants
+from .variants import DIRECT, IN_BYTES, SMALLEST, Product, Tile, Variant, stages_of, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
@@ -68,7 +68,7 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
     if variant.direct:
         return cpu.direct(problem, profile)
     if variant.winograd:
-        return _winograd(problem, variant)
+        return _winograd(problem, profile, variant)
     return _direct(problem, profile, variant)
 
 
@@ -110,7 +110,7 @@ def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> l
         problem.x, packed, problem.bias, problem.residual or y, y, partial,
         *sizes, *problem.window, row, deep, part, *lie,
     ]  # fmt: skip
-    out = [_tile_launch(args, tile, m, wide, parts, text, variant.kernel)]
+    out = [_tile_launch(profile, args, variant, m, wide, parts, text)]
     if parts > 1:
         n = m * outputs
         sums = [partial, problem.bias, problem.residual or y, y, n, outputs, parts, *lie[2:]]
@@ -140,19 +140,24 @@ def _by_rows(packed: Constant) -> Constant:
 
 
 def _tile_launch(
+    profile: DeviceProfile,
     args: list[object],
-    tile: Tile,
+    variant: Variant,
     m: int,
     wide: int,
     planes: int,
     text: str,
-    name: str = "conv_tile",
 ) -> Launch:
-    grid = (wide // tile.bn * tile.items, -(-m // tile.bm), planes)
-    return Launch(name, name, args, grid, join(text, tile.defines()), (tile.items, 1, 1))
+    tile, name = variant.tile, variant.kernel
+    across, down = wide // tile.bn, -(-m // tile.bm)
+    text = join(text, tile.defines())
+    if variant.matrix:
+        stages = stages_of(tile, across * down * planes, profile.compute_units)
+        text = join(text, f"#define STAGES {stages}")
+    return Launch(name, name, args, (across * tile.items, down, planes), text, (tile.items, 1, 1))
 
 
-def _winograd(problem: Convolution, variant: Variant) -> list[Launch]:
+def _winograd(problem: Convolution, profile: DeviceProfile, variant: Variant) -> list[Launch]:
     """Transforms and products are float in fp16 too: half would lose three more bits."""
     channels, outputs = problem.sizes[3], problem.sizes[6]
     tiles, tile = tiles_of(problem.sizes), variant.tile
@@ -174,7 +179,7 @@ def _winograd(problem: Convolution, variant: Variant) -> list[Launch]:
     )  # fmt: skip
     return [
         to_points(problem, before, text),
-        _tile_launch(product, tile, tiles, wide, WINOGRAD_POINTS, multiplied, variant.kernel),
+        _tile_launch(profile, product, variant, tiles, wide, WINOGRAD_POINTS, multiplied),
         from_points(problem, after, text),
     ]
 
@@ -210,7 +215,7 @@ def scattered(
     sizes = [m, x.dims[1], x.dims[2], cin, x.dims[1], x.dims[2], taps.shape[0]]
     lie = [cin, 0, taps.shape[0], 0]
     args = [x, packed, bias, y, y, Scratch(4), *sizes, *POINTWISE, wide, deep, deep, *lie]
-    return [_tile_launch(args, tile, m, wide, 1, text)]
+    return [_tile_launch(target.profile, args, variant, m, wide, 1, text)]
 
 
 def product(
@@ -244,7 +249,7 @@ def product(
     sizes_and_window = [m, m, 1, k, m, 1, n, *POINTWISE]
     lie = [apart[1], deep, apart[0], k, 0, n, 0]
     args = [a, b, a, y, y, Scratch(4), *sizes_and_window, *lie]
-    return [_tile_launch(args, tile, m, wide, batch, text, variant.kernel)]
+    return [_tile_launch(profile, args, variant, m, wide, batch, text)]
 
 
 def _gemv(problem: Convolution) -> Launch:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .programs import built, program_text
 
-_TILE = "#define BM 64\n#define BN 64\n#define TM 8\n"
+_TILE = "#define BM 64\n#define BN 64\n#define TM 8\n#define STAGES 4\n"
 _HEIGHT, _WIDTH, _CHANNELS, _OUTPUTS, _ROWS = 6, 8, 40, 40, 64
 #: Error allowed by the type of the numbers.
 _TOLERANCE = {np.float32: 1e-6, np.float16: 2e-3}

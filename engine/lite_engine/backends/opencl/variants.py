@@ -36,10 +36,14 @@ SMALLEST = TILES[-1]
 #: Pixels and channels of a work-group on matrix units, and pixels of an item; 4 channels.
 _MATRIX_SHAPES = (
     (128, 128, 16), (128, 64, 16), (64, 64, 16), (128, 64, 8), (64, 64, 8), (64, 32, 8),
-    (32, 64, 8),
+    (32, 64, 8), (32, 64, 4),
 )  # fmt: skip
-#: Bytes of k in a step of theirs.
+#: Bytes of k in a step of theirs, and steps of a tile that are on their way at least, if a group's
+#: local memory holds them.
 _MATRIX_STEP = 64
+_MATRIX_LOCAL, _SHALLOW = 48 << 10, 4
+#: Local memory of a unit for all of its groups.
+_UNIT_LOCAL = 160 << 10
 MOST_PARTS = 16
 
 
@@ -47,6 +51,16 @@ MOST_PARTS = 16
 def matrix_tiles(itemsize: int) -> tuple[Tile, ...]:
     """For numbers of so many bytes."""
     return tuple(Tile(bm, bn, tm, 4, _MATRIX_STEP // itemsize) for bm, bn, tm in _MATRIX_SHAPES)
+
+
+def stages_of(tile: Tile, groups: int, units: int) -> int:
+    """Steps that a group on matrix units keeps in local memory. Where few groups share a unit,
+    nothing but further steps on their way hides the memory's latency: as many as there is room
+    for."""
+    step = (tile.bm + tile.bn) * _MATRIX_STEP
+    most = _MATRIX_LOCAL // step
+    resident = -(-groups // units)
+    return most if resident * most * step <= _UNIT_LOCAL else min(most, _SHALLOW)
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,10 @@ class Rates:
     tiles: dict[int, float]
     matrix: dict[tuple[int, int], float]
 
+    def knows(self, tile: Tile) -> bool:
+        """Whether there are kernels for a tile on matrix units."""
+        return (_MATRIX_STEP // tile.bk, tile.tm) in self.matrix
+
     def of(self, variant: Variant) -> float:
         tile = variant.tile
         if variant.matrix:
@@ -126,7 +144,8 @@ _MACS_PER_S = 2.2e11
 _BYTES_PER_S = 2.5e12
 _LAUNCH_S = 5e-6
 FLOATS = Rates(
-    {64: 0.6, 32: 0.42, 16: 0.36}, {(4, 8): 0.8, (4, 16): 0.8, (2, 8): 3.6, (2, 16): 4.5}
+    {64: 0.6, 32: 0.42, 16: 0.36},
+    {(4, 8): 0.8, (4, 16): 0.8, (2, 4): 2.8, (2, 8): 3.6, (2, 16): 4.5},
 )
 #: Words of four bytes, whose dot products come at half the rate of a float's product.
 INTEGERS = Rates({64: 0.3, 32: 0.21, 16: 0.18}, {(4, 8): 1.8, (4, 16): 2.2})
@@ -170,7 +189,8 @@ def variants(
     found = []
     fitting = matrix and size.channels % 4 == 0 and size.n % 2 == 0
     ways = [(tile, False) for tile in tiles]
-    ways += [(tile, True) for tile in matrix_tiles(matrix)] if fitting else []
+    if fitting:
+        ways += [(tile, True) for tile in matrix_tiles(matrix) if rates.knows(tile)]
     for tile, on_matrix in ways:
         if tile is not tiles[-1] and not _fills(tile, size.m, size.n):
             continue
@@ -184,7 +204,8 @@ def variants(
     if size.tiles:
         found += [Variant(t, winograd=True) for t in TILES if _fills(t, size.tiles, size.n)]
         if fitting:
-            wide = [t for t in matrix_tiles(4) if _fills(t, size.tiles, size.n)]
+            known = filter(rates.knows, matrix_tiles(4))
+            wide = [t for t in known if _fills(t, size.tiles, size.n)]
             found += [Variant(t, winograd=True, matrix=True) for t in wide]
     return sorted(found, key=lambda v: (estimate_s(size, v, units, rates), v.tile.bm))
 

@@ -113,7 +113,8 @@ bool convolves(const ListedDevice& d, cl_context context, cl_command_queue queue
   for (int o = 0; o < kOutputs; ++o) fill(n->w + o * deep, kDepth, half, &seed);
   const KernelText* text = conv_mma();
   char defines[160];
-  snprintf(defines, sizeof defines, "%s#define BM 64\n#define BN 64\n#define TM 8\n#define BK %d",
+  snprintf(defines, sizeof defines,
+           "%s#define BM 64\n#define BN 64\n#define TM 8\n#define STAGES 4\n#define BK %d",
            half ? "#define HALF\n#define OCTS\n" : "", step);
   const char* identity[4] = {"", d.info.name, "", ""};
   Programs programs;

@@ -71,7 +71,7 @@ def examples() -> dict[str, list[Graph]]:
         + [single("MatMul", (2, 3, 5), some(5, 6))]
         + [in_bytes("MatMul", (2, 3, 40), (40, 9), axis=1)],
         "attention": [
-            attended((1, 4, 35, 64), (1, 2, 70, 64), (1, 2, 70, 64)),
+            attended((1, 4, 35, 64), (1, 2, 70, 64), (1, 2, 70, 64), softcap=2.0),
             attended((1, 66, 96), (1, 67, 96), (1, 67, 48), some(1, 3, 66, 67), q_num_heads=3,
                      kv_num_heads=3, scale=0.2),
             attended((1, 1, 3, 5), (1, 1, 1, 5), (1, 1, 1, 3)),

@@ -7,7 +7,7 @@
 // Keys and values travel in rows of D numbers, 16 bytes at a time, straight into local memory (cp.async), one block
 // of KEYS ahead. Sixteens of a row lie in an order that depends on the row, so that eight rows of one column,
 // which ldmatrix reads at once, are in different banks.
-//@ options HALF PACKED MASK D=32,64,96,128
+//@ options HALF PACKED MASK CAP D=32,64,96,128
 #define ITEMS 128
 #define ROWS 64
 #ifdef HALF
@@ -193,7 +193,9 @@ void attention_mma(global const T *q, global const T *k, global const T *v, glob
     EACH_SCORE {
       const int row = first + warp + lane / 4 + e / 2 * 8, key = SCORE_KEY;
       float s = score[n][e] * scale;
-      if (cap != 0) s = cap * tanh(s / cap);
+#ifdef CAP
+      s = cap * tanh(s / cap);
+#endif
 #ifdef MASK
       if (row < rows && key < keys) s += LD(mask, (size_t)row * mask_row + key);
 #endif

@@ -18,7 +18,7 @@
 // depends on the row, so that eight rows of one quarter, which ldmatrix reads at once, are in
 // different banks.
 //@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
-//@ options BM=32,64,128 BN=32,64,128 TM=8,16 TN=4 BK=16,32 ACT(x) ACT_A:number ACT_B:number
+//@ options BM=32,64,128 BN=32,64,128 TM=4,8,16 TN=4 BK=16,32 STAGES=3..8 ACT(x) ACT_A:number ACT_B:number
 #ifdef HALF
 #define E ushort
 #define E4 ushort4
@@ -37,7 +37,6 @@
 #endif
 #define UNITS (64 / UNIT_BYTES)
 #define UNIT (BK / UNITS)
-#define STAGES (BM + BN > 192 ? 3 : 4)  // what 48 KB hold
 #define WARPS_N (BN / 32)
 #define WARP_M (TM * 4)
 #define HEIGHT (TM / 4)  // blocks of 16 pixels of a warp
@@ -130,7 +129,7 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ let plain = SPLIT + BATCHED + MATMUL == 0
 //@ group items, 1, 1
 //@ items up(O, BN) * items, up(M, BM), g2
-//@ local (4 - (BM + BN > 192)) * (BM + BN) * 64
+//@ local STAGES * (BM + BN) * 64
 //@ need BK == 16 + 16 * HALF, BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
 //@ need BN * BK % (4 * items) == 0 when MATMUL
 //@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, SPLIT + BATCHED + MATMUL <= 1
