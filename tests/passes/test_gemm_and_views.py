@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from lite_engine.passes.drop_duplicates import drop_duplicates
 from lite_engine.passes.fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from lite_engine.passes.fuse_gemm_residual import fuse_gemm_residual
 from lite_engine.passes.merge_views import (
     fold_transpose_of_ones,
     merge_reshapes,
@@ -47,6 +48,69 @@ def test_gemm_absorbs_a_constant_per_column(bench, op, weight, attrs):
         + f'const k: f32[5] = pos\n"g": g = Gemm(x, w, b){attrs}\n"y": y = {op}(g, k)\noutput y',
         base + f'"g": y = Gemm(x, w, b){attrs}\noutput y',
     )
+
+
+RESIDUAL = "input x: f32[6,4]\ninput r: f32[6,5]\n" + W + '"g": g = Gemm(x, w, b)\n'
+
+
+@pytest.mark.parametrize("operands", ["g, r", "r, g"])
+def test_gemm_takes_a_residual(bench, operands):
+    bench.rewrites(
+        fuse_gemm_residual,
+        RESIDUAL + f'"y": y = Add({operands}) {{activation="Relu"}}\noutput y',
+        RESIDUAL.split('"g"')[0] + '"g": y = Gemm(x, w, b, r) {activation="Relu"}\noutput y',
+    )
+
+
+def test_gemm_takes_a_residual_behind_its_rows(bench):
+    base = "input x: f32[6,4]\ninput r: f32[2,3,5]\nconst s: i64[3] = [2, 3, 5]\n" + W
+    bench.rewrites(
+        fuse_gemm_residual,
+        base + '"g": g = Gemm(x, w, b)\n"v": v = Reshape(g, s)\n"y": y = Add(v, r)\noutput y',
+        base + "const m: i64[2] = [6, 5]\n"
+        '"f": f = Reshape(r, m)\n"g": g = Gemm(x, w, b, f)\n"v": y = Reshape(g, s)\noutput y',
+    )
+
+
+def test_gemm_takes_a_residual_of_images(bench):
+    """Rows of pixels whose columns become channels, as ConvNeXt has them."""
+    base = "input x: f32[6,4]\ninput r: f32[1,5,2,3]\nconst s: i64[4] = [1, 2, 3, 5]\n" + W
+    bench.rewrites(
+        fuse_gemm_residual,
+        base + '"g": g = Gemm(x, w, b)\n"v": v = Reshape(g, s)\n'
+        '"t": t = Transpose(v) {perm=[0, 3, 1, 2]}\n"y": y = Add(t, r)\noutput y',
+        base + 'const m: i64[2] = [6, 5]\n"u": u = Transpose(r) {perm=[0, 2, 3, 1]}\n'
+        '"f": f = Reshape(u, m)\n"g": g = Gemm(x, w, b, f)\n"v": v = Reshape(g, s)\n'
+        '"t": y = Transpose(v) {perm=[0, 3, 1, 2]}\noutput y',
+    )
+
+
+def test_the_later_product_takes_the_earlier(bench):
+    inputs, gemm = RESIDUAL.split('"g"')[0], '"h": h = Gemm(r, v, b)\n"g": g = Gemm(x, w, b)\n'
+    more = inputs + "const v: f32[5,5] = rand\n"
+    bench.rewrites(
+        fuse_gemm_residual,
+        more + gemm + '"y": y = Add(h, g)\noutput y',
+        more + '"h": h = Gemm(r, v, b)\n"g": y = Gemm(x, w, b, h)\noutput y',
+    )
+
+
+@pytest.mark.parametrize(
+    "more, call, reason",
+    [
+        ("const k: f32[6,5] = rand\n", "Add(g, k)", "the other operand is constant"),
+        ("input k: f32[5]\n", "Add(g, k)", "differ in shape"),
+        ("", "Add(g, g)", "another reader"),
+        (
+            "input k: f32[1,5,3,2]\nconst s: i64[4] = [1, 2, 3, 5]\n"
+            '"v": v = Reshape(g, s)\n"t": t = Transpose(v) {perm=[0, 3, 2, 1]}\n',
+            "Add(t, k)",
+            "another order",
+        ),
+    ],
+)
+def test_what_is_no_residual(bench, more, call, reason):
+    bench.refuses(fuse_gemm_residual, f'{RESIDUAL}{more}"y": y = {call}\noutput y', reason)
 
 
 @pytest.mark.parametrize("op", ["Add", "Mul", "Div"])

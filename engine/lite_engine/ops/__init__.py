@@ -15,6 +15,7 @@ from ._core import (
     op_names,
 )
 from ._custom import custom_op, is_custom
+from ._helpers import residual_of
 from ._infer import (
     check_shape,
     check_types,
@@ -61,6 +62,7 @@ __all__ = [
     "is_custom",
     "nested_graphs",
     "op_names",
+    "residual_of",
     "run_node",
     "samples",
     "share_of_zeros",

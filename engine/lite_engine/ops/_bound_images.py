@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir import Node
 from ._bound_rows import NOWHERE, Found, alone, first, rank_of, refusal
 from ._bounding import Bounding, Rule
+from ._helpers import residual_of
 
 
 def _images(b: Bounding, node: Node) -> Found:
@@ -12,7 +13,7 @@ def _images(b: Bounding, node: Node) -> Found:
     rows = b.of(first(node))
     if rows is None:
         return alone(b, node)
-    residual = node.input(3) if node.op == "Conv" else None
+    residual = residual_of(node)
     if rows.axis != 0 or (residual is not None and b.of(residual) != rows):
         raise refusal(node)
     if any(b.of(v) for v in node.inputs[1:] if v is not residual):

@@ -11,7 +11,7 @@ from lite_messages import tr
 from ..ir import DType, Node, Value
 from ._bounding import Bounding, Count, Rows, Rule, Size, Unbounded
 from ._core import find_op
-from ._helpers import normalise_axes, normalise_axis
+from ._helpers import normalise_axes, normalise_axis, residual_of
 
 #: A place that no array has, in i32 and in i64: reading gives zeros, writing nothing.
 NOWHERE = 2**31 - 1
@@ -71,15 +71,17 @@ def along(b: Bounding, node: Node) -> Found:
 
 
 def _product(b: Bounding, node: Node) -> Found:
-    """Gemm and MatMul: rows of the first operand."""
+    """Gemm and MatMul: rows of the first operand, to which those of a residual are added."""
     rows = b.of(first(node))
     if rows is None:
         return alone(b, node)
     inner = 0 if node.attrs.get("transA") else rank_of(node.inputs[0]) - 1
-    broad = any(
-        rank_of(v) > 1 and (v.shape or ())[0] != 1 for v in node.inputs[2:] if v is not None
-    )
-    if any(b.of(v) for v in node.inputs[1:]) or rows.axis == inner or rank_of(node.inputs[1]) != 2:
+    residual = residual_of(node)
+    others = [v for v in node.inputs[1:] if v is not residual]
+    broad = any(rank_of(v) > 1 and (v.shape or ())[0] != 1 for v in others[1:] if v is not None)
+    if residual is not None and b.of(residual) != rows:
+        raise refusal(node)
+    if any(map(b.of, others)) or rows.axis == inner or rank_of(node.inputs[1]) != 2:
         raise refusal(node)
     if broad:
         raise refusal(node)

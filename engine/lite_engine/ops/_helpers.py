@@ -10,7 +10,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError, check_choice
-from ..ir import Dim, DType, Shape, TypeInfo
+from ..ir import Dim, DType, Node, Shape, TypeInfo, Value
 from ._core import OpDef
 
 #: Element types of kernels that only move elements.
@@ -28,6 +28,11 @@ def float_kernels(op: OpDef, name: str, **more: Any) -> None:
     """Registers the CPU kernels f32_`name` and, for plans that store fp16, f16_`name`."""
     op.kernel("cpu", f"f32_{name}", **more)
     op.kernel("cpu", f"f16_{name}", dtype="f16", precision="f16", **more)
+
+
+def residual_of(node: Node) -> Value | None:
+    """What a convolution or product adds to its result before the activation, if anything."""
+    return node.input(3) if node.op in ("Conv", "Gemm") else None
 
 
 def check_word(name: str, given: str, *words: str) -> None:

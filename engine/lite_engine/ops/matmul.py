@@ -1,4 +1,4 @@
-"""MatMul and Gemm: matrix products with fused activation."""
+"""MatMul and Gemm: matrix products with fused residual and activation."""
 
 from __future__ import annotations
 
@@ -76,16 +76,23 @@ gemm = define_op(
     weights={1: 1},
     integer_form="gemm",
     quantized="weights",
-    inputs="a b c?",
+    inputs="a b c? residual?",
     packed_inputs=("b", "c"),
     attrs={"alpha": 1.0, "beta": 1.0, "transA": 0, "transB": 0, **FUSED},
-    source="ONNX Gemm-13; activation is ours",
+    source="ONNX Gemm-13; residual and activation are ours",
 )
 
 
 @gemm.infer
 def _(
-    a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any
+    a: TypeInfo,
+    b: TypeInfo,
+    c: TypeInfo | None,
+    residual: TypeInfo | None,
+    *,
+    transA: int,
+    transB: int,
+    **_: Any,
 ) -> TypeInfo:
     if a.rank != 2 or b.rank != 2:
         raise ShapeError(
@@ -97,7 +104,16 @@ def _(
         raise ShapeError(
             tr("inner dimensions {inner} and {inner_b} differ", inner=inner, inner_b=inner_b)
         )
-    return a.with_shape((rows, columns))
+    y = a.with_shape((rows, columns))
+    if residual is not None and residual.is_static and y.is_static and residual.dims != y.dims:
+        raise ShapeError(
+            tr(
+                "the residual has shape {residual}, but the output {out}",
+                residual=residual,
+                out=y,
+            )
+        )
+    return y
 
 
 @gemm.reference
@@ -105,6 +121,7 @@ def _(
     a: np.ndarray,
     b: np.ndarray,
     c: np.ndarray | None,
+    residual: np.ndarray | None,
     *,
     alpha: float,
     beta: float,
@@ -113,31 +130,46 @@ def _(
     activation: str,
     activation_params: list[float],
 ) -> np.ndarray:
-    """y = activation(α·A·B + β·C); A (M,K), B (K,N) after transposing, C broadcast to (M,N)"""
+    """y = activation(α·A·B + β·C + R); A (M,K), B (K,N) after transposing, C broadcast to (M,N),
+    R (M,N)"""
     y = np.matmul(wide(a.T if transA else a), wide(b.T if transB else b))
     y = y if alpha == 1 else y * alpha
     if c is not None and beta != 0:
         y = y + (c if beta == 1 else c * beta)
+    if residual is not None:
+        y = y + residual
     return apply_activation(activation, activation_params, y).astype(a.dtype, copy=False)
 
 
 @gemm.cost
-def _(a: TypeInfo, b: TypeInfo, c: TypeInfo | None, *, transA: int, transB: int, **_: Any) -> Cost:
+def _(
+    a: TypeInfo,
+    b: TypeInfo,
+    c: TypeInfo | None,
+    residual: TypeInfo | None,
+    *,
+    transA: int,
+    transB: int,
+    **_: Any,
+) -> Cost:
     rows, inner = a.dims[::-1] if transA else a.dims
     columns = b.dims[0] if transB else b.dims[1]
     outputs = product((rows, columns))
-    return Cost(macs=outputs * product((inner,)), flops=outputs * (c is not None))
+    return Cost(
+        macs=outputs * product((inner,)), flops=outputs * ((c is not None) + (residual is not None))
+    )
 
 
 def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    """c is a constant row (or number), or a matrix of the output's shape with beta 1."""
+    """c is a constant row (or number), or a matrix of the output's shape with beta 1, beside which
+    no residual can be added."""
     c = types[2] if len(types) > 2 else None
     if c is None or not c.is_static:
         return c is None or tr("the shape of c is not known")
     y = node.output.shape or (0,)
     if c.const is not None and (c.size == 1 or (c.dims[-1] == y[-1] and c.size == y[-1])):
         return True
-    whole = c.shape == y and node.attrs.get("beta", 1.0) == 1.0
+    whole = c.shape == y and node.attrs.get("beta", 1.0) == 1.0 and node.input(3) is None
     return whole or tr("c is neither one row nor as large as the output")
 
 
@@ -233,6 +265,13 @@ def _(draw: Draw) -> Iterator[Sample]:
     for m, k, n in ((16, 40, 33), (70, 64, 48)):
         few = draw.weights(k, n) * (draw.ints(0, 5, k, n) == 0)
         yield Sample([draw(m, k), few.astype(np.float32), draw.f32(n)], constant=(1, 2))
+        residual = draw(m, n)
+        yield Sample([draw(m, k), few.astype(np.float32), draw.f32(n), residual], constant=(1, 2))
     a, b = draw(5, 9), draw.weights(9, 6)
     yield Sample([a, b, draw.f32(5, 6)], constant=(1,))
     yield Sample([a, b, draw.f32(1)], {"beta": 0.5}, constant=(1, 2))
+    for m, n, act in ((1, 6, ""), (7, 16, ""), (40, 65, "Relu")):
+        a, b, residual = draw(m, 19), draw.weights(19, n), draw(m, n)
+        given = {"activation": act} if act else {}
+        yield Sample([a, b, draw.f32(n), residual], given, constant=(1, 2))
+        yield Sample([a, b, None, residual], given, constant=(1,))

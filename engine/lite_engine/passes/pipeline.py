@@ -21,6 +21,7 @@ from .fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
 from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from .fuse_gemm_residual import fuse_gemm_residual
 from .layout_sink_transposes import layout_sink_transposes
 from .merge_joins import merge_joins
 from .merge_moves import merge_moves
@@ -91,10 +92,13 @@ INTEGERS: list[Pass] = [
     drop_duplicates, fold_pad, quantize_fuse_add,
 ]  # fmt: skip
 
+# Behind the integers, which add residuals themselves.
+RESIDUALS: list[Pass] = [fuse_gemm_residual, *VIEWS]
+
 #: What every target gets.
 PIPELINE: list[Pass] = [
     decompose_fp16, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
-    *FINISH, *ATTENTION, *INTEGERS,
+    *FINISH, *ATTENTION, *INTEGERS, *RESIDUALS,
 ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..ir import Graph, Node, Value
-from ..ops import find_op, infer_types
+from ..ops import find_op, infer_types, residual_of
 from ..quantize._run import Run
 from ..quantize.moments import input_means, input_moments, matrix, moved_bias, weight_of
 from ..quantize.rounding import MAX_COLUMNS
@@ -68,7 +68,7 @@ class _Finder:
                 self._group(x).readers.append(node.name)
                 own = self.of[id(y)] = Group(len(_rows(node)), [node.name])
                 own.frozen = y.shape is None
-            residual = node.input(3) if node.op == "Conv" else None
+            residual = residual_of(node)
             if residual is not None:
                 self._join(residual, y)
         elif node.op.endswith("Pool") and x is not None and _of_one(node):

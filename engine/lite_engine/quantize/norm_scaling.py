@@ -52,7 +52,8 @@ def _products(graph: Graph, value: Value, chosen: frozenset[str]) -> list[Node] 
         return None
     found: list[Node] = []
     for reader in value.readers:
-        if reader.name in chosen and reader.op in ("MatMul", "Gemm") and reader.inputs[0] is value:
+        alone = [v is value for v in reader.inputs] == [True] + [False] * (len(reader.inputs) - 1)
+        if reader.name in chosen and reader.op in ("MatMul", "Gemm") and alone:
             found.append(reader)
             continue
         same = value.shape and reader.output.shape and reader.output.shape[-1] == value.shape[-1]

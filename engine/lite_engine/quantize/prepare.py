@@ -7,7 +7,7 @@ Conv(x, w, b, r){HardSwish} → Conv, Add, HardSwish. Relu and Clip stay, they a
 from __future__ import annotations
 
 from ..ir import Graph, Node, Value
-from ..ops import get_op, infer_types
+from ..ops import get_op, infer_types, residual_of
 
 #: Activations that cost nothing: the integer range of the output clamps.
 CLAMPS = ("Relu", "Clip")
@@ -17,21 +17,21 @@ def prepare(graph: Graph) -> Graph:
     """A copy with residuals and activations split off. New values are named after the old ones."""
     out = graph.copy()
     for node in list(out.nodes):
-        if node.op == "Conv" and node.input(3) is not None:
-            node = _split_residual(out, node)
+        if residual_of(node) is not None:
+            node = split_residual(out, node)
         if node.attrs.get("activation") and node.attrs["activation"] not in CLAMPS:
             _split_activation(out, node)
     infer_types(out)
     return out
 
 
-def _split_residual(graph: Graph, conv: Node) -> Node:
-    """Conv and Add; the Add carries the activation and makes the old output value."""
-    residual = conv.inputs[3]
-    attrs = {k: v for k, v in conv.attrs.items() if not k.startswith("activation")}
-    fused = {k: v for k, v in conv.attrs.items() if k.startswith("activation")}
-    before = _insert(graph, conv, attrs, list(conv.inputs[:3]), ".conv")
-    return graph.replace([conv], "Add", [before, residual], fused, name=f"{conv.name}.add")
+def split_residual(graph: Graph, layer: Node) -> Node:
+    """The layer and an Add, which carries the activation and makes the old output value."""
+    attrs = {k: v for k, v in layer.attrs.items() if not k.startswith("activation")}
+    fused = {k: v for k, v in layer.attrs.items() if k.startswith("activation")}
+    before = _insert(graph, layer, attrs, list(layer.inputs[:3]), f".{layer.op.lower()}")
+    inputs = [before, residual_of(layer)]
+    return graph.replace([layer], "Add", inputs, fused, name=f"{layer.name}.add")
 
 
 def _split_activation(graph: Graph, node: Node) -> None:

@@ -1,6 +1,6 @@
 """Weights in 4 bits: layers with constant weights become MatMulNBits, activations stay floats.
 
-MatMul(x, W), Gemm(x, W, c)     MatMulNBits(x, W, c)
+MatMul(x, W), Gemm(x, W, c)     MatMulNBits(x, W, c), before the Add of a residual
 Conv 1x1 (x, W, b)              Transpose → MatMulNBits(x, W, b) → Transpose, which are views
 
 Without samples weights are rounded to nearest. With samples "gptq" compensates rounding errors and
@@ -19,7 +19,7 @@ from lite_messages import tr
 
 from ..errors import CalibrationError, UsageError, check_choice
 from ..ir import Graph, Node, Value
-from ..ops import infer_types
+from ..ops import infer_types, residual_of
 from ._run import Run, reference_run
 from .analyze import output_errors
 from .groups import (
@@ -33,6 +33,7 @@ from .groups import (
 from .guard import THRESHOLD_DB, Verdict, judge
 from .metrics import Error
 from .norm_scaling import normalized_products, scale_products
+from .prepare import split_residual
 from .rounding import input_correlations
 from .samples import HoldOut, Samples, read_samples
 from .select import WEIGHTED
@@ -89,6 +90,7 @@ def quantize_weights_int4(
     check_choice(tr("method"), method, ("auto", *METHODS_INT4))
     if source is None and method not in ("auto", "nearest"):
         raise UsageError(tr("method {method} needs samples", method=method))
+    graph = _without_residuals(graph, keep)
     chosen, left = _choose(graph, keep)
     if not chosen:
         raise CalibrationError(tr("no layer has float weights that can be stored in 4 bits"))
@@ -117,6 +119,17 @@ def quantize_weights_int4(
     if not force:
         best.verdict.require()
     return best
+
+
+def _without_residuals(graph: Graph, keep: frozenset[str]) -> Graph:
+    """A copy in which products that may be packed add no residual: MatMulNBits takes none."""
+    out = graph.copy()
+    for node in [n for n in out.nodes if n.op == "Gemm" and n.name not in keep]:
+        if residual_of(node) is not None and not _why_not(node):
+            added = split_residual(out, node).inputs[0]
+            assert added is not None and added.producer is not None
+            added.producer.name = node.name
+    return out
 
 
 def _choose(graph: Graph, keep: frozenset[str]) -> tuple[list[str], dict[str, str]]:

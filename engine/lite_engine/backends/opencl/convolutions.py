@@ -156,7 +156,8 @@ def gemm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     m, k = x.dims
     sizes = [m, m, 1, k, m, 1, taps.shape[0]]
     bias, act = bias_of(plan, step, 2, taps.shape[0]), Activation.of(step)
-    return tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, act=act, weights=weights))
+    residual = _residual(step, plan)
+    return tiled(target, Convolution(x, y, sizes, POINTWISE, taps, bias, residual, act, 1, weights))
 
 
 def matmul_problem(step: Step, plan: Plan) -> Convolution:

@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...ir import DType, Value
-from ...ops import get_op
+from ...ops import get_op, residual_of
 from ._lower import Call, lowers
 
 
@@ -26,13 +26,13 @@ def apply(call: Call, name: str, params: Sequence[float], x: Value) -> tuple[str
 
 @lowers("*")
 def _(call: Call) -> bool:
-    """op(…, activation=f) → f(op(…)); Conv(…, residual) → f(Conv(…) + residual)"""
+    """op(…, activation=f) → f(op(…)); Conv(…, residual) → f(Conv(…) + residual), Gemm likewise"""
     node, name = call.node, call.attrs.pop("activation", "")
     params = call.attrs.pop("activation_params", [])
-    residual = node.input(3) if node.op == "Conv" else None
+    residual = residual_of(node)
     if not name and residual is None:
         return False
-    inputs = list(node.inputs[:3] if node.op == "Conv" else node.inputs)
+    inputs = list(node.inputs if residual is None else node.inputs[:3])
     if not name:
         call.last("Add", [call.emit(node.op, inputs, call.attrs), residual])
         return True

@@ -8,7 +8,7 @@ import numpy as np
 from lite_messages import tr
 
 from ...ir import Node, Value
-from ...ops._helpers import window_pads
+from ...ops._helpers import residual_of, window_pads
 from .lower import Writer, lowers
 from .lower_activation import act_attrs, activation_op, finish_activation, with_activation
 
@@ -152,7 +152,7 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 
 @lowers("Gemm")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    """α·A·B + β·C as fc: constants take the factors in"""
+    """α·A·B + β·C as fc: constants take the factors in; a residual is added behind it"""
     weight = w.array(node.inputs[1], "weight").astype(np.float32)
     weight = weight.T if attrs["transB"] else weight
     if attrs["transA"]:
@@ -169,17 +169,21 @@ def _fc(
     w: Writer, node: Node, attrs: dict[str, Any], weight: np.ndarray, stem: str,
     bias: np.ndarray | None, columns: int,
 ) -> None:  # fmt: skip
+    residual = residual_of(node)
     out = with_activation(w, node, attrs)
-    relu = attrs["activation"] == "Relu"
+    relu = attrs["activation"] == "Relu" and residual is None
+    made = out if residual is None else w.like(node.output, "product")
     w.add(
         "fc",
         {
             "Input": node.inputs[0], "W": w.weight(weight, stem),
             "Bias": None if bias is None else w.weight(bias, f"{stem}.bias"),
         },
-        {"Out": node.output if relu else out},
+        {"Out": node.output if relu else made},
         in_num_col_dims=columns, op_type="mul", **({"activation_type": "relu"} if relu else {}),
     )  # fmt: skip
+    if residual is not None:
+        w.add("elementwise_add", {"X": made, "Y": residual}, {"Out": out}, axis=-1)
     if not relu:
         finish_activation(w, node, attrs, out)
 

@@ -138,7 +138,8 @@ bool prepare_row(Step& step, Env& env, RowGemm row, const float* bias, float bet
 }
 #endif
 
-// Gemm: c may be one constant per column, or one for all, or with beta 1 a full [M,N] one, computed.
+// Gemm: c may be one constant per column, or one for all, or with beta 1 a full [M,N] one, computed, if
+// there is no residual, which is one too.
 bool prepare_gemm(Step& step, Env& env) {
   GemmShape g;
   if (!read_gemm_shape(step, env, kReal, &g)) return false;
@@ -156,6 +157,12 @@ bool prepare_gemm(Step& step, Env& env) {
   State* state = new_state(step, env);
   if (!state) return env.out_of_memory();
   const float* bias = nullptr;
+  const auto add = [&](const Tensor& matrix, int32_t input) {
+    s.has_residual = true;
+    state->residual = input;
+    s.residual = {1, 1, m, n, m * matrix.pitch, m * matrix.pitch, matrix.pitch, 0, {0, 0, 0, 0}};
+  };
+  if (g.residual) add(*g.residual, 3);
   if (c && c->size == n && is_weight(*c) && is_dense(*c) && last_dim(*c) == n) {
     bias = c->as<float>();
   } else if (c && c->size == 1 && is_weight(*c)) {
@@ -163,10 +170,8 @@ bool prepare_gemm(Step& step, Env& env) {
     if (!filled) return env.out_of_memory();
     for (int64_t i = 0; i < n; ++i) filled[i] = c->as<float>()[0];
     bias = filled;
-  } else if (c && c->dtype == kReal && same_dims(*c, *y) && beta == 1.0f) {
-    s.has_residual = true;
-    state->residual = 2;
-    s.residual = {1, 1, m, n, m * c->pitch, m * c->pitch, c->pitch, 0, {0, 0, 0, 0}};
+  } else if (c && c->dtype == kReal && same_dims(*c, *y) && beta == 1.0f && !g.residual) {
+    add(*c, 2);
   } else if (c) {
     return env.fail("c must be a constant of %lld values or one, or [M,N] with beta 1",
                     static_cast<long long>(n));

@@ -107,6 +107,10 @@ bool prepare_gemm(Step& step, Env& env) {
   s->n = g.n;
   s->lda = g.a->pitch;
   s->ldc = g.y->pitch;
+  if (g.residual) {
+    s->residual = 3;
+    s->ldr = g.residual->pitch;
+  }
   if (!parse_activation(step, env, &s->activation)) return false;
   return pack(step, env, s, g.b->as<float>(), g.trans_b ? 1 : g.n, g.trans_b ? g.k : 1, g.alpha,
               g.c ? g.c->as<float>() : nullptr, g.beta);

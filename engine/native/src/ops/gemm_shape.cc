@@ -4,12 +4,14 @@ namespace lite {
 
 bool read_gemm_shape(const Step& step, Env& env, DType real, GemmShape* s) {
   const Tensor *a = input_of(step, 0), *b = input_of(step, 1), *c = input_of(step, 2);
-  const Tensor* y = output_of(step, 0);
+  const Tensor *residual = input_of(step, 3), *y = output_of(step, 0);
   if (!a || !b || !y) return env.fail("needs inputs a and b and an output");
   if (a->dtype != real || b->dtype != DType::kF32 || y->dtype != real ||
       (c && c->dtype != (is_weight(*c) ? DType::kF32 : real))) {
     return env.fail("takes %s and constants of f32 only", dtype_name(real));
   }
+  if (residual && (residual->dtype != real || !same_dims(*residual, *y)))
+    return env.fail("the residual must have the output's type and dims");
   if (!is_weight(*b)) return env.fail("b must be constant");
   if (a->rank != 2 || b->rank != 2 || y->rank != 2) return env.fail("takes matrices");
   if (attr_int(step, "transA", 0)) return env.fail("transA must be 0");
@@ -17,7 +19,7 @@ bool read_gemm_shape(const Step& step, Env& env, DType real, GemmShape* s) {
   const int64_t m = a->dims[0], k = a->dims[1], n = b->dims[trans_b ? 0 : 1];
   if (b->dims[trans_b ? 1 : 0] != k || y->dims[0] != m || y->dims[1] != n)
     return env.fail("dims of a, b and y do not agree");
-  *s = {a, b, c, y, m, n, k, trans_b, static_cast<float>(attr_float(step, "alpha", 1.0)),
+  *s = {a, b, c, residual, y, m, n, k, trans_b, static_cast<float>(attr_float(step, "alpha", 1.0)),
         static_cast<float>(attr_float(step, "beta", 1.0))};
   return true;
 }

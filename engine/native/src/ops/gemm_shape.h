@@ -5,15 +5,15 @@
 
 namespace lite {
 
-// y[M,N] = activation(alpha * a[M,K] * b + beta * c), b constant: [N,K] (transB) or [K,N].
+// y[M,N] = activation(alpha * a[M,K] * b + beta * c + residual), b constant: [N,K] (transB) or [K,N].
 struct GemmShape {
-  const Tensor *a, *b, *c, *y;  // c or nullptr
+  const Tensor *a, *b, *c, *residual, *y;  // c or nullptr, residual[M,N] or nullptr
   int64_t m, n, k;
   bool trans_b;
   float alpha, beta;
 };
 
-// a, y and a computed c are of the type `real`, constants of f32.
+// a, y, the residual and a computed c are of the type `real`, constants of f32.
 bool read_gemm_shape(const Step&, Env&, DType real, GemmShape*);
 
 }  // namespace lite
