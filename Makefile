@@ -5,15 +5,16 @@ JOBS ?= $(shell nproc)
 # A worker for every core, and one more for every four: a fifth of the time, tests wait for a browser or a device.
 WORKERS ?= $(shell echo $$(($(JOBS) + ($(JOBS) + 3) / 4)))
 MODEL ?=
+LESSON ?=
 ICD ?=
 PYTEST_ARGS ?=
 
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-lab:            ## set up and open JupyterLab on the first tutorial
+lab:            ## set up and open JupyterLab on the first lesson (LESSON=6: on that one)
 	@scripts/setup.sh lab
-	@lite lab
+	@lite lab $(LESSON)
 
 demo:           ## set up and take a model through the whole walk, no browser (MODEL=FILE)
 	@scripts/setup.sh run

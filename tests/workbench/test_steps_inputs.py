@@ -14,7 +14,9 @@ import lite_workbench as lw
 import numpy as np
 from lite_engine import optimize
 from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.ir.journal import Journal
 from lite_engine.runtime.inputs import random_feeds
+from lite_workbench import views
 from lite_workbench.recipes import RECIPES
 from lite_workbench.steps import step_class
 from lite_workbench.workbench import step_states
@@ -47,7 +49,9 @@ def test_open_sizes_are_fixed_at_a_click(tmp_path: Path, monkeypatch: Any) -> No
     monkeypatch.chdir(tmp_path)
     bench = lw.Workbench(lw.open(optimize(classifier("N")).save("m.lite")), step="Check")
     before, check = bench.session, bench.step("Check")
-    assert check.notice.actions == [["sizes", "Use x 1×3×20×20", False]]
+    assert check.notice.what.startswith("**Fix the input sizes.**") and check.result(before)[1]
+    assert "`lw.open('m.lite', shapes={'x': (1, 3, 20, 20)})`" in check.notice.detail
+    assert check.notice.actions == [["sizes", "Use x 1×3×20×20", True]]
     click(check.notice, "sizes")
     assert bench.session is not before and bench.current == "Check"
     assert bench.session.graph.inputs[0].shape == (1, 3, 20, 20) and not bench.session.info.hints
@@ -208,6 +212,19 @@ def test_a_fold_of_thousands_is_a_short_row(session: lw.Session) -> None:
     row = step_class("Convert")(session).journal.rows[-1]
     assert row["nodes"].startswith("Constant_0 + Constant_1 + ")
     assert row["nodes"].endswith(" + Constant_11 and 4452 more")
+    step = step_class("Convert")(session)
+    assert {row["why"] for row in step.journal.rows} == {""}
+    assert [column["id"] for column in step.journal.columns] == ["rule", "what", "nodes"]
+
+
+def test_what_names_of_layers_begin_with_is_said_once() -> None:
+    model = optimize(classifier())
+    model.journal = journal = Journal()
+    journal.rewrote("fuse-activation", ("net/stem/a/Conv", "net/stem/a/Clip"))
+    journal.refused("fuse-conv-batch-norm", ("net/head",), "two layers read it")
+    data = views.rewrites_data(model)
+    assert data["note"] == "All names begin with net/" and data["columns"][-1]["id"] == "why"
+    assert [row["nodes"] for row in data["rows"]] == ["stem/a: Conv + Clip", "head"]
 
 
 def test_one_target_is_one_target(session: lw.Session) -> None:
@@ -273,7 +290,7 @@ def test_two_versions_stand_side_by_side_in_run(tmp_path: Path, monkeypatch: Any
     offered = [value for value, _ in step.header.selects[0]["options"]]
     assert offered[:2] == list(made.versions) and "reference" in offered
     step.header.values = {**step.header.values, "a": "float", "b": "int8"}
-    assert [card.status["button"] for card in step.cards.values()] == ["Run", "Run"]
+    assert {card.status["kind"] for card in step.cards.values()} == {"empty"}
     step.drop.picked = str(lw.shipped("digits.png"))
     settle(made)
     for name, card in step.cards.items():

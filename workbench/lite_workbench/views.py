@@ -13,11 +13,12 @@ from lite_messages import tr, trn
 from .places import distinct_regions, places, set_blocks
 from .state import architecture, comparisons
 from .verdict import verdict
-from .words import milliseconds, number
+from .words import REWRITING, common_prefix, listed_inside, milliseconds, number
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
     from lite_engine.ir import Graph, Node, Shape, Value
+    from lite_engine.model_file import Model
     from lite_engine.plan import Plan
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
@@ -49,6 +50,27 @@ def graph_data(graph: Graph) -> dict[str, Any]:
     evidence = {region.name: region.evidence for region in distinct_regions(known)}
     return {"name": graph.name, "inputs": inputs, "outputs": outputs, "nodes": rows,
             "regions": evidence}  # fmt: skip
+
+
+def rewrites_data(model: Model) -> dict[str, Any]:
+    """What the passes did and refused, as traits of a DataTable."""
+    entries = model.journal.entries
+    common = common_prefix([name for entry in entries for name in entry.nodes])
+    rows = [
+        {"rule": e.rule, "what": REWRITING.get(e.action, e.action), "why": e.reason,
+         "nodes": listed_inside([name[len(common) :] for name in e.nodes])}
+        for e in entries
+    ]  # fmt: skip
+    shown = [
+        {"id": "rule", "head": tr("Pass"), "kind": "code"},
+        {"id": "what", "head": tr("Action"), "kind": "text"},
+        {"id": "nodes", "head": tr("Layers"), "kind": "wrap"},
+        {"id": "why", "head": tr("Reason"), "kind": "wrap"},
+    ]
+    if not any(row["why"] for row in rows):  # only a refusal has one
+        shown.pop()
+    note = tr("All names begin with {prefix}", prefix=common) if common else ""
+    return {"columns": shown, "rows": rows, "note": note}
 
 
 def _details(node: Node) -> dict[str, Any]:

@@ -17,6 +17,24 @@ def listed(names: Sequence[str], most: int = 12) -> str:
     return " + ".join(names[:most]) + (tr(" and {count} more", count=rest) if rest > 0 else "")
 
 
+def common_prefix(names: Sequence[str]) -> str:
+    """What all names begin with, up to and with a slash or dot; "" for one name. Widgets cut the
+    same (graph_view/names.js)."""
+    if len(names) < 2:
+        return ""
+    low, high = min(names), max(names)
+    at = next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
+    common = low[:at]
+    return common[: max(common.rfind("/"), common.rfind(".")) + 1]
+
+
+def listed_inside(names: Sequence[str]) -> str:
+    """What the names begin with is said once: block/a + block/b → block: a + b"""
+    common = common_prefix(names)
+    inside = listed([name[len(common) :] for name in names])
+    return f"{common[:-1]}: {inside}" if common else inside
+
+
 def number(value: float, unit: str = "") -> str:
     """1234567 → 1.23 M; with a unit 1.23 MB, 12 B."""
     value = float(f"{value:.3g}")  # first: 999.7 is 1 k

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Tried in this order: exact magics first, formats known only by their structure last.
 FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe", "pytorch")
+#: What a person knows them by, the most usual first.
+KNOWN_AS = tr("ONNX, TFLite, Paddle, Paddle-Lite .nb, TensorFlow, Caffe, PyTorch .pt2, .lite")
 #: What may be left out of a path, and what is looked for in a folder.
 _SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb", ".pt2")
 
@@ -133,7 +135,7 @@ def _what_it_is(path: Path) -> str:
     return tr(
         "not a model in a supported format ({formats}); give the model file "
         "itself, or the folder that contains __model__ or saved_model.pb",
-        formats=", ".join(FORMATS),
+        formats=KNOWN_AS,
     )
 
 

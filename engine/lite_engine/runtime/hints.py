@@ -31,6 +31,17 @@ def _dequantized_weights(graph: Graph) -> int:
     return sum(v is not None and v.const is not None and v.dtype in bytes_ for v in sources)
 
 
+def open_sizes(assumed: Mapping[str, Shape] | Mapping[str, list[int]], *, fits: bool) -> str:
+    """The hint about inputs that leave sizes open; `fits`: the model runs with those assumed."""
+    flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
+    what = (
+        tr("so costs and support are for an assumed size")
+        if fits
+        else tr("and no assumed size fits")
+    )
+    return tr("inputs have dynamic sizes, {what}; fix them like {flags}", what=what, flags=flags)
+
+
 def hints_of(
     graph: Graph, unknown: list[str], assumed: Mapping[str, Shape], misfit: str
 ) -> list[str]:
@@ -43,15 +54,7 @@ def hints_of(
         tr("{name} takes a sound file: use --input FILE.wav", name=name) for name in sounds(graph)
     ]
     if assumed:
-        flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
-        what = (
-            tr("and no assumed size fits")
-            if misfit
-            else tr("so costs and support are for an assumed size")
-        )
-        hints.append(
-            tr("inputs have dynamic sizes, {what}; fix them like {flags}", what=what, flags=flags)
-        )
+        hints.append(open_sizes(assumed, fits=not misfit))
     if stored := _dequantized_weights(graph):
         hints.append(
             trn(

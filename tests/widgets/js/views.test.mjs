@@ -77,6 +77,20 @@ test("error strip: the axis does not depend on the tolerance; steps follow the o
   assert.ok(!/NaN|undefined/.test(text));
 });
 
+test("error strip: the words beside the line keep clear of stems", async () => {
+  const { wordsPlace } = await at("error_strip/strip");
+  const room = { width: 100, limit: 80, left: 60, right: 500, top: 26, bottom: 200 };
+  const stem = (x, from) => ({ x, from, to: 200 });
+  const seat = (...marks) => {
+    const { x, y } = wordsPlace(marks, room);
+    return [x, y];
+  };
+  assert.deepEqual(seat(stem(300, 30), stem(90, 150)), [60, 74]);
+  assert.deepEqual(seat(stem(90, 30)), [500, 74]);
+  assert.deepEqual(seat(stem(90, 30), { x: 450, from: 70, to: 76 }), [500, 94]);
+  assert.deepEqual(wordsPlace([], { ...room, limit: 30 }).y, 44);
+});
+
 test("difference map: profiles, concentration, lens, pixels", async () => {
   const d = await at("error_strip/difference_map");
   const w = 160, h = 12, values = new Float32Array(w * h);

@@ -45,6 +45,23 @@ export function steps(layers, x, y) {
     .join("");
 }
 
+const CHARACTER = 6.4;
+
+/**
+ * Where words of this width beside the line cover the fewest marks, [{x, from, to}]: above it or
+ * below, at its left end or its right one; {x, y, anchor}.
+ */
+export function wordsPlace(marks, { width, limit, left, right, top, bottom }) {
+  const rows = [limit - 6, limit + 14].filter((y) => y >= top + 8 && y <= bottom - 4);
+  const places = (rows.length ? rows : [limit + 14]).flatMap((y) => [
+    { x: left, y, anchor: "start", from: left, to: left + width },
+    { x: right, y, anchor: "end", from: right - width, to: right },
+  ]);
+  const covered = (p) =>
+    marks.filter((m) => m.x > p.from && m.x < p.to && m.from < p.y + 3 && m.to > p.y - 11).length;
+  return places.reduce((best, place) => (covered(place) < covered(best) ? place : best));
+}
+
 export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
   const { layers, failing, first } = marked;
   const n = layers.length,
@@ -165,7 +182,23 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
               : nothing
           }`
       : "";
-  const labelAt = limit - 6 < top + 8 ? limit + 14 : limit - 6;
+  const said = tr("tolerance {value}: {what}", {
+    value: error(tolerance),
+    what: overLine(marked),
+  });
+  const drawn = layers.flatMap((l, i) => {
+    const at = l.nan || l.acc === null ? nanY : y(l.acc);
+    const marker = { x: mid(i), from: at - r, to: at + r };
+    return l.iso === null ? [marker] : [{ x: mid(i), from: y(l.iso) - r, to: bottom }, marker];
+  });
+  const words = wordsPlace(drawn, {
+    width: said.length * CHARACTER,
+    limit,
+    left: LEFT + 10,
+    right: right - 6,
+    top,
+    bottom,
+  });
   return html`<svg
     class="chart"
     height="${height}"
@@ -208,9 +241,14 @@ export function stripSvg(marked, { width, height, tolerance, metric, paint }) {
       <path d="${band}" fill="none" stroke="var(--accent)" stroke-width="1.5" />
       <rect x="${LEFT - 4}" y="${limit - 5}" width="8" height="10" rx="2" fill="var(--accent)" />
     </g>
-    <text x="${LEFT + 10}" y="${labelAt}" class="b acc halo" pointer-events="none">
-      ${tr("tolerance {value}: {what}", { value: error(tolerance), what: overLine(marked) })}
-    </text>
+    <text
+      x="${words.x}"
+      y="${words.y}"
+      text-anchor=${words.anchor}
+      class="b acc halo"
+      pointer-events="none"
+      >${said}</text
+    >
     ${brackets(layers, { left: LEFT, step, y: bottom + 4 })}
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
   </svg>`;

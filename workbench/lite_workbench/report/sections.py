@@ -35,7 +35,7 @@ from lite_widgets import (
 
 from .. import views
 from ..state import SessionState, comparisons
-from ..words import REWRITING, listed, milliseconds, number
+from ..words import milliseconds, number
 from .evaluated import evaluated
 from .page import Section, answer
 
@@ -98,31 +98,14 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
     for version, model in session.versions.items():
         entries = model.journal.entries
         done = [e for e in entries if e.action == "rewrote"]
-        rows = [
-            {
-                "rule": e.rule,
-                "what": REWRITING.get(e.action, e.action),
-                "nodes": listed(e.nodes),
-                "why": e.reason,
-            }
-            for e in entries
-        ]
-        journal = DataTable(
-            title=tr("Graph rewrites"),
-            note=tr(
-                "{rewrites} rewrites, {refusals} refusals",
-                rewrites=len(done),
-                refusals=len(rows) - len(done),
-            ),
-            columns=[
-                {"id": "rule", "head": tr("Pass"), "kind": "code"},
-                {"id": "what", "head": tr("Action")},
-                {"id": "nodes", "head": tr("Layers"), "kind": "wrap"},
-                {"id": "why", "head": tr("Reason"), "kind": "wrap"},
-            ],
-            rows=rows,
-            height=460,
+        data = views.rewrites_data(model)
+        count = tr(
+            "{rewrites} rewrites, {refusals} refusals",
+            rewrites=len(done),
+            refusals=len(entries) - len(done),
         )
+        note = " · ".join(filter(None, (count, data.pop("note"))))
+        journal = DataTable(title=tr("Graph rewrites"), note=note, **data, height=460)
         graph = GraphView(
             title=tr("Optimized ({version})", version=version),
             graph=views.graph_data(model.graph),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lite_engine.ir import format_shape
-from lite_engine.runtime.support import ModelInfo
+from lite_engine.runtime.hints import open_sizes
 from lite_messages import tr, trn
 from lite_widgets import DataTable, TypeSummary, columns
 
@@ -13,6 +13,8 @@ from .. import views
 from ..opening import open_session
 from ..session import Session
 from ._base import Step, button
+
+_SIZES = tr("Fix the input sizes")
 
 
 class CheckStep(Step):
@@ -40,15 +42,37 @@ class CheckStep(Step):
         )
         self.header.buttons = [button("next", tr("Choose targets"), primary=True)]
         self.on(self.header, "next", lambda _: self.go("Target"))
-        if info.hints:
-            sizes = ", ".join(f"{n} {format_shape(tuple(d))}" for n, d in info.assumed.items())
-            fixable = self.opened is not None and info.macs is not None and sizes
-            self.tell(
-                "warn", f"**{_hints(info)}**", detail=" · ".join(info.hints),
-                actions=[["sizes", tr("Use {sizes}", sizes=sizes), False]] if fixable else [],
-            )  # fmt: skip
-            self.on(self.notice, "sizes", lambda _: self._fix_sizes())
+        self.on(self.notice, "sizes", lambda _: self._fix_sizes())
+        if info.assumed:
+            self._ask_for_sizes()
+        elif info.hints:
+            self.tell("warn", f"**{info.hints[0]}**", detail=" · ".join(info.hints[1:]))
         self.show(columns(self.table, self.types, kind="wide"))
+
+    def _ask_for_sizes(self) -> None:
+        """The file leaves sizes open: what to do comes first, further hints behind it."""
+        assumed, hints = self.session.info.assumed, self.session.info.hints
+        told = {fits: open_sizes(assumed, fits=fits) for fits in (True, False)}
+        fits = told[True] in hints
+        sizes = ", ".join(f"{n} {format_shape(tuple(d))}" for n, d in assumed.items())
+        shapes = {name: tuple(dims) for name, dims in assumed.items()}
+        how = f"lw.open({str(self.session.path.name)!r}, shapes={shapes})"
+        what = (
+            tr("The file leaves them open; what you see here is for {sizes}.", sizes=sizes)
+            if fits
+            else tr("The file leaves them open, and none of the usual sizes fits.")
+        )
+        self.tell(
+            "warn",
+            f"**{_SIZES}.** {what}",
+            detail=" · ".join([
+                tr("To use other sizes: `{code}`", code=how),
+                *(hint for hint in hints if hint not in told.values()),
+            ]),
+            actions=[["sizes", tr("Use {sizes}", sizes=sizes), True]]
+            if fits and self.opened is not None
+            else [],
+        )  # fmt: skip
 
     def _fix_sizes(self) -> None:
         assert self.opened is not None  # else there is no such button
@@ -62,8 +86,8 @@ class CheckStep(Step):
         missing = {s.op for s in info.support if not s.supported}
         if missing:
             return "attention", trn("{n} falls back", "{n} fall back", len(missing))
-        return "done", _hints(info) if info.hints else tr("all supported")
-
-
-def _hints(info: ModelInfo) -> str:
-    return trn("{n} hint", "{n} hints", len(info.hints))
+        if info.assumed:
+            return "done", tr("sizes are open")
+        if info.hints:
+            return "done", trn("{n} warning", "{n} warnings", len(info.hints))
+        return "done", tr("all supported")

@@ -8,7 +8,6 @@ from lite_messages import tr, trn
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
-from ..words import REWRITING, listed
 from ._base import Step, button
 
 PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
@@ -23,16 +22,7 @@ class ConvertStep(Step):
     def build(self) -> None:
         self.facts = FactsCard(title=tr("Conversion"))
         self.graph = GraphView(title=tr("Original and optimized graph"), height=460)
-        self.journal = DataTable(
-            title=tr("Graph rewrites"),
-            columns=[
-                {"id": "rule", "head": tr("Pass"), "kind": "code"},
-                {"id": "what", "head": tr("Action"), "kind": "text"},
-                {"id": "nodes", "head": tr("Layers"), "kind": "wrap"},
-                {"id": "why", "head": tr("Reason"), "kind": "wrap"},
-            ],
-            height=330,
-        )
+        self.journal = DataTable(title=tr("Graph rewrites"), height=330)
         self.header.selects = [
             {"name": "precision", "label": tr("Precision"), "options": PRECISIONS}
         ]
@@ -85,14 +75,8 @@ class ConvertStep(Step):
         ]
         targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)
         self.facts.facts = [[tr("Targets"), targets], [tr("One file"), tr("for all targets")]]
-        self.journal.rows = [
-            {
-                "rule": e.rule,
-                "what": REWRITING.get(e.action, e.action),
-                "nodes": listed(e.nodes),
-                "why": e.reason,
-            }
-            for e in model.journal.entries
-        ]
+        with self.journal.hold_sync():
+            for trait, value in views.rewrites_data(model).items():
+                setattr(self.journal, trait, value)
         self.graph.graph = views.graph_data(model.graph)
         self.graph.source_graph = views.graph_data(session.graph)

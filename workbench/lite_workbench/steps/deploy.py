@@ -13,7 +13,7 @@ from lite_widgets import BundleList, SourceCode, columns
 
 from ..names import BACKENDS
 from ..words import number
-from ._base import Step, button
+from ._base import Step
 
 _PYTHON = """from lite_engine import Predictor
 
@@ -39,8 +39,6 @@ class DeployStep(Step):
         self.header.segments = {"name": "target", "label": tr("Device"), "options": options}
         self.header.values = {"target": "arm" if "arm" in targets else targets[0]}
         self.header.observe(lambda _: self.guard(self._fill), names=["values"])
-        self.header.buttons = [button("notebook", tr("Export notebook"))]
-        self.on(self.header, "notebook", lambda _: self._notebook())
         self.on(self.bundle, "write", lambda _: self._write())
         self.on(self.notice, "why", lambda _: self.go("Compare"))
         self.follow("versions", lambda _: self._fill())
@@ -169,10 +167,6 @@ class DeployStep(Step):
         self.bundle.items = [
             {**i, "bytes": sizes.get(i["file"], i["bytes"])} for i in self.bundle.items
         ]
-
-    def _notebook(self) -> None:
-        made = self.session.notebook(f"{self.session.stem}_walk")
-        self.tell("done", tr("**Wrote** `{made}`", made=made))
 
 
 def _bytes_in(folder: Path) -> int:

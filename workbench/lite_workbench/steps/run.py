@@ -54,8 +54,6 @@ class RunStep(Step):
         self.header.observe(lambda _: self.guard(self._changed), ["values"])
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.header, "inputs", lambda _: self.inputs.open())
-        for card in self._pair:
-            self.on(card, "run", lambda _: self._run())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("prepared", lambda _: self._ask())
         self.follow("versions", lambda _: self._ask())
@@ -197,8 +195,6 @@ class RunStep(Step):
             "kind": "empty",
             "title": tr("{side} has not run yet", side=_title(name)),
             "text": _FIRST,
-            "button": tr("Run"),
-            "action": "run",
         }
 
     # ---- answers
