@@ -55,9 +55,9 @@ def encoder_block(net: Net, x: Tensor, heads: int) -> Tensor:
     return net.add(x, net.matmul(hidden, x.shape[-1]))
 
 
-def vit(width: int, *, heads: int, blocks: int) -> onnx.ModelProto:
-    """224x224, patches of 16, hidden layers four times as wide."""
-    net = Net("vit_tiny" if width == 192 else f"vit_{width}")
+def vit(width: int, *, heads: int, blocks: int, seed: int = 0) -> onnx.ModelProto:
+    """224x224, patches of 16, hidden layers four times as wide; `seed` draws the weights."""
+    net = Net("vit_tiny" if width == 192 else f"vit_{width}", seed)
     x = net.conv(net.input("image", (1, 3, 224, 224)), width, 16, 16, 0, bias=True)
     x = net.transpose(net.reshape(x, 1, width, 196), 0, 2, 1)
     token = net.const(net.rng.standard_normal((1, 1, width)).astype(np.float32), "token")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import settings
 from lite_engine.compat.opt import run_opt
 from lite_engine.errors import UnsupportedOperatorError
 from lite_engine.importers import load
@@ -21,6 +22,13 @@ from tests.importers.golden_runs import run_graph
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 SLOTS = ("NonZeroWeights", "OcNonZeros", "Diffs")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Threads that wait for each other are slow where workers of pytest share the processors."""
+    with settings.override(LITE_THREADS="1"):
+        yield
 
 
 def some(kind: str) -> np.ndarray:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from lite_engine import Predictor
+from lite_engine import Predictor, settings
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import Model
@@ -19,6 +19,13 @@ from tests.native.isa.test_sparse_int8 import pointwise
 from tests.plan.test_sparse import network, weights
 
 pytestmark = pytest.mark.cpu
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Threads that wait for each other are slow where workers of pytest share the processors."""
+    with settings.override(LITE_THREADS="1"):
+        yield
 
 
 @pytest.fixture

@@ -304,6 +304,21 @@ def test_budget_moves_the_choice(mount):
     )
 
 
+def test_versions_are_called_by_their_labels(mount):
+    points = [
+        {"method": "pruned", "label": label, "accuracy": 98 - s, "latency_ms": 3 - s, "bytes": 4}
+        for label, s in (("70 % zeros in 3 layers", 0.7), ("90 % zeros in 3 layers", 0.9))
+    ]
+    dense = {"accuracy": 98.0, "latency_ms": 5, "bytes": 4}
+    page = mount([lw.TradeOff(points=points, float_=dense, method="pruned", budget=1.0)])
+    assert page.locator("[data-part=summary] p").inner_text() == "90 % zeros in 3 layers"
+    chart = page.locator("[data-part=chart]")
+    assert "90 % zeros in 3 layers" in chart.text_content()
+    tips = [chart.locator(f"[data-point='{i}']").get_attribute("data-tip") for i in range(2)]
+    assert [tip.split("\n")[0] for tip in tips] == [p["label"] for p in points]
+    assert "int8" not in page.locator("body").inner_text()
+
+
 def test_states_stand_in_place_of_the_plot(mount):
     data = [None, None]
     page = mount([lw.LatencyChart(profile=p, status=s) for p, s in zip(data, STATES, strict=True)])

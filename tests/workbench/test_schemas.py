@@ -76,6 +76,7 @@ LINES = [
     "quantize {M} -o {OUT}/q.lite --calibration {NPZ} --force",
     "prune {DIGITS} -o {OUT}/p.lite --calibration {NPZ_OF_DIGITS} --samples 4 --channels 0.2 "
     "--force --no-measure",
+    "prune {DIGITS} -o {OUT}/p.lite --data {DATA_OF_DIGITS} --channels 0.2 --also 0.4 --force",
     "run {M} --backend {HERE} --input {NPY} --tap pw",
     "run {M} --backend reference",
     "profile {M} --backend {HERE} --runs 6",

@@ -193,10 +193,11 @@ class Tensor(TypedDict):
 
 
 class TradeOffPoint(TypedDict):
-    """One version of the model: `kept` layers are in float."""
+    """One version of the model: its `label` or, quantized, its `kept` layers in float."""
 
     method: str
-    kept: list[str]
+    kept: NotRequired[list[str]]
+    label: NotRequired[str]  # "80 % zeros in 12 layers"
     accuracy: float  # percent
     latency_ms: float
     latency_ci_ms: NotRequired[float | None]  # half width of the 95 % interval

@@ -25,22 +25,38 @@ def quantization_figure(made: Any, kind: str, layer: str | None = None) -> Figur
 
 
 def _trade_off(made: Any) -> Figure:
+    return trade_off_figure(
+        made.headline, made.method, made.points, made.float_point, made.accuracy_name
+    )
+
+
+def trade_off_figure(
+    title: str, method: str, points: list[dict[str, Any]], dense: dict[str, Any], metric: str
+) -> Figure:
     """Accuracy against latency with its interval; the area is the size of the file."""
-    most = max(p["bytes"] for p in [made.float_point, *made.points])
+    most = max(p["bytes"] for p in [dense, *points])
     traces = [
         plotly().Scatter(
-            x=[p["latency_ms"] for p in points], y=[p["accuracy"] for p in points], name=name,
-            mode="markers", error_x={"array": [p.get("latency_ci_ms") or 0 for p in points]},
-            marker={"size": [40 * p["bytes"] / most for p in points], "sizemode": "area",
+            x=[p["latency_ms"] for p in own], y=[p["accuracy"] for p in own], name=name,
+            mode="markers", error_x={"array": [p.get("latency_ci_ms") or 0 for p in own]},
+            marker={"size": [40 * p["bytes"] / most for p in own], "sizemode": "area",
                     "sizeref": 0.1, "sizemin": 4},
-            customdata=[[p.get("kept", "all"), p["bytes"]] for p in points],
+            customdata=[[_said(p), p["bytes"]] for p in own],
             hovertemplate="%{y:.1f} %, %{x:.3g} ms, "
             + tr("{size} bytes", size="%{customdata[1]}") + "<br>"
-            + tr("in float: {layers}", layers="%{customdata[0]}") + "<extra></extra>",
+            + "%{customdata[0]}<extra></extra>",
         )
-        for name, points in ((made.method, made.points), ("float", [made.float_point]))
+        for name, own in ((method, points), ("float", [dense]))
     ]  # fmt: skip
-    return new_figure(traces, made.headline, "ms", f"{made.accuracy_name}, %")
+    return new_figure(traces, title, "ms", f"{metric}, %")
+
+
+def _said(point: dict[str, Any]) -> str:
+    """What a version is."""
+    if "label" in point:
+        return str(point["label"])
+    kept = point.get("kept", "all")
+    return tr("in float: {layers}", layers=kept if kept == "all" else ", ".join(kept))
 
 
 def _sensitivity(made: Any) -> Figure:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.display import Displayed
-from lite_engine.errors import CalibrationError
+from lite_engine.errors import CalibrationError, UsageError
 from lite_engine.profile import profile
 from lite_engine.prune import Pruned, PruneOptions, Pruner
 from lite_engine.prune.layers import LEVELS
@@ -20,10 +20,12 @@ from lite_messages import tr, trn
 
 from .budget import STEPS, Budget, WithinBudget, loss_of
 from .evaluate.results import readable
-from .quantizing import FastRun, calibration, float_graph, measured, model_from
+from .pruned_points import METHOD, TradeOff, Version, timed, trade_off
+from .quantizing import FastRun, calibration, float_graph, model_from
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
+    from plotly.graph_objects import Figure
 
     from .evaluate import Evaluation
     from .jobs import Work
@@ -50,12 +52,14 @@ class Gain:
 @dataclass(repr=False)
 class Pruning(Displayed):
     """A pruned model and what was measured: `gains` of layers that have sparse kernels here, and
-    the median `latency` of the dense and the pruned model in turns, with its interval."""
+    the median `latency` of the dense and the pruned model in turns, with its interval. `trade_off`
+    is there where other shares were asked for."""
 
     made: Pruned
     gains: list[Gain] = field(default_factory=list)
     latency: dict[str, float | None] = field(default_factory=dict)
     budget: Budget | None = None
+    trade_off: TradeOff | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -63,6 +67,7 @@ class Pruning(Displayed):
             "gains": [asdict(g) for g in self.gains],
             "latency": self.latency,
             "budget": asdict(self.budget) if self.budget else None,
+            "trade_off": self.trade_off.to_dict() if self.trade_off else None,
         }
 
     @property
@@ -82,6 +87,19 @@ class Pruning(Displayed):
             for row in self.made.layers
         ]  # fmt: skip
 
+    def figure(self) -> Figure:
+        """The trade-off as a plotly Figure. Raises UsageError without one, LiteError without
+        plotly."""
+        from .figures import trade_off_figure
+
+        if self.trade_off is None:
+            raise UsageError(
+                tr("only one share was measured"),
+                fix=tr("name others: session.prune(images, sparsity=0.8, also=[0.7, 0.9])"),
+            )
+        own = self.trade_off
+        return trade_off_figure(self.headline, METHOD, own.points, own.dense, own.metric)
+
 
 def prune(
     parent: Model,
@@ -91,34 +109,58 @@ def prune(
     keep: Sequence[str] = (),
     measure: bool = True,
     within: WithinBudget | None = None,
+    also: Sequence[float] = (),
     work: Work | None = None,
 ) -> tuple[Pruning, Model]:
     """The pruned version of a float Model. `images` are calibration samples; with `within` layers
     become whole again, those that cost most first, until the metric loses no more than its limit.
-    Raises CalibrationError when no layer is left to prune."""
+    `also` are other shares, of zeros or without these of channels: they and the first one make the
+    trade-off. Raises UsageError, CalibrationError when no layer is left to prune."""
+    if also and not measure:
+        raise UsageError(
+            tr("a trade-off needs the times of its versions"), fix=tr("leave out --no-measure")
+        )
     graph = float_graph(parent)
     run = FastRun(before=work.heed) if work else FastRun()
     pruner = Pruner(
         graph, calibration(graph, images), options, keep=keep, run=run,
         progress=work.progress if work else lambda done, total: None,
     )  # fmt: skip
+    others = [pruner.at(share) for share in sorted({*also} - {pruner.share})]
     gains = layer_gains(parent, pruner) if measure else []
-    slow = _not_worth_it(pruner, gains) if measure and pruner.pattern.share is None else {}
+    slow = _not_worth_it(pruner, gains) if measure else {}
     if within is None:
         made, budget = pruner.make(slow), None
     else:
         made, budget = _search(pruner, slow, parent, within)
     model = model_from(made.graph, parent)
     found = Pruning(made, [g for g in gains if g.name not in slow], budget=budget)
-    if measure:
-        dense, pruned = measured([parent, model], pruner.feeds[:1], None, host_target())
-        values = (dense[1], pruned[1], dense[2], pruned[2])
-        found.latency = dict(zip(_LATENCY, values, strict=True))
+    if not measure:
+        return found, model
+    versions = [Version(pruner.share, made, model)]
+    skipped: dict[str, str] = {}
+    for other in others:
+        try:
+            own = other.make(_not_worth_it(other, layer_gains(parent, other)))
+        except CalibrationError as error:  # nothing is left to prune
+            skipped[f"{other.share:g}"] = f"{error.what}: {error.fix}" if error.fix else error.what
+        else:
+            versions.append(Version(other.share, own, model_from(own.graph, parent)))
+    feeds = pruner.feeds if also else pruner.feeds[:1]
+    times = timed(parent, versions, feeds)
+    (_, *dense), (_, *pruned) = times[:2]
+    values = (dense[0], pruned[0], dense[1], pruned[1])
+    found.latency = dict(zip(_LATENCY, values, strict=True))
+    if also:
+        found.trade_off = trade_off(parent, versions, feeds, times, within, skipped)
     return found, model
 
 
 def _not_worth_it(pruner: Pruner, gains: Sequence[Gain]) -> dict[str, str]:
-    """Layers whose zeros gain nothing on this machine → why."""
+    """Layers whose zeros gain nothing on this machine → why; none where the pattern has too few
+    zeros for any sparse kernel, and is for other runtimes."""
+    if pruner.pattern.share is not None:
+        return {}
     times = {g.name: g.times for g in gains}
     slow = {n: tr("it has no sparse kernel here") for n in pruner.candidates if n not in times}
     return slow | {
@@ -139,7 +181,8 @@ def layer_gains(parent: Model, pruner: Pruner) -> list[Gain]:
         assert weight is not None and weight.const is not None
         size = np.abs(weight.const)
         zeros = max(share, LEVELS[0])
-        kept = np.where(size >= np.quantile(size, zeros), weight.const, np.float32(0))
+        most = np.quantile(size, zeros, method="inverted_cdf")  # not one zero too few
+        kept = np.where(size > most, weight.const, np.float32(0))
         sparse.node(name).set_input(1, sparse.constant(kept, sparse.unique(f"{name}.zeros")))
     both = [Predictor(model_from(g, parent), host_target()) for g in (pruner.graph, sparse)]
     least: list[dict[str, float]] = [{}, {}]

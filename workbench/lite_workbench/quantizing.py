@@ -309,11 +309,11 @@ def explore(
         name, accuracies, judged = judge(models)
     quantization.metric, quantization.judged = name, judged
     quantization.float_point = {
-        "accuracy": accuracies[0], "latency_ms": times[0][1], "bytes": _file_bytes(parent)
+        "accuracy": accuracies[0], "latency_ms": times[0][1], "bytes": weight_bytes(parent)
     }  # fmt: skip
     quantization.points = [
         {"method": quantization.method, "kept": names, "latency_ms": latency,
-         "latency_ci_ms": interval, "bytes": _file_bytes(model), "accuracy": accuracy}
+         "latency_ci_ms": interval, "bytes": weight_bytes(model), "accuracy": accuracy}
         for (names, model), (_, latency, interval), accuracy in zip(
             versions, times[1:], accuracies[1:], strict=True)
     ]  # fmt: skip
@@ -351,6 +351,6 @@ def _ms(predictor: Predictor, feed: Mapping[str, np.ndarray]) -> float:
     return (time.perf_counter() - began) * 1e3
 
 
-def _file_bytes(model: Model) -> int:
+def weight_bytes(model: Model) -> int:
     """Bytes of the weights as they are stored."""
     return sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)

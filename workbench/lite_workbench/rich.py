@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .model_diff import ModelDiff
     from .pipelines.quantizing import PipelineQuantization
     from .pipelines.session import PipelineSession
+    from .pruning import Pruning
     from .quantizing import Quantization
     from .recommend import Recommendation
     from .session import Session
@@ -133,6 +134,18 @@ def _quantization(value: Quantization) -> PicturedBox | None:
                  points=value.points),
         SensitivityList(layers=value.layers, unit="%"),
     )  # fmt: skip
+
+
+def _pruning(value: Pruning) -> PicturedBox | None:
+    from lite_widgets import DataTable, TradeOff
+
+    from .pipelines.tables import table_traits
+
+    own = value.trade_off
+    if own is None:
+        return None
+    trade = TradeOff(metric=own.metric, method=own.method, float_=own.dense, points=own.points)
+    return _stack(trade, DataTable(**table_traits(value.headline, *value.table())))
 
 
 def _evaluation(value: Evaluation) -> PicturedBox:
@@ -240,6 +253,7 @@ _SHOWN = (
     ("lite_workbench.pipelines.quantizing", "PipelineQuantization"),
     ("lite_engine.pipeline.profile", "PipelineProfile"),
     ("lite_workbench.quantizing", "Quantization"),
+    ("lite_workbench.pruning", "Pruning"),
     ("lite_workbench.evaluate.evaluation", "Evaluation"),
     ("lite_workbench.sweep.result", "Sweep"),
     ("lite_workbench.recommend", "Recommendation"),
@@ -252,7 +266,8 @@ _VIEWS: dict[str, Callable[[Any], PicturedBox | Workbench | None]] = {
     "Pipeline": _pipeline, "PipelineComparison": _pipeline_comparison,
     "PipelineSession": _session, "PipelineQuantization": _pipeline_quantization,
     "PipelineProfile": _pipeline_profile,
-    "Session": _session, "Quantization": _quantization, "Evaluation": _evaluation,
+    "Session": _session, "Quantization": _quantization, "Pruning": _pruning,
+    "Evaluation": _evaluation,
     "Sweep": _sweep, "Recommendation": _recommendation, "ModelDiff": _diff,
     "Look": _look,
 }  # fmt: skip

@@ -247,13 +247,14 @@ def _prune() -> list[Schema]:
     from lite_engine.prune import PruneOptions
 
     from .budget import Budget
+    from .pruned_points import TradeOff
     from .pruning import Gain
 
     keys = {
         "file": str, "bytes": int, "options": PruneOptions, "layers": list[dict[str, Any]],
         "channels": list[dict[str, Any]], "dense_layers": dict[str, str], "guard": dict[str, Any],
         "curves": list[dict[str, Any]], "gains": list[Gain], "latency": dict[str, float | None],
-        "budget": Budget | None,
+        "budget": Budget | None, "trade_off": TradeOff | None,
     }  # fmt: skip
     return [_object({name: schema_of(kind) for name, kind in keys.items()})]
 

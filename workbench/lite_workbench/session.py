@@ -162,8 +162,8 @@ class Session(SessionInputs):
 
     def prune(self, images: Any, **options: Any) -> Pruning:
         """The version "pruned", with zeros in weights or fewer channels, checked and timed here.
-        `options` are the fields of `lite_engine.prune.PruneOptions`, keep, measure and force, as
-        `lite prune` has them. Raises UsageError, CalibrationError."""
+        `options` are the fields of `lite_engine.prune.PruneOptions`, keep, measure, also and force,
+        as `lite prune` has them. Raises UsageError, CalibrationError."""
         return pruned_version.prune(self, images, options)
 
     # ---- running, measuring, comparing

@@ -5,9 +5,10 @@ Channels go first, as they make other layers smaller; then the weights of what i
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -140,6 +141,21 @@ class Pruner:
         self.sparsity = self.pattern.share if options.sparsity is None else options.sparsity
         if self.sparsity is None and options.channels is None:
             raise UsageError(tr("there is nothing to prune"), fix=tr("give --sparsity SHARE"))
+
+    @property
+    def share(self) -> float:
+        """Of zeros, or of channels where no weights become 0."""
+        return self.sparsity or self.options.channels or 0.0
+
+    def at(self, share: float) -> Pruner:
+        """One with another `share` on the same samples: what was measured once serves it, too.
+        Raises UsageError for a share that cannot be."""
+        other = copy.copy(self)
+        if self.sparsity is None:
+            other.options = replace(self.options, channels=share)
+        else:
+            other.options, other.sparsity = replace(self.options, sparsity=share), share
+        return other
 
     @cached_property
     def groups(self) -> list[Group]:

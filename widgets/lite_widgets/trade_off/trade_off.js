@@ -65,8 +65,12 @@ function scales(c, width) {
   return { X: linear(f.x, [LEFT, width - RIGHT]), Y: linear(f.y, [bottom, TOP]), f, bottom };
 }
 
+/** What a version is: its own label or, of a quantized one, how many layers are in float. */
+const named = (p) =>
+  p.label ?? trn("int8, {n} layer in float", "int8, {n} layers in float", p.kept.length);
+
 const pointTip = (p) =>
-  `${trn("int8, {n} layer in float", "int8, {n} layers in float", p.kept.length)}\n` +
+  `${named(p)}\n` +
   `${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`;
 
 /** A number of percentage points. */
@@ -89,6 +93,12 @@ function exceptFor(kept) {
   ).split("**");
   return html`${before}<b>${count}</b>${then}${links}${more}${after}`;
 }
+
+const said = (p) => p.label ?? (p.kept.length ? exceptFor(p.kept) : tr("int8 in all layers."));
+
+const shortName = (p) =>
+  p.label ??
+  (p.kept.length ? tr("{count} in float", { count: p.kept.length }) : tr("all int8"));
 
 /** Multiples of `step` within a range. */
 function rounds([low, high], step) {
@@ -171,7 +181,7 @@ function chart(c, width) {
         x="${X(points[best].latency_ms) - 10}"
         y="${Y(points[best].accuracy) - 11}"
         text-anchor="middle"
-        >${points[best].kept.length ? tr("{count} in float", { count: points[best].kept.length }) : tr("all int8")}</text
+        >${shortName(points[best])}</text
       >`
     : nothing;
   return html`<svg
@@ -264,7 +274,7 @@ function summary(c) {
         })}</small
       ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
     </div>
-    <p>${p.kept.length ? exceptFor(p.kept) : tr("int8 in all layers.")}</p>`;
+    <p>${said(p)}</p>`;
 }
 
 function slider(c) {

@@ -62,10 +62,19 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("layers that stay as they are; A..B stands for all layers from A to B"),
     )  # fmt: skip
     parser.add_argument(
+        "--also", type=_shares, default=(), metavar="SHARE,…",
+        help=tr("measure these shares, too: accuracy, latency and size of each (--sparsity or, "
+                "alone, --channels is the one that is written)"),
+    )  # fmt: skip
+    parser.add_argument(
         "--measure", action=argparse.BooleanOptionalAction, default=True,
         help=tr("measure dense and sparse layers on this machine's CPU, and leave those dense that "
                 "would not be faster (default: on)"),
     )  # fmt: skip
+
+
+def _shares(text: str) -> list[float]:
+    return [share(word) for word in text.split(",")]
 
 
 def _call(args: argparse.Namespace) -> PruneResult:
@@ -84,7 +93,9 @@ def _call(args: argparse.Namespace) -> PruneResult:
     within = within_budget(model, args, float_budget=math.inf, version="pruned")
     source = within.calibrating if within and within.calibrating else args.calibration
     keep = [k for k in args.keep.split(",") if k]
-    found, pruned = prune(model, source, options, keep=keep, measure=args.measure, within=within)
+    found, pruned = prune(
+        model, source, options, keep=keep, measure=args.measure, within=within, also=args.also
+    )
     if not args.force:
         require(found)
     return PruneResult(pruned.save(args.output), found)
@@ -104,6 +115,14 @@ def _show(result: PruneResult, args: argparse.Namespace) -> str:
     if made.dense_layers:
         rows = [[name, why] for name, why in made.dense_layers.items()]
         lines += [table([tr("layers that stay dense"), tr("reason")], rows), ""]
+    if found.trade_off:
+        heads, rows = found.trade_off.table()
+        rows = [[n, f"{good:.1f}", f"{ms:.3f}", number(size, "B")] for n, good, ms, size in rows]
+        lines += [table(heads, rows, right=(1, 2, 3)), ""]
+        lines += [
+            tr("no version with the share {share}: {why}", share=share, why=why)
+            for share, why in found.trade_off.skipped.items()
+        ]
     lines.append(
         tr("outputs have an SQNR of {db:.1f} dB against the dense model on {samples} samples"
            " (threshold {threshold:g} dB)",

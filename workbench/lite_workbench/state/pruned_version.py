@@ -23,11 +23,11 @@ def prune(state: SessionState, images: Any, options: dict[str, Any]) -> Pruning:
 
     given = dict(options)
     layers, measure = given.pop("keep", ()), given.pop("measure", True)
-    force = given.pop("force", False)
+    force, also = given.pop("force", False), given.pop("also", ())
     with state.busy, undo.recorded(state):
         made, model = make(
             base_model(state), images, PruneOptions(**given), keep=layers, measure=measure,
-            work=state.work,
+            also=also, work=state.work,
         )  # fmt: skip
         if not force:
             require(made)
