@@ -149,9 +149,9 @@ def coverage(target: str, corpus: Path, folder: Path, env: dict[str, str]) -> di
     if profdata is None or cov is None:
         return {}
     binary = BUILD / f"fuzz_{target}"
-    subprocess.run(
-        [*_OWN_PEAK, binary, corpus, "-runs=0"], capture_output=True, env=env, check=True
-    )
+    # libFuzzer writes what it finds slow, too, and into the working directory if not told where.
+    read = [*_OWN_PEAK, binary, corpus, "-runs=0", f"-artifact_prefix={folder}/"]
+    subprocess.run(read, capture_output=True, env=env, check=True)
     merged_file = folder / "merged"
     command = [profdata, "merge", "-o", merged_file, env["LLVM_PROFILE_FILE"]]
     subprocess.run(command, check=True, capture_output=True)

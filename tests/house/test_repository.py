@@ -22,11 +22,17 @@ def test_version_is_the_same_everywhere(root):
 
 
 def test_top_level_is_the_house(source_files):
-    """A new folder at the top needs a line in ARCHITECTURE.md or docs, and here."""
+    """A new folder or file at the top needs a line in ARCHITECTURE.md or docs, and here."""
     known = {"engine", "widgets", "workbench", "notebooks", "tests", "binder", "docs",
              "benchmarks", "scripts", ".ci", ".github"}  # fmt: skip
     folders = {name.split("/")[0] for name in source_files if "/" in name}
     assert folders <= known
+    files = {name for name in source_files if "/" not in name}
+    assert files <= {
+        ".gitignore", "ARCHITECTURE.md", "CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md",
+        "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "README.zh-CN.md", "SECURITY.md",
+        "mkdocs.yml", "pyproject.toml",
+    }  # fmt: skip
 
 
 def test_importing_the_packages_needs_no_framework():
