@@ -7,7 +7,7 @@ from typing import Any
 
 import lite_widgets as lw
 import pytest
-from lite_widgets import Notice, Stepper
+from lite_widgets import CodeDrawer, Notice, Stepper
 
 from tests.widgets import samples
 from tests.widgets.showcase import ROOF, memory, showcase, tensor
@@ -44,6 +44,18 @@ def test_code_in_a_notice_is_code() -> None:
     assert "`" not in said and "**" not in said
 
 
+def test_lines_of_code_have_a_font_of_code() -> None:
+    drawer = CodeDrawer(lines=["a = 1 < 2", "print(a)"])
+    assert "monospace" in drawer.static_html() and "a = 1 &lt; 2\nprint(a)" in drawer.static_html()
+
+
+def test_no_accuracy_above_100_percent_stands_on_the_axis() -> None:
+    version = {"method": "kl", "accuracy": 100.0, "latency_ms": 1.0, "bytes": 1}
+    picture = str(lw.TradeOff(points=[version], float_=version).static_svg())
+    marks = [float(mark) for mark in re.findall(r">(\d+\.\d) %<", picture)]
+    assert len(marks) == 5 and max(marks) == 100
+
+
 def test_text_outside_of_a_picture_has_the_colour_of_the_page() -> None:
     """No grey has a contrast of 4.5 on white and on JupyterLab's #111: the page knows its own."""
     stepper = Stepper()
@@ -65,7 +77,12 @@ def crowded() -> list[Any]:
         each.update(name=scope + each["name"], bytes=each["bytes"] * 40, offset=each["offset"] * 40)
     inside = tensor()
     inside.tensor = {**inside.tensor, "name": scope + "y"}
-    return [lw.LatencyChart(profile=profile), lw.Roofline(profile=profile, roof=ROOF),
+    point = {"accuracy": 89.4, "latency_ms": 1.0, "bytes": 248_000}
+    near = {"accuracy": 89.5, "latency_ms": 1.05, "bytes": 950_000}
+    trade = lw.TradeOff(points=[{**point, "method": "kl"},
+                                {**point, "method": "kl", "accuracy": 71.3, "latency_ms": 0.9}],
+                        float_=near)  # fmt: skip
+    return [trade, lw.LatencyChart(profile=profile), lw.Roofline(profile=profile, roof=ROOF),
             lw.ErrorStrip(comparison=comparison), lw.MemoryMap(memory=kept),
             lw.OverviewStrip(profile=profile), lw.TypeSummary(profile=profile), inside]  # fmt: skip
 

@@ -224,7 +224,7 @@ def test_what_names_of_layers_begin_with_is_said_once() -> None:
     journal.refused("fuse-conv-batch-norm", ("net/head",), "two layers read it")
     data = views.rewrites_data(model)
     assert data["note"] == "All names begin with net/" and data["columns"][-1]["id"] == "why"
-    assert [row["nodes"] for row in data["rows"]] == ["stem/a: Conv + Clip", "head"]
+    assert [row["nodes"] for row in data["rows"]] == ["head", "stem/a: Conv + Clip"]
 
 
 def test_one_target_is_one_target(session: lw.Session) -> None:

@@ -63,6 +63,12 @@ def bracket_rows(rows: Sequence[dict[str, Any]]) -> int:
     return 2 if any(row.get("region") for row in rows) else 1
 
 
+def code_block(code: str) -> str:
+    """Return code as HTML in a fixed-width font, which not every page gives `pre`."""
+    style = "font-family:ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap"
+    return f'<pre style="{style}">{html.escape(code)}</pre>'
+
+
 class Picture:
     """An SVG drawing that grows by marks; ``str(picture)`` is the file."""
 
@@ -110,6 +116,23 @@ class Picture:
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" '
             f'font-size="{size}"{weight}>{html.escape(str(text))}</text>'
         )
+
+    def beside(self, x: float, y: float, text: str, **how: Any) -> None:
+        """Add the text of a mark: above it or below, right or left, where no other text stands."""
+        wide = 0.6 * 11 * columns(text)
+        lines = (y - 10, y + 18, y - 24, y + 32)
+        seats = [(side, line) for line in lines for side in ("start", "end")]
+
+        def taken(seat: tuple[str, float]) -> bool:
+            start, line = (x + 8 if seat[0] == "start" else x - 8 - wide), seat[1]
+            outside = start < 0 or start + wide > self.width or not 11 < line < self.height - 18
+            return outside or any(
+                a < start + wide and start < b and abs(line - other) < 13
+                for a, b, other in self._texts
+            )
+
+        anchor, line = next((seat for seat in seats if not taken(seat)), seats[0])
+        self.text(x + 8 if anchor == "start" else x - 8, line, text, anchor=anchor, **how)
 
     def grid(
         self,

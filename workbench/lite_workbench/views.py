@@ -53,8 +53,8 @@ def graph_data(graph: Graph) -> dict[str, Any]:
 
 
 def rewrites_data(model: Model) -> dict[str, Any]:
-    """What the passes did and refused, as traits of a DataTable."""
-    entries = model.journal.entries
+    """What the passes refused, with the reasons, and what they did, as traits of a DataTable."""
+    entries = sorted(model.journal.entries, key=lambda entry: entry.action == "rewrote")
     common = common_prefix([name for entry in entries for name in entry.nodes])
     rows = [
         {"rule": e.rule, "what": REWRITING.get(e.action, e.action), "why": e.reason,

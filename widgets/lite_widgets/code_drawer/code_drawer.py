@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
-
 import traitlets as t
 
 from .._base import LiteWidget
+from .._svg import code_block
 
 
 class CodeDrawer(LiteWidget):
@@ -34,4 +33,4 @@ class CodeDrawer(LiteWidget):
 
     def static_html(self) -> str:
         """Return the lines as code."""
-        return f"<pre>{html.escape(chr(10).join(self.lines))}</pre>"
+        return code_block("\n".join(self.lines))

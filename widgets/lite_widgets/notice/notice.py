@@ -9,6 +9,7 @@ from typing import Any
 import traitlets as t
 
 from .._base import LiteWidget
+from .._svg import code_block
 
 
 class Notice(LiteWidget):
@@ -37,7 +38,7 @@ class Notice(LiteWidget):
         """Return the message as HTML."""
         parts = [_marked(self.what), html.escape(self.where), _marked(self.detail)]
         text = " ".join(part for part in parts if part)
-        fix = f"<pre>{html.escape(self.fix)}</pre>" if self.fix else ""
+        fix = code_block(self.fix) if self.fix else ""
         return f"<div>{text}{fix}</div>"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget
+from .._svg import code_block
 
 
 class SourceCode(LiteWidget):
@@ -29,4 +29,4 @@ class SourceCode(LiteWidget):
 
     def static_html(self) -> str:
         """Return the text of the shown language."""
-        return f"<pre>{html.escape(self.sources.get(self.language, ''))}</pre>"
+        return code_block(self.sources.get(self.language, ""))

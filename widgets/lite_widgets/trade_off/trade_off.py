@@ -66,8 +66,11 @@ class TradeOff(LiteWidget):
         top, bottom, right = 28, height - 36, width - 20
         fast = min(p["latency_ms"] for p in everything) * 0.85
         slow = max(p["latency_ms"] for p in everything) * 1.08
-        low = min(p["accuracy"] for p in everything) - 0.3
-        high = max(p["accuracy"] for p in everything) + 0.4
+        # as in trade_off.js: room below, and no accuracy above 100 %
+        low, high = (pick(p["accuracy"] for p in everything) for pick in (min, max))
+        span = max(high - low, 2.5)
+        low = min(low - span * 0.18, self.float_["accuracy"] - self.budget - 0.5)
+        high = min(max(100.0, high), high + span * 0.14)
 
         def x(p: dict[str, Any]) -> float:
             return _LEFT + (right - _LEFT) * float((p["latency_ms"] - fast) / (slow - fast))
@@ -89,13 +92,11 @@ class TradeOff(LiteWidget):
             fill = ACCENT if i == self.best else "#fff"
             picture.circle(x(p), y(p["accuracy"]), radius if mine else 2, fill, stroke=SOFT)
         picture.circle(x(self.float_), y(self.float_["accuracy"]), 7, SOFT)
-        picture.text(
-            x(self.float_), y(self.float_["accuracy"]) - 11, "fp32", anchor="end", fill=INK
-        )
         if self.best >= 0:
             p = self.points[self.best]
             note = f"{p['accuracy']:.1f} %, {p['latency_ms']:.2f} ms, {bytes_text(p['bytes'])}"
-            picture.text(x(p) + 10, y(p["accuracy"]) - 10, note, fill=INK, bold=True)
+            picture.beside(x(p), y(p["accuracy"]), note, fill=INK, bold=True)
+        picture.beside(x(self.float_), y(self.float_["accuracy"]), "fp32", fill=INK)
         picture.text(
             (_LEFT + right) / 2,
             height - 6,
