@@ -20,9 +20,9 @@ from ..importers import load
 from ..importers.paddle.registry import known_types
 from ..ir import Graph
 from ..model_file import optimize
-from ..model_file.naive_buffer import SparseLayers, kernels, write_nb
+from ..model_file.naive_buffer import Int8Layers, SparseLayers, kernels, write_nb
 from ..terminal import error_line
-from .opt_reports import sparse_notes, write_pictures, write_tailoring_lists
+from .opt_reports import int8_notes, sparse_notes, write_pictures, write_tailoring_lists
 from .opt_tables import _markdown, _table, _types, model_table, supported_table
 
 QUANT_BITS = {"QUANT_INT8": 8, "QUANT_INT16": 16}
@@ -232,11 +232,12 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
         if options.insert_print is not None:
             prints = [name for name in options.insert_print.split(",") if name]
         sparse = SparseLayers(options.sparse_threshold) if options.sparse_model else None
+        int8 = Int8Layers()
         write_nb(
             graph, out, targets=targets, weight_bits=bits, fp16=options.enable_fp16, prints=prints,
-            sparse=sparse,
+            sparse=sparse, int8=int8,
         )  # fmt: skip
-        for line in sparse_notes(sparse):
+        for line in [*sparse_notes(sparse), *int8_notes(int8)]:
             _note(line)
     else:
         if options.insert_print is not None:

@@ -12,7 +12,7 @@ from ..files import write_file
 from ..importers.naive_buffer.container import read_nb
 from ..importers.paddle.program import Program
 from ..mapped import map_file
-from ..model_file.naive_buffer import SparseLayers
+from ..model_file.naive_buffer import Int8Layers, SparseLayers
 
 KERNEL = "__@kernel_type_attr@__"
 #: As Paddle-Lite's lists spell the numbers of a kernel string (lite/api/paddle_place.h).
@@ -99,4 +99,18 @@ def sparse_notes(found: SparseLayers | None) -> list[str]:
         lines.append(
             tr("--sparse_model: no convolution has {percent:.0f} % zeros", percent=percent)
         )
+    return lines
+
+
+def int8_notes(found: Int8Layers) -> list[str]:
+    """What became of a network in integers; nothing of one in floats."""
+    if not found.done and not found.floats:
+        return []
+    done, floats = len(found.done), len(found.floats)
+    lines = [
+        trn("{n} layer computes in int8", "{n} layers compute in int8", done),
+        tr("inputs and outputs of the file are floats"),
+    ]
+    if floats:
+        lines.append(trn("{n} layer computes in floats", "{n} layers compute in floats", floats))
     return lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from lite_messages import tr
@@ -14,8 +15,9 @@ def act_attrs(name: str, params: list[float]) -> dict[str, Any] | None:
     """Attributes of an activation fused into conv2d, None when Paddle-Lite cannot fuse it."""
     if name == "Relu":
         return {"with_act": True, "act_type": "relu", "fuse_relu": True}
-    if name == "Clip" and params and params[0] == 0.0 and params[1] == 6.0:
-        return {"with_act": True, "act_type": "relu6", "fuse_brelu_threshold": 6.0}
+    if name == "Clip" and params and params[0] == 0.0 and 0.0 < params[1] < inf:
+        threshold = float(params[1])
+        return {"with_act": True, "act_type": "relu6", "fuse_brelu_threshold": threshold}
     if name == "LeakyRelu":
         alpha = float(params[0]) if params else 0.01
         return {"with_act": True, "act_type": "leaky_relu", "leaky_relu_alpha": alpha}

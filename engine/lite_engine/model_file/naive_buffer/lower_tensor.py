@@ -10,7 +10,7 @@ from lite_messages import tr
 from ...importers.paddle.program import DTYPE_NUMBERS
 from ...ir import DType, Node, Value
 from ...ops.activation import unary_params
-from .container import Floats, Long
+from .container import Long
 from .lower import Writer, lowers
 from .lower_activation import activation_op, finish_activation, with_activation
 
@@ -269,10 +269,30 @@ _REDUCE = {"ReduceMean": "reduce_mean", "ReduceSum": "reduce_sum", "ReduceMax": 
 
 @lowers(*_REDUCE)
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    _reduce(w, node, attrs, _REDUCE[node.op], node.inputs[0], node.output)
+
+
+@lowers("ReduceSumSquare", "ReduceL2")
+def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
+    x = node.inputs[0]
+    assert x is not None
+    squares = w.like(x, "squares")
+    w.add("elementwise_mul", {"X": x, "Y": x}, {"Out": squares}, axis=-1)
+    root = node.op == "ReduceL2"
+    total = w.like(node.output, "sum") if root else node.output
+    _reduce(w, node, attrs, "reduce_sum", squares, total)
+    if root:
+        w.add("sqrt", {"X": total}, {"Out": node.output})
+
+
+def _reduce(
+    w: Writer, node: Node, attrs: dict[str, Any], kind: str, x: Value | str | None,
+    out: Value | str,
+) -> None:  # fmt: skip
     rank = w.rank(node.inputs[0])
     axes = [] if node.input(1) is None else [a % rank for a in w.ints(node.input(1), "axes")]
-    w.add(_REDUCE[node.op], {"X": node.inputs[0]}, {"Out": node.output}, dim=axes or [0],
-          keep_dim=bool(attrs["keepdims"]), reduce_all=len(axes) in (0, rank))  # fmt: skip
+    w.add(kind, {"X": x}, {"Out": out}, dim=axes or [0], keep_dim=bool(attrs["keepdims"]),
+          reduce_all=len(axes) in (0, rank))  # fmt: skip
 
 
 @lowers("ArgMax")
@@ -305,39 +325,3 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
 @lowers("Expand")
 def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     w.add("expand_v2", {"X": node.inputs[0]}, {"Out": node.output}, shape=w.dims(node.output))
-
-
-@lowers("yolo_box")
-def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    boxes, scores = node.outputs
-    x, size = node.inputs[:2]
-    w.add("yolo_box", {"X": x, "ImgSize": size}, {"Boxes": boxes, "Scores": scores},
-          **_plain(attrs, ("clip_bbox", "iou_aware")))  # fmt: skip
-
-
-def _plain(attrs: dict[str, Any], flags: tuple[str, ...]) -> dict[str, Any]:
-    return {k: bool(v) if k in flags else v for k, v in attrs.items()}
-
-
-@lowers("prior_box")
-def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    boxes, variances = node.outputs
-    x, image = node.inputs[:2]
-    w.add("prior_box", {"Input": x, "Image": image}, {"Boxes": boxes, "Variances": variances},
-          **_plain(attrs, ("flip", "clip", "min_max_aspect_ratios_order")))  # fmt: skip
-
-
-@lowers("box_coder")
-def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    prior, variance, target = node.inputs[:3]
-    given = {**_plain(attrs, ("box_normalized",)), "variance": Floats(attrs["variance"])}
-    w.add("box_coder", {"PriorBox": prior, "PriorBoxVar": variance, "TargetBox": target},
-          {"OutputBox": node.output}, **given)  # fmt: skip
-
-
-@lowers("multiclass_nms")
-def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
-    boxes, scores = node.inputs[:2]
-    outs = dict(zip(("Out", "Index", "NmsRoisNum"), node.outputs))
-    w.add("multiclass_nms3", {"BBoxes": boxes, "Scores": scores}, outs,
-          **_plain(attrs, ("normalized",)))  # fmt: skip
