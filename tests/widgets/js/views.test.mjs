@@ -252,6 +252,8 @@ test("timing: what the layers do not explain is the rest, never hidden", async (
   assert.ok(sentence(profile).includes("100\u202fµs are spent"));
   const long = { ...profile, total_ms: { ...profile.total_ms, median: account(profile).layers + 7.339 } };
   assert.ok(sentence(long).includes("7.34\u202fms are spent between"));
+  const busy = sentence({ ...long, busy: "the machine is busy" });
+  assert.ok(busy.includes("other 7.34\u202fms include the work of other programs") && !busy.includes("between"));
   assert.ok(sentence({ ...profile, emulated: true }).includes("times are not"));
   const ran = "3 of 4 layers ran on OpenCL (31 % of the time), 1 on the CPU";
   assert.ok(sentence({ ...profile, ran }).endsWith(` ${ran}.`));

@@ -4,12 +4,13 @@ import { widget } from "#view";
 import { keyed } from "../_shared/parts.js";
 import { fit, lastPart, linear, ticks } from "../_shared/scale.js";
 import { inkOn, scale } from "../_shared/colour.js";
-import { bytes } from "../_shared/format.js";
+import { bytes, tail } from "../_shared/format.js";
 import { tr } from "../_shared/words.js";
 
 const LEFT = 52,
   RIGHT = 12,
   TOP = 20,
+  CHARACTER = 7,
   BOTTOM = 34;
 
 /** {peak, top, step, alive}: the highest end, whose it is, and the fullest step. */
@@ -54,6 +55,7 @@ export function memorySvg(memory, { width, height, dark }) {
   const { tensors, steps } = memory,
     n = Math.max(steps.length, 1);
   const { peak, top } = peakOf(tensors, n);
+  const named = Math.max(12, Math.floor((width - LEFT - RIGHT) / CHARACTER) - 24);
   const bottom = height - BOTTOM,
     right = width - RIGHT;
   const X = linear([0, n], [LEFT, right]),
@@ -112,7 +114,7 @@ export function memorySvg(memory, { width, height, dark }) {
       stroke-dasharray="3 3"
     />
     <text class="t1 b halo" x="${right}" y="${Y(peak) - 6}" text-anchor="end">
-      ${tr("peak {size}, at {layer}", { size: bytes(peak), layer: top.name })}
+      ${tr("peak {size}, at {layer}", { size: bytes(peak), layer: tail(top.name, named) })}
     </text>
     <line class="ax" x1="${LEFT}" x2="${right}" y1="${bottom}" y2="${bottom}" />
     <text x="${LEFT}" y="${bottom + 16}">${tr("step 1")}</text>

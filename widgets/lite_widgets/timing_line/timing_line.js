@@ -32,7 +32,9 @@ export function sentence(profile) {
   const rest = a.total - a.layers;
   const gap =
     rest >= 0
-      ? tr("{time} are spent between layers", { time: short(rest) })
+      ? profile.busy
+        ? tr("the other {time} include the work of other programs", { time: short(rest) })
+        : tr("{time} are spent between layers", { time: short(rest) })
       : tr("{time} more than the whole run", {
           time: short(-rest),
         });
