@@ -11,10 +11,11 @@ import onnxruntime
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.backends.cpu.native import NativeFile, NativeProgram
+from lite_engine.ir import to_text
 from lite_engine.model_file import Model
 from lite_engine.ops import specialise
 from lite_engine.ops.bounds import Unbounded, bounded
-from lite_engine.passes.fixed_rows import fixed_rows
+from lite_engine.passes.fixed_rows import fixed_rows, specialised_rows
 from lite_engine.runtime.choice import host_target
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
@@ -211,7 +212,9 @@ def oracle(path: Path, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("case", CASES)
 def test_native_without_numpy(case: str, tmp_path: Path) -> None:
     path = model(CASES[case], tmp_path / "m.onnx")
-    fixed = fixed_rows(optimize(path).graph)
+    graph = optimize(path).graph
+    fixed = fixed_rows(graph)
+    assert to_text(specialised_rows(graph)) == to_text(specialise(fixed))
     assert all(v.type.is_static for n in fixed.nodes for v in n.outputs)
     predictor = Predictor(Model(fixed), host_target())
     assert {step.backend for step in predictor.plan().steps} == {"cpu"}
@@ -247,3 +250,4 @@ def test_says_what_has_no_bound(line: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(Unbounded, match=reason):
         bounded(specialise(graph))
     assert fixed_rows(graph) is graph
+    assert to_text(specialised_rows(graph)) == to_text(specialise(graph))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import lite_widgets as lw
 import numpy as np
 import pytest
 import traitlets as t
-from lite_widgets._base import LiteWidget
+from lite_widgets._base import LiteWidget, checked
 from lite_widgets._rows import row_value
 from lite_widgets.formats import error_text
 
@@ -54,6 +55,25 @@ class TestEvery:
         own = {n for n in vars(cls) if isinstance(vars(cls)[n], t.TraitType)} - skip
         missing = [n for n in own if n not in documented]
         assert not missing, f"{cls.__name__} does not document {missing}"
+
+
+def test_data_checked_once_are_what_each_widget_makes_of_them_and_one_object():
+    profile = {"layers": [{"name": "a/x", "op": "Conv", "ms": math.nan}, {"name": "a/y"}]}
+    shared = checked(profile, "profile")
+    alone = lw.LayerTable(profile=profile).profile
+    assert shared == alone and list(shared) == list(alone)
+    assert alone["layers"][0] == {"name": "a/x", "op": "Conv", "ms": None, "index": 0,
+                                  "type": "Conv", "block": alone["layers"][0]["block"]}  # fmt: skip
+    assert lw.LayerTable(profile=shared).profile is lw.Timeline(profile=shared).profile is shared
+    assert "type" not in profile["layers"][0], "what was given stays as it was"
+
+
+def test_data_checked_for_other_rows_are_checked_again():
+    nodes = checked({"nodes": [{"name": "a"}], "layers": [{"name": "b"}]}, "graph", "nodes")
+    shown = lw.LayerTable(profile=nodes).profile
+    assert shown is not nodes and shown["layers"][0]["type"] == ""
+    with pytest.raises(t.TraitError, match="lacks layers"):
+        lw.LayerTable(comparison=checked({"nodes": []}, "graph", "nodes"))
 
 
 @pytest.mark.parametrize("widget", showcase(), ids=lambda w: type(w).__name__)

@@ -219,6 +219,28 @@ def _plain(value: Any) -> Any:
     raise _NotPlain(type(value).__name__)
 
 
+class Checked(dict[str, Any]):
+    """Plain data that `checked` made. Widgets share it, so nobody changes it."""
+
+    def __init__(self, data: Mapping[str, Any], rows: str) -> None:
+        super().__init__(data)
+        self.rows = rows
+
+
+def checked(value: Mapping[str, Any], where: str, rows: str = "layers") -> Checked:
+    """`value` as a trait `Plain(rows=rows)` keeps it. Such traits take the result as it is, so that
+    what many widgets show is checked once and held once. Raises TypeError, naming `where`, and
+    TraitError for rows that are none."""
+    return Checked(_completed(with_new_names(plain(value, where)), rows, where), rows)
+
+
+def _completed(data: dict[str, Any], rows: str, where: str) -> dict[str, Any]:
+    from ._rows import complete
+
+    data[rows] = complete(data[rows], f"{where}[{rows!r}]")
+    return data
+
+
 class Plain(t.Dict):
     """A trait of plain data, checked and made JSON-safe; ``None`` means "not there yet".
 
@@ -243,11 +265,11 @@ class Plain(t.Dict):
             raise t.TraitError(
                 tr("{where} must be a dict, not {type}", where=where, type=type(value).__name__)
             )
+        ready = value if isinstance(value, Checked) and value.rows == self._rows else None
         try:
-            data = plain(value, where)
+            data = ready if ready is not None else with_new_names(plain(value, where))
         except TypeError as error:
             raise t.TraitError(str(error)) from error
-        data = with_new_names(data)
         missing = [key for key in self._need if key not in data]
         if missing:
             raise t.TraitError(
@@ -257,11 +279,7 @@ class Plain(t.Dict):
                     names=", ".join(missing),
                 )
             )
-        if self._rows:
-            from ._rows import complete
-
-            data[self._rows] = complete(data[self._rows], f"{where}[{self._rows!r}]")
-        return data
+        return _completed(data, self._rows, where) if self._rows and ready is None else data
 
 
 class PlainList(t.List[Any]):

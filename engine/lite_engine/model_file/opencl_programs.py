@@ -12,7 +12,7 @@ from ..backends.opencl.profile import PROFILES
 from ..backends.opencl.registry import Target
 from ..backends.opencl.tuning import EFFORTS
 from ..errors import UnsupportedOperatorError, UsageError
-from ..passes.fixed_rows import fixed_rows
+from ..passes.fixed_rows import specialised_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable
 from ._container import read_container
@@ -93,8 +93,9 @@ def opencl_plan(model: Contents) -> Plan:
     """What the programs for OpenCL execute."""
     precision, words = model.precision("opencl"), model.overrides.get("opencl", {})
     return make_plan(
-        fixed_rows(model.graph_in(computed("opencl", precision))),
+        specialised_rows(model.graph_in(computed("opencl", precision))),
         "opencl",
+        specialised=True,
         precision=computed("opencl", precision),
         tuning=model.tuning.get("opencl"),
         overrides={n: computed("opencl", w) if w in PRECISIONS else w for n, w in words.items()},

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..backends.cpu.custom import KERNEL, libraries_of
 from ..errors import LiteError, UsageError
 from ..ir import DType, Graph, to_text
-from ..passes.fixed_rows import fixed_rows
+from ..passes.fixed_rows import specialised_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, container, write_container
@@ -193,7 +193,8 @@ def cpu_plans(
         }  # fmt: skip
         key = repr((written, how))
         if key not in known:
-            known[key] = make_plan(fixed_rows(model.graph_in(written)), "cpu", **how)
+            fixed = specialised_rows(model.graph_in(written))
+            known[key] = make_plan(fixed, "cpu", specialised=True, **how)
         plans[f"{section}.{SECTION_WORDS[target]}"] = known[key]
     return plans
 

@@ -17,6 +17,19 @@ from ..ops.bounds import Unbounded, bounded, is_open
 def fixed_rows(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:
     """The graph, or a copy in which all sizes are fixed as soon as those of its inputs are (to
     `shapes`, where they are given). A size that has no bound stays open."""
+    return with_fixed_rows(graph, shapes)[0]
+
+
+def specialised_rows(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:
+    """`specialise` of the graph with `fixed_rows`. Raises ShapeError as that does."""
+    out, fixed = with_fixed_rows(graph, shapes)
+    return specialise(out, shapes) if fixed is None else fixed
+
+
+def with_fixed_rows(
+    graph: Graph, shapes: Mapping[str, Shape] | None = None
+) -> tuple[Graph, Graph | None]:
+    """(what `fixed_rows` says, `specialise` of it where that was needed to tell)."""
     out = graph
     if any(_ends(n) for n in graph.nodes):
         out = graph.copy()
@@ -24,14 +37,14 @@ def fixed_rows(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
             node.attrs["padded"] = 1
     given = shapes or {}
     if any(not v.type.is_static and v.name not in given for v in out.inputs):
-        return out
+        return out, None
     fixed = specialise(out, shapes)
     if not any(is_open(v) for node in fixed.nodes for v in node.outputs):
-        return out
+        return out, fixed
     try:
-        return bounded(fixed)
+        return bounded(fixed), None
     except Unbounded:
-        return out  # whoever asks learns which layers then run where
+        return out, fixed  # whoever asks learns which layers then run where
 
 
 def _ends(node: Node) -> bool:

@@ -35,6 +35,7 @@ def make_plan(
     refused: Mapping[str, str] | None = None,
     accelerators: Sequence[Accelerator] = (),
     accelerate: bool = False,
+    specialised: bool = False,
 ) -> Plan:
     """Plans a graph for "cpu", "opencl" or "reference".
 
@@ -43,9 +44,10 @@ def make_plan(
     node names to the reason why the backend did not run them, which sends them to the next one.
     With `accelerate` the first of the `accelerators` takes the sub-graphs where that is profitable
     and `precision` and `refused` are about it; all of them take the nodes that `overrides` names
-    them for. Raises ShapeError, UnsupportedOperatorError.
+    them for. A `specialised` graph is what `specialise` made for this plan alone, which changes it.
+    Raises ShapeError, UnsupportedOperatorError.
     """
-    fixed = specialise(graph, shapes)
+    fixed = graph if specialised else specialise(graph, shapes)
     if backend != "reference":
         expand_missing(
             fixed,

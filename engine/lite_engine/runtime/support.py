@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..model_file.precision import ON_CPU
 from ..ops import DEFINE_IT, find_op, share_of_zeros, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
-from ..passes.fixed_rows import fixed_rows
+from ..passes.fixed_rows import with_fixed_rows
 from ..plan import kernels_for
 from ..preprocess import Preprocess
 from .hints import hints_of, sounds
@@ -253,8 +253,8 @@ def support_table(
     """
     ready = graph
     try:
-        ready = fixed_rows(optimize_graph(graph), assumed)  # as in a program
-        ready = specialise(ready, assumed)
+        ready, fixed = with_fixed_rows(optimize_graph(graph), assumed)  # as in a program
+        ready = specialise(ready, assumed) if fixed is None else fixed
     except LiteError:
         pass  # shapes stay open, or no passes apply: each row says so
     made: dict[str, list[Node]] = {}
@@ -275,8 +275,12 @@ def support_table(
         becomes[name] = (
             "" if name in kinds else ", ".join(kinds[:3]) + more or tr("nothing: folded")
         )
+        of_backend: dict[str, Support] = {}  # x86 and ARM have the CPU's kernels
         for target in targets:
-            rows.append(_support(name, len(uses), list(images.values()), target))
+            own = TARGET_BACKEND.get(target, target)
+            if own not in of_backend:
+                of_backend[own] = _support(name, len(uses), list(images.values()), target)
+            rows.append(replace(of_backend[own], target=target))
     return rows, becomes
 
 

@@ -19,7 +19,7 @@ import lite_widgets
 from lite_engine.runtime import strict_json
 from lite_messages import language, tr
 from lite_widgets import TopBar
-from lite_widgets._base import LiteWidget, bundled
+from lite_widgets._base import Checked, LiteWidget, bundled
 
 _HERE = Path(__file__).parent
 _SHARED_CSS = Path(lite_widgets.__file__).with_name("_shared") / "lite.css"
@@ -46,6 +46,8 @@ class Page:
     values: list[str] = field(default_factory=list)
     mounts: list[dict[str, Any]] = field(default_factory=list)
     _seen: dict[str, int] = field(default_factory=dict)
+    #: Number by the id of data that widgets share; held, so that no id is used again.
+    _shared: dict[int, tuple[Checked, int]] = field(default_factory=dict)
 
     def markup(self, widget: Any) -> str:
         """HTML of a widget or a box of widgets."""
@@ -76,6 +78,13 @@ class Page:
 
     def value(self, value: Any) -> int:
         """Number of a value in the page's table; equal values share one entry."""
+        if isinstance(value, Checked):
+            if id(value) not in self._shared:
+                self._shared[id(value)] = value, self._number(value)
+            return self._shared[id(value)][1]
+        return self._number(value)
+
+    def _number(self, value: Any) -> int:
         if isinstance(value, bytes):
             value = base64.b64encode(value).decode()
         text = strict_json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -32,6 +32,7 @@ from lite_widgets import (
     Waterfall,
     columns,
 )
+from lite_widgets._base import Checked, checked
 
 from .. import views
 from ..state import SessionState, comparisons
@@ -47,12 +48,14 @@ PICTURE_VALUES = 250_000
 
 def sections(session: SessionState, prefix: str = "") -> list[Section]:
     """Everything that the session knows, in the order of the walk."""
+    profiles = {backend: views.session_profile(session, backend) for backend in session.profiles}
+    shown = {backend: checked(data, backend) for backend, data in profiles.items()}
     return [
         *_model(session, prefix),
         *_conversion(session, prefix),
-        *_profiles(session, prefix),
+        *_profiles(session, prefix, profiles, shown),
         *_differences(session, prefix),
-        *_comparisons(session, prefix),
+        *_comparisons(session, prefix, next(iter(shown.values()), None)),
         *_quantization(session, prefix),
         *evaluated(session, prefix),
     ]
@@ -132,15 +135,20 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
 # ---- where the time goes
 
 
-def _profiles(session: SessionState, prefix: str) -> Iterator[Section]:
+def _profiles(
+    session: SessionState,
+    prefix: str,
+    profiles: Mapping[str, dict[str, Any]],
+    shown: Mapping[str, Checked],
+) -> Iterator[Section]:
+    """`shown` are the `profiles` as all widgets take them."""
     shapes = {name: array.shape for name, array in (session.feeds or {}).items()}
     for backend, profile in session.profiles.items():
-        data = views.session_profile(session, backend)
-        others = [n for n in session.profiles if n != backend]
-        baseline = views.session_profile(session, others[0]) if others else None
+        data = profiles[backend]
+        baseline = next((shown[n] for n in session.profiles if n != backend), None)
         link = f"{prefix}{backend}"
         _, predictor = session.profiled[backend]
-        shared = {"profile": data, "link": link}
+        shared = {"profile": shown[backend], "link": link}
         graph = views.graph_data(predictor.graph)
         roof = views.roof_of(profile)
         inspector = Inspector(
@@ -231,20 +239,19 @@ def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
 # ---- which layer is wrong
 
 
-def _comparisons(session: SessionState, prefix: str) -> Iterator[Section]:
+def _comparisons(session: SessionState, prefix: str, profile: Checked | None) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
         data = views.session_comparison(session, (a, b))
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
-        first = next(iter(session.profiles), None)
+        drawn = checked(data, link)
         graph = GraphView(
             graph=views.graph_data(comparisons.sides_of(session, (a, b))[a].graph),
-            comparison=data, link=link, tolerance=tolerance,
-            profile=views.session_profile(session, first) if first else None,
+            comparison=drawn, link=link, tolerance=tolerance, profile=profile,
         )  # fmt: skip
-        strip = ErrorStrip(comparison=data, link=link, tolerance=tolerance)
+        strip = ErrorStrip(comparison=drawn, link=link, tolerance=tolerance)
         pane = _evidence(session, a, b, data, link)
-        table = LayerTable(comparison=data, link=link, tolerance=tolerance)
+        table = LayerTable(comparison=drawn, link=link, tolerance=tolerance)
         yield Section(
             f"{prefix}compare-{a}-{b}", tr("Do {a} and {b} agree?", a=a, b=b),
             f"{comparison.verdict}.",
