@@ -43,6 +43,29 @@ def answers(graph, **feeds: np.ndarray) -> dict[str, np.ndarray]:
     return run_graph(graph, feeds)
 
 
+def test_prelu_and_dropout_as_mtcnn_has_them(tensorflow_imported):
+    """PReLU as relu(x) + a·−relu(−x); the branch of training draws numbers, and is not taken."""
+    slope = np.array([0.25, -0.5, 2.0], np.float32)
+    graph = tensorflow_imported([
+        placeholder("x", (1, 3)), const("a", slope), const("c", np.array(False)),
+        node("above", "Relu", "x", T=F32), node("minus", "Neg", "x", T=F32),
+        node("under", "Relu", "minus", T=F32), node("back", "Neg", "under", T=F32),
+        node("sloped", "Mul", "a", "back", T=F32), node("prelu", "AddV2", "above", "sloped", T=F32),
+        node("is_training", "PlaceholderWithDefault", "c", dtype=np.bool_),
+        node("pred_id", "Identity", "is_training", T=np.bool_),
+        node("switch", "Switch", "is_training", "is_training", T=np.bool_),
+        node("switch_t", "Identity", "switch:1", T=np.bool_),
+        node("shape", "Const", "^switch_t", dtype=np.int32,
+             value=message((8, tensor_proto(np.array([1, 3], np.int32))))),
+        node("xs", "Switch", "prelu", "pred_id", T=F32),
+        node("drawn", "RandomUniform", "shape", T=np.int32, dtype=F32),
+        node("dropped", "Mul", "xs:1", "drawn", T=F32), node("kept", "Identity", "xs", T=F32),
+        node("merge", "Merge", "kept", "dropped", T=F32, N=2), node("y", "Abs", "merge", T=F32),
+    ])  # fmt: skip
+    (found,) = answers(graph, x=X).values()
+    np.testing.assert_array_equal(found, np.abs(np.where(X > 0, X, slope * X)))
+
+
 @pytest.mark.parametrize("taken", [True, False])
 @pytest.mark.parametrize("through", ["Const", "PlaceholderWithDefault", "LogicalNot"])
 def test_a_constant_predicate_takes_its_branch(tensorflow_imported, taken, through):
