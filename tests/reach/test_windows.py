@@ -56,11 +56,20 @@ def test_all_kernel_cases(wine, tmp_path, threads):
     check_outputs(cases, plan, tmp_path)
 
 
-@pytest.fixture(scope="module", params=["mobilenet_v1", "squeezenet", "ocr_recogniser"])
+QUICK = ("mobilenet_v1", "squeezenet", "ocr_recogniser")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[n if n in QUICK else pytest.param(n, marks=pytest.mark.hours) for n in zoo.NAMES],
+)
 def network(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(request.param)
+    return written(request.param, tmp_path_factory.mktemp(request.param))
+
+
+def written(name: str, folder: Path) -> Path:
     source = folder / "n.onnx"
-    source.write_bytes(zoo.build(request.param).SerializeToString())
+    source.write_bytes(zoo.build(name).SerializeToString())
     return open_model(source).but(targets=["x86"]).save(folder / "n.lite")
 
 
@@ -79,11 +88,11 @@ def test_a_network_agrees_with_linux_bit_by_bit(wine, network, tmp_path, isa):
         assert found[name].tobytes() == array.tobytes(), name
 
 
-def test_names_in_any_language(wine, network, tmp_path):
+def test_names_in_any_language(wine, tmp_path):
     folder = tmp_path / "模型 é"
     folder.mkdir()
     model = folder / "сеть ß.lite"
-    model.write_bytes(network.read_bytes())
+    model.write_bytes(written("squeezenet", tmp_path).read_bytes())
     out, profile = folder / "ответ", folder / "профиль.json"
     done = wine(model, "--output", out, "--profile", profile, "--runs", 1)
     assert done.returncode == 0, done.stderr
