@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 wheel=$1
 unpacked=$(mktemp -d)
 trap 'rm -rf "$unpacked"' EXIT
-python -m zipfile -e "$wheel" "$unpacked"
+python -m pip install -q --no-deps --target "$unpacked" "$wheel"
 cp -R "$unpacked/lite_engine/_native/." engine/lite_engine/_native/
 python -m pip install -q pytest hypothesis onnx onnxruntime jsonschema
 python -m pytest -q -o pythonpath=". engine workbench" tests/ir tests/passes tests/model_file \
