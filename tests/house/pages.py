@@ -37,6 +37,7 @@ NOT_RUN = {
     "lite evaluate ocr.yaml": "there are no pages with labels; tests/pipeline has made ones",
     "lite_run plates.lite --stream": "there are no frames; tests/pipeline/test_native_stream.py",
     "lite pipeline plates.yaml --stream": "there are no frames; tests/pipeline/test_stream.py",
+    "lite tune pruned.lite": "the file that `lite prune` would write; tests/profile/test_forms.py",
     "lite prune model.onnx": "the pages' model is too small for sparse kernels; tests/workbench",
     "lite profile model.lite --device": "there is no board; tests/devices",
     "lite compare model.lite --backends reference,arm --devices": "no board; tests/devices",
