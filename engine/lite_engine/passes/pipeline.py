@@ -92,8 +92,9 @@ INTEGERS: list[Pass] = [
     drop_duplicates, fold_pad, quantize_fuse_add,
 ]  # fmt: skip
 
-# Behind the integers, which add residuals themselves.
-RESIDUALS: list[Pass] = [fuse_gemm_residual, *VIEWS]
+# Behind the integers, which add residuals themselves. Reshapes between integers stay as they are:
+# merged, they would hold the sizes of a batch of 1, and no other width could follow.
+RESIDUALS: list[Pass] = [fuse_gemm_residual, merge_transposes, drop_identity]
 
 #: What every target gets.
 PIPELINE: list[Pass] = [
