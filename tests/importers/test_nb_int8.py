@@ -263,8 +263,8 @@ def test_the_same_program_as_opt_writes(target: str, tmp_path: Path) -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("after", [False, True])
 def test_paddle_lite_runs_it(attrs: str, after: bool, tmp_path: Path) -> None:
-    """One product per output: of longer sums the x86 kernels of 2.13rc0 make other numbers each
-    run, of opt's own files too."""
+    """One product per output: longer sums are wrong in the x86 kernels of 2.13rc0, of opt's own
+    file too, and change from run to run with where a file's weights lie."""
     weight = np.eye(8, dtype=np.int8)[:, :, None, None] * np.int8(100)
     graph = chain(weight, attrs=attrs, after=after)
     path = write_nb(graph, tmp_path / "m.nb", targets=["x86"])
