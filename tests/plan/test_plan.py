@@ -119,6 +119,18 @@ def test_unary_runs_in_place() -> None:
     assert plan.tensors[plan.tensor_of["act"]].alias_of is not None
 
 
+def test_a_part_that_broadcasts_is_not_overwritten() -> None:
+    """The part is a view of storage as large as the output, and lies at its end."""
+    b = Builder((1, 5), "part")
+    y = b.add("Neg", b.x, name="whole")
+    parts = b.graph.add("Split", [y, b.ints(4, 1)], {"axis": 1}, outputs=2, name="cut").outputs
+    rest = b.add("Neg", parts[0])
+    graph = b.done(rest, b.add("Neg", b.add("Max", parts[1], b.x, name="most")))
+    x = np.array([[3, -1, 2, 0, -2]], np.float32)
+    _, most = Predictor(graph, "x86").run({b.x.name: x}).values()
+    np.testing.assert_array_equal(most, -np.maximum(2, x))
+
+
 def test_a_residual_sum_lies_as_its_readers_read_it() -> None:
     """Image patches with a class token, as exported of vision transformers: what comes from the
     image lies channels first, what the products make row by row, and so do all sums of both."""

@@ -41,7 +41,7 @@ def test_inputs_of_two_arrays_by_keyboard(lab: Any, server: Any, dark: bool) -> 
     keys.press("Tab")
     keys.type("7")
     page.page.add_script_tag(path=AXE)
-    assert page.page.evaluate(FAULTS) == []
+    assert page.page.evaluate(FAULTS, []) == []
     page.shot(f"inputs-{'dark' if dark else 'light'}")
     keys.press("Enter")
     find(".lite-header", has_text="a.csv, random data of seed 7").locator("visible=true").wait_for()
@@ -66,7 +66,7 @@ def test_the_graph_fills_the_window_of_jupyterlab(lab: Any, server: Any, dark: b
     about.get_by_text("88×1×3×3 f32").or_(about.get_by_text("88×1×5×5 f32")).first.wait_for()
     page.prints("print(len(session.selected))", "1")
     page.page.add_script_tag(path=AXE)
-    assert page.page.evaluate(FAULTS) == []
+    assert page.page.evaluate(FAULTS, []) == []
     page.shot(f"graph-full-{'dark' if dark else 'light'}")
     page.page.keyboard.press("Escape")
     card.wait_for(state="detached")

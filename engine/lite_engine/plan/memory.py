@@ -6,6 +6,7 @@ Source: Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Infere
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +71,8 @@ def reuse_in_place(plan: Plan) -> None:
     for step in plan.steps:
         if not step.in_place or not step.inputs or step.inputs[0] < 0:
             continue
-        source, out = plan.root(step.inputs[0]), plan.tensors[step.outputs[0]]
+        given, out = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+        source = plan.root(given.index)
         if source.role != "arena" or out.role != "arena" or out.alias_of is not None:
             continue
         if len(touched[source.index] | touched[out.index]) > 1:
@@ -81,6 +83,7 @@ def reuse_in_place(plan: Plan) -> None:
             dies
             and out.index not in kept
             and _same_storage(source, out)
+            and math.prod(given.shape) == math.prod(out.shape)  # not a part that broadcasts
             and (source.index not in others)
         ):
             out.alias_of = source.index
