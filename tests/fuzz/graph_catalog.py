@@ -121,6 +121,9 @@ def _window(b: Builder, size: tuple[int, int]) -> dict[str, Any]:
     }
     if b.one_in(4):
         attrs["auto_pad"] = b.pick(["SAME_UPPER", "SAME_LOWER", "VALID"])
+        # Where a stride passes the window, SAME asks for fewer pixels than there are: onnxruntime
+        # refuses that in some pools, crops in others, and starts at the first pixel in Conv.
+        attrs["strides"] = [min(s, k) for s, k in zip(attrs["strides"], kernel)]
     else:
         attrs["pads"] = [int(b.rng.integers(0, k)) for k in (*kernel, *kernel)]
     return attrs
