@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from lite_engine.ir import DType, Graph, Value
+from lite_engine.ir import DType, Graph, Value, from_text
+from lite_engine.ops import infer_types
 
 
 class Builder:
@@ -94,3 +95,15 @@ def class_token() -> Graph:
     y = b.add("MatMul", y, b.weights(4, 5), name="mix")
     rows = b.add("Concat", batch, b.ints(35), axis=0, name="rows")
     return b.done(b.add("Reshape", y, rows, name="flat"))
+
+
+def pointwise(w: np.ndarray, size: int | str = 9, attrs: str = "") -> Graph:
+    """A 1x1 convolution of weights (O,C,1,1) over size x size pixels."""
+    o, c = w.shape[:2]
+    graph = from_text(
+        f'graph "g" {{\n  input x: f32[1,{c},{size},{size}]\n  const w: f32[{o},{c},1,1] = @0\n'
+        f'  "c": y = Conv(x, w) {{{attrs}}}\n  output y\n}}',
+        [w],
+    )
+    infer_types(graph)
+    return graph

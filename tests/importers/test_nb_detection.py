@@ -13,8 +13,8 @@ from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file.naive_buffer import write_nb
 from lite_engine.ops import infer_types
 
+from tests.importers import real_paddle_lite
 from tests.importers.golden_runs import run_graph
-from tests.importers.test_nb_writer import paddle_lite
 
 PRIORS, CLASSES = 30, 4
 
@@ -71,7 +71,9 @@ def test_round_trip(code: int, encoded: bool, threshold: float, tmp_path: Path) 
 @CASES
 def test_paddle_lite_runs_it(code: int, encoded: bool, threshold: float, tmp_path: Path) -> None:
     graph = detector(code, encoded, threshold)
-    (got,) = paddle_lite(tmp_path, write_nb(graph, tmp_path / "m.nb", targets=["x86"]), feed())
+    (got,) = real_paddle_lite.run(
+        tmp_path, write_nb(graph, tmp_path / "m.nb", targets=["x86"]), feed()
+    )
     np.testing.assert_allclose(got, wanted(graph), atol=1e-6)
 
 
@@ -82,7 +84,7 @@ def test_paddle_lite_runs_a_face_detector(models_dir: Path, tmp_path: Path) -> N
     x = np.random.default_rng(0).uniform(0, 255, value.shape).astype(np.float32)
     (want,) = run_graph(graph, {value.name: x}).values()
     path = write_nb(graph, tmp_path / "m.nb", targets=["x86"])
-    (got,) = paddle_lite(tmp_path, path, {value.name: x})
+    (got,) = real_paddle_lite.run(tmp_path, path, {value.name: x})
     assert want[0, 0, 0, 2] > 0.1
     np.testing.assert_allclose(got, want[:, :, : got.shape[2]], atol=1e-4)
 

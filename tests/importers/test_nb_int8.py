@@ -1,13 +1,9 @@
-"""Networks in integers as `.nb` files: layers in int8 as Paddle-Lite's opt 2.13rc0 writes them.
-
-LITE_TEST_PADDLELITE=python of an environment with paddlelite 2.13rc0 compares with opt itself, and
-runs the files there.
+"""Networks in integers as `.nb` files: layers in int8 as Paddle-Lite's opt 2.13rc0 writes them,
+compared with opt itself and run there where it is at hand (`real_paddle_lite`).
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +16,9 @@ from lite_engine.ir import Graph, from_text
 from lite_engine.model_file.naive_buffer import Int8Layers, write_nb
 from lite_engine.ops import infer_types
 
+from tests.importers import real_paddle_lite
 from tests.importers.golden_runs import run_graph
 from tests.importers.paddle_files import PaddleProgram
-from tests.importers.test_nb_writer import paddle_lite
 
 KERNEL = "__@kernel_type_attr@__"
 STEP, AFTER = np.float32(0.02), np.float32(0.05)
@@ -224,22 +220,13 @@ def test_opt_says_what_it_did(tmp_path: Path, capsys) -> None:
 @pytest.mark.parametrize("target", ["arm", "x86"])
 def test_the_same_program_as_opt_writes(target: str, tmp_path: Path) -> None:
     """Kernels, scales and stored integers of a Paddle model with fake_quantize operators."""
-    python = os.environ.get("LITE_TEST_PADDLELITE")
-    if not python:
-        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
+    real_paddle_lite.needed()
     model = quantised_paddle(tmp_path)
     flags = [f"--model_file={model}", f"--param_file={model.with_suffix('.pdiparams')}",
              f"--valid_targets={target}"]  # fmt: skip
-    opt = "import sys, runpy, pathlib; runpy.run_path(str(pathlib.Path(sys.executable).with_name("
-    opt += "'paddle_lite_opt')), run_name='__main__')"
-    done = subprocess.run(
-        [python, "-c", opt, *flags, f"--optimize_out={tmp_path / 'theirs'}"],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-1500:]
-    assert run_opt([*flags, f"--optimize_out={tmp_path / 'ours'}"]) == 0
     ours, theirs = (
-        read_nb(memoryview((tmp_path / f"{name}.nb").read_bytes())) for name in ("ours", "theirs")
+        read_nb(memoryview(path.read_bytes()))
+        for path in real_paddle_lite.written_by_both(tmp_path, flags)
     )
     compared = 0
     for a, b in zip(ours.blocks[0].ops, theirs.blocks[0].ops, strict=True):
@@ -269,5 +256,5 @@ def test_paddle_lite_runs_it(attrs: str, after: bool, tmp_path: Path) -> None:
     graph = chain(weight, attrs=attrs, after=after)
     path = write_nb(graph, tmp_path / "m.nb", targets=["x86"])
     (want,) = run_graph(graph, feed()).values()
-    (got,) = paddle_lite(tmp_path, path, feed())
+    (got,) = real_paddle_lite.run(tmp_path, path, feed())
     np.testing.assert_allclose(got.reshape(want.shape), want, atol=0.026 if after else 2e-5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +12,13 @@ from lite_engine.compat.opt import run_opt
 from lite_engine.errors import UnsupportedOperatorError
 from lite_engine.importers import load
 from lite_engine.importers.naive_buffer.container import read_nb
-from lite_engine.ir import Graph, from_text
+from lite_engine.ir import Graph
 from lite_engine.model_file.naive_buffer import SparseLayers, write_nb
 from lite_engine.model_file.naive_buffer.sparse import encode
-from lite_engine.ops import infer_types
 
+from tests.importers import real_paddle_lite
 from tests.importers.golden_runs import run_graph
+from tests.small_models import pointwise
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 SLOTS = ("NonZeroWeights", "OcNonZeros", "Diffs")
@@ -74,14 +74,7 @@ def test_tensors_are_those_of_paddle_lite(kind: str) -> None:
 
 
 def network(w: np.ndarray, size: int | str = 6, attrs: str = 'activation="Relu"') -> Graph:
-    o, c = w.shape[:2]
-    graph = from_text(
-        f'graph "g" {{\n  input x: f32[1,{c},{size},{size}]\n  const w: f32[{o},{c},1,1] = @0\n'
-        f'  "c": y = Conv(x, w) {{{attrs}}}\n  output y\n}}',
-        [w],
-    )
-    infer_types(graph)
-    return graph
+    return pointwise(w, size, attrs)
 
 
 def drawn(outputs: int, channels: int, zeros: float, width: int = 1) -> np.ndarray:
@@ -146,9 +139,7 @@ def test_opt_says_what_it_did(tmp_path: Path, capsys) -> None:
 @pytest.mark.parametrize("kind", WRITTEN)
 def test_the_same_file_as_opt_writes(kind: str, tmp_path: Path) -> None:
     """A Paddle model with pruned weights through both."""
-    python = os.environ.get("LITE_TEST_PADDLELITE")
-    if not python:
-        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
+    real_paddle_lite.needed()
     from tests.importers.paddle_files import record
 
     source = MODELS / "nb_made/tiny_paddle/model.pdmodel"
@@ -159,22 +150,15 @@ def test_the_same_file_as_opt_writes(kind: str, tmp_path: Path) -> None:
     model = tmp_path / "model"
     flags = [f"--model_file={model}.pdmodel", f"--param_file={model}.pdiparams",
              "--valid_targets=arm", "--sparse_model=true"]  # fmt: skip
-    opt = "import sys, runpy, pathlib; runpy.run_path(str(pathlib.Path(sys.executable).with_name("
-    opt += "'paddle_lite_opt')), run_name='__main__')"
-    done = subprocess.run(
-        [python, "-c", opt, *flags, f"--optimize_out={tmp_path / 'theirs'}"],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, (done.stdout + done.stderr)[-1500:]
-    assert run_opt([*flags, f"--optimize_out={tmp_path / 'ours'}"]) == 0
-    ours, theirs = (_sparse_tensors(tmp_path / f"{name}.nb") for name in ("ours", "theirs"))
+    both = real_paddle_lite.written_by_both(tmp_path, flags)
+    ours, theirs = (_sparse_tensors(path) for path in both)
     for slot in SLOTS:
         a, b = ours[slot], theirs[slot]
         assert a.dtype == b.dtype and a.shape == b.shape
         used = {"OcNonZeros": 8, "Diffs": -1}.get(slot) if kind == "pairs" else None
         np.testing.assert_allclose(a[:used], b[:used], rtol=1e-5)
     x = {"x": np.random.default_rng(0).standard_normal((1, 3, 32, 32)).astype(np.float32)}
-    (a,), (b,) = (run_graph(load(tmp_path / f"{n}.nb"), x).values() for n in ("ours", "theirs"))
+    (a,), (b,) = (run_graph(load(path), x).values() for path in both)
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 

@@ -1,14 +1,10 @@
-"""`.nb` files that we write: layout, kernels, precision; what readers make of them.
-
-LITE_TEST_PADDLELITE=python of an environment with paddlelite 2.13rc0 (CPython 3.9 or 3.10) runs
-them in the real Paddle-Lite.
-"""
+"""`.nb` files that we write: layout, kernels, precision; what readers make of them, and
+the real Paddle-Lite (`real_paddle_lite`)."""
 
 from __future__ import annotations
 
 import os
 import struct
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -21,23 +17,12 @@ from lite_engine.model_file.naive_buffer import flatbuffer as fb
 from lite_engine.model_file.naive_buffer import write_nb
 from lite_engine.ops import infer_types
 
+from tests.importers import real_paddle_lite
 from tests.importers.golden_runs import relative_error, run_graph
 from tests.importers.paddle_files import small_network
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 KERNEL = "__@kernel_type_attr@__"
-RUNNER = """
-import sys, numpy as np, paddlelite.lite as lite
-config = lite.MobileConfig()
-config.set_model_from_file(sys.argv[1])
-predictor = lite.create_paddle_predictor(config)
-feeds = np.load(sys.argv[2])
-for i, name in enumerate(predictor.get_input_names()):
-    predictor.get_input(i).from_numpy(feeds[name])
-predictor.run()
-outputs = [predictor.get_output(i).numpy() for i in range(len(predictor.get_output_names()))]
-np.savez(sys.argv[3], *outputs)
-"""
 
 
 @pytest.fixture
@@ -228,18 +213,6 @@ def test_usage(graph: Graph, tmp_path: Path) -> None:
 # ---- in the real Paddle-Lite
 
 
-def paddle_lite(folder: Path, path: Path, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    python = os.environ.get("LITE_TEST_PADDLELITE")
-    if not python:
-        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
-    np.savez(folder / "in.npz", **feeds)
-    command = [python, "-c", RUNNER, str(path), str(folder / "in.npz"), str(folder / "out.npz")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-1500:]
-    outputs = np.load(folder / "out.npz")
-    return [outputs[k] for k in outputs.files]
-
-
 def check(folder: Path, graph: Graph, shapes: dict[str, tuple[int, ...]], **options) -> None:
     """Paddle-Lite's output of the written file against our reference of the same file."""
     limit = options.pop("limit", 1e-4)
@@ -247,7 +220,7 @@ def check(folder: Path, graph: Graph, shapes: dict[str, tuple[int, ...]], **opti
     rng = np.random.default_rng(0)
     feeds = {n: rng.normal(size=s).astype(np.float32) for n, s in shapes.items()}
     wanted = run_graph(load(path, shapes=shapes) if options else graph, feeds)
-    for found, y in zip(paddle_lite(folder, path, feeds), wanted.values(), strict=True):
+    for found, y in zip(real_paddle_lite.run(folder, path, feeds), wanted.values(), strict=True):
         assert relative_error(found.reshape(y.shape), y) <= limit
 
 
@@ -284,8 +257,7 @@ def test_paddle_lite_runs_models(tmp_path: Path, name: str, shape: tuple[int, ..
 ])  # fmt: skip
 def test_paddle_lite_runs_the_zoo(tmp_path: Path, name: str) -> None:
     zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tree only")
-    if not os.environ.get("LITE_TEST_PADDLELITE"):
-        pytest.skip("LITE_TEST_PADDLELITE is not set to a python with paddlelite")
+    real_paddle_lite.needed()
     (tmp_path / "m.onnx").write_bytes(zoo.build(name).SerializeToString())
     graph = load(tmp_path / "m.onnx")
     check(tmp_path, graph, {v.name: v.shape for v in graph.inputs})

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine.backends.cpu import native
-from lite_engine.ir import Graph, from_text
-from lite_engine.ops import infer_types
+from lite_engine.ir import Graph
 from lite_engine.plan import make_plan
 
 from tests.native.tiny import run_step
+from tests.small_models import pointwise
 
 RNG = np.random.default_rng(7)
 
@@ -20,18 +20,6 @@ RNG = np.random.default_rng(7)
 def weights(o: int, c: int, zeros: float) -> np.ndarray:
     w = RNG.standard_normal((o, c, 1, 1)).astype(np.float32)
     return w * (RNG.random(w.shape) >= zeros)
-
-
-def network(w: np.ndarray, size: int = 9, attrs: str = "") -> Graph:
-    """A pointwise convolution and a product of its pixels."""
-    o, c = w.shape[:2]
-    graph = from_text(
-        f'graph "g" {{\n  input x: f32[1,{c},{size},{size}]\n  const w: f32[{o},{c},1,1] = @0\n'
-        f'  "c": y = Conv(x, w) {{{attrs}}}\n  output y\n}}',
-        [w],
-    )
-    infer_types(graph)
-    return graph
 
 
 def kernel_of(graph: Graph) -> str:
@@ -50,12 +38,12 @@ def kernel_of(graph: Graph) -> str:
     ],
 )
 def test_the_planner_takes_them_where_they_pay(zeros, size, attrs, sparse):
-    kernel = kernel_of(network(weights(64, 48, zeros), size, attrs))
+    kernel = kernel_of(pointwise(weights(64, 48, zeros), size, attrs))
     assert (kernel == "f32_conv_sparse") == sparse
 
 
 def test_the_reason_names_the_zeros():
-    steps = make_plan(network(weights(64, 48, 0.9)), "cpu").steps
+    steps = make_plan(pointwise(weights(64, 48, 0.9)), "cpu").steps
     assert "most weights are 0" in next(s.why for s in steps if s.op == "Conv")
 
 
@@ -65,7 +53,7 @@ def test_the_reason_names_the_zeros():
 def test_outputs_are_those_of_numpy(pixels, c, o, threads):
     w = weights(o, c, 0.8)
     w[0], w[-1, :3] = 0, 1  # a row without weights, and an odd count
-    graph = network(w, pixels, 'activation="Relu"')
+    graph = pointwise(w, pixels, 'activation="Relu"')
     x = RNG.standard_normal((1, c, pixels, pixels)).astype(np.float32)
     want = np.maximum(np.einsum("oc,nchw->nohw", w[:, :, 0, 0].astype(np.float64), x), 0)
     got = Predictor(graph, threads=threads).run({"x": x})["y"]
@@ -102,7 +90,7 @@ def test_info_shows_the_share_of_zeros(tmp_path, capsys):
     from lite_workbench.cli import main
 
     w = weights(64, 48, 0.9)
-    path = optimize(network(w), targets=["x86"]).save(tmp_path / "m.lite")
+    path = optimize(pointwise(w), targets=["x86"]).save(tmp_path / "m.lite")
     assert main(["info", str(path), "--json", "-"]) == 0
     (layer,) = json.loads(capsys.readouterr().out)["layers"]
     assert layer["zeros"] == pytest.approx(float((w == 0).mean()), abs=1e-3)

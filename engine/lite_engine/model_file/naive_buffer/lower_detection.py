@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ...ir import DType, Node
+from ...ir import DType, Node, Value
 from .container import Floats
 from .lower import Writer, lowers
 
@@ -58,8 +58,8 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     if w.dims(locations)[0] != 1 or not attrs["share_location"]:
         raise w.refuse(tr("only one image whose classes share their boxes can be written"))
     boxes = _decoded(w, node, attrs)
-    count, classes = w.block.vars[boxes].shape[1], attrs["num_classes"]  # type: ignore[index]
-    by_prior = _reshaped(w, node, w.name(confidences), "by_prior", [1, count, classes])  # type: ignore[arg-type]
+    count, classes = w.dims(locations)[1] // 4, attrs["num_classes"]
+    by_prior = _reshaped(w, node, confidences, "by_prior", [1, count, classes])
     scores = w.variable(f"{node.output.name}/scores", DType.F32, [1, classes, count])
     w.add("transpose2", {"X": by_prior}, {"Out": scores, "XShape": f"{by_prior}/xshape"},
           axis=[0, 2, 1], data_format="AnyLayout")  # fmt: skip
@@ -84,7 +84,7 @@ def _decoded(w: Writer, node: Node, attrs: dict[str, Any]) -> str:
     if attrs["variance_encoded"]:
         variances = np.ones_like(variances)
     shape = [1, len(anchors), 4]
-    moves = _reshaped(w, node, w.name(node.inputs[0]), "moves", shape)  # type: ignore[arg-type]
+    moves = _reshaped(w, node, node.inputs[0], "moves", shape)
     boxes = w.variable(f"{node.output.name}/boxes", DType.F32, shape)
     if attrs["code_type"] == _CENTRE_SIZE:
         inputs = {"PriorBox": w.weight(anchors, "anchors"), "TargetBox": moves,
@@ -102,7 +102,7 @@ def _decoded(w: Writer, node: Node, attrs: dict[str, Any]) -> str:
     return boxes
 
 
-def _reshaped(w: Writer, node: Node, x: str, suffix: str, shape: list[int]) -> str:
+def _reshaped(w: Writer, node: Node, x: Value | None, suffix: str, shape: list[int]) -> str:
     out = w.variable(f"{node.output.name}/{suffix}", DType.F32, shape)
     xshape = w.variable(f"{out}/xshape", DType.F32, shape)
     w.add("reshape2", {"X": x}, {"Out": out, "XShape": xshape}, shape=shape)

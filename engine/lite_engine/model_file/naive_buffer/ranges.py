@@ -45,10 +45,10 @@ class Ranges:
     def spread(self, graph: Graph) -> None:
         """Views share the range of what they look at, in both directions."""
         views = [n for n in graph.nodes if n.op in VIEWS]
-        pairs = [(n.inputs[0], n.output) for n in views]
+        pairs = [(x, n.output) for n in views if (x := n.inputs[0]) is not None]
         for a, b in [*pairs, *((b, a) for a, b in reversed(pairs))]:
-            if a is not None and a.name in self.steps:
-                self.steps.setdefault(b.name, self.steps[a.name])  # type: ignore[union-attr]
+            if a.name in self.steps:
+                self.steps.setdefault(b.name, self.steps[a.name])
 
 
 @dataclass(frozen=True)
