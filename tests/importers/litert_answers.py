@@ -17,7 +17,7 @@ Make = Callable[[], Made]
 
 
 def litert(make: Make) -> np.ndarray:
-    """What the LiteRT of this environment answers, flat."""
+    """What the LiteRT of this environment answers, flat; several outputs one after the other."""
     from ai_edge_litert.interpreter import (  # type: ignore[import-not-found,unused-ignore]
         Interpreter,
     )
@@ -27,7 +27,8 @@ def litert(make: Make) -> np.ndarray:
     net.allocate_tensors()
     net.set_tensor(net.get_input_details()[0]["index"], x)
     net.invoke()
-    return np.asarray(net.get_tensor(net.get_output_details()[0]["index"])).ravel()
+    outputs = [net.get_tensor(d["index"]) for d in net.get_output_details()]
+    return np.concatenate([np.asarray(y).ravel() for y in outputs])
 
 
 def read(file: Path, dtype: type) -> dict[str, np.ndarray]:

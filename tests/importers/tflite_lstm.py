@@ -5,20 +5,17 @@ python -m tests.importers.tflite_lstm      records the answers anew (needs ai-ed
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from tests.importers.litert_answers import Made, read, record
 from tests.importers.tiny_tflite import TinyModel
 from tests.importers.wire import Num, Table
 
 RECORDED = Path(__file__).with_name("tflite_lstm.json")
 BATCH, STEPS, SIZE, UNITS, OUTPUTS = 2, 5, 6, 8, 4
-Made = tuple[bytes, np.ndarray]
 
 
 class _Weights:
@@ -137,39 +134,9 @@ CASES: dict[str, Callable[[], Made]] = {
 }  # fmt: skip
 
 
-def recorded() -> dict[str, list[np.ndarray]]:
-    """Name → LiteRT's outputs, flat."""
-    found = json.loads(RECORDED.read_text())["answers"]
-    return {
-        name: [np.frombuffer(base64.b64decode(t), np.float32) for t in texts]
-        for name, texts in found.items()
-    }
-
-
-def litert(make: Callable[[], Made]) -> list[np.ndarray]:
-    """What the LiteRT of this environment answers, flat."""
-    from ai_edge_litert.interpreter import (  # type: ignore[import-not-found,unused-ignore]
-        Interpreter,
-    )
-
-    content, x = make()
-    net: Any = Interpreter(model_content=content, num_threads=1)
-    net.allocate_tensors()
-    net.set_tensor(net.get_input_details()[0]["index"], x)
-    net.invoke()
-    return [net.get_tensor(d["index"]).ravel() for d in net.get_output_details()]
-
-
-def main() -> None:
-    from importlib.metadata import version
-
-    answers = {
-        name: [base64.b64encode(y.tobytes()).decode() for y in litert(make)]
-        for name, make in CASES.items()
-    }
-    content = {"litert": version("ai-edge-litert"), "answers": answers}
-    RECORDED.write_text(json.dumps(content, indent=1) + "\n")
+def recorded() -> dict[str, np.ndarray]:
+    return read(RECORDED, np.float32)
 
 
 if __name__ == "__main__":
-    main()
+    record(RECORDED, CASES)
