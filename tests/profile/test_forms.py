@@ -15,8 +15,9 @@ from lite_engine.profile import forms
 from lite_engine.runtime import host_target
 from lite_workbench.cli import main
 
-from tests.native.isa.test_sparse_int8 import pointwise
-from tests.plan.test_sparse import network, weights
+from tests.native.isa.test_sparse_int8 import pointwise as int8_pointwise
+from tests.plan.test_sparse import weights
+from tests.small_models import pointwise
 
 pytestmark = pytest.mark.cpu
 
@@ -46,11 +47,11 @@ def model_of(graph: Graph) -> Model:
 
 CASES = {
     # graph, kernel without a measurement, its sparse form, its dense form
-    "float": (network(weights(64, 48, 0.9)), "f32_conv_sparse", "f32_conv_sparse",
+    "float": (pointwise(weights(64, 48, 0.9)), "f32_conv_sparse", "f32_conv_sparse",
               "f32_conv2d_gemm"),
-    "few zeros": (network(weights(64, 48, 0.6)), "f32_conv2d_gemm", "f32_conv_sparse",
+    "few zeros": (pointwise(weights(64, 48, 0.6)), "f32_conv2d_gemm", "f32_conv_sparse",
                   "f32_conv2d_gemm"),
-    "int8": (pointwise(0.1, 4, 9, 640), "i8_conv2d_gemm", "i8_conv_sparse", "i8_conv_dense"),
+    "int8": (int8_pointwise(0.1, 4, 9, 640), "i8_conv2d_gemm", "i8_conv_sparse", "i8_conv_dense"),
 }  # fmt: skip
 
 
@@ -78,27 +79,27 @@ def test_a_file_keeps_the_faster_form(case, faster, seconds, tmp_path, capsys):
 
 def test_a_difference_within_the_noise_changes_nothing(seconds):
     seconds["sparse"] = 0.99
-    predictor = Predictor(model_of(network(weights(64, 48, 0.6))), host_target())
+    predictor = Predictor(model_of(pointwise(weights(64, 48, 0.6))), host_target())
     (found,) = forms.tune_forms(predictor)
     assert found.way == found.before == "f32_conv2d_gemm" and not predictor.model.tuning
 
 
 def test_both_forms_are_measured():
-    predictor = Predictor(model_of(network(weights(64, 48, 0.8))), host_target(), threads=1)
+    predictor = Predictor(model_of(pointwise(weights(64, 48, 0.8))), host_target(), threads=1)
     (found,) = forms.tune_forms(predictor)
     assert set(found.seconds) == {"f32_conv_sparse", "f32_conv2d_gemm"}
     assert all(0 < s < 10 for s in found.seconds.values())
 
 
 def test_layers_without_a_choice_are_left():
-    predictor = Predictor(model_of(network(weights(64, 48, 0.1))), host_target())
+    predictor = Predictor(model_of(pointwise(weights(64, 48, 0.1))), host_target())
     assert forms.tune_forms(predictor) == []
     assert sparse_and_dense(["f32_conv2d_gemm"]) is None
     with pytest.raises(UsageError, match="this machine's CPU"):
-        forms.tune_forms(Predictor(network(weights(64, 48, 0.8)), "reference"))
+        forms.tune_forms(Predictor(pointwise(weights(64, 48, 0.8)), "reference"))
 
 
 def test_what_is_measured_has_to_go_somewhere(tmp_path, capsys):
-    path = model_of(network(weights(64, 48, 0.9))).save(tmp_path / "m.lite")
+    path = model_of(pointwise(weights(64, 48, 0.9))).save(tmp_path / "m.lite")
     assert main(["tune", str(path), "--backend", "cpu"]) == 2
     assert "-o FILE" in capsys.readouterr().err
