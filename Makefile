@@ -8,6 +8,7 @@ MODEL ?=
 LESSON ?=
 ICD ?=
 PYTEST_ARGS ?=
+LINT = ruff check . && ruff format --check --quiet . && lint-imports --no-logo && mypy
 
 help:           ## this list
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -23,7 +24,7 @@ demo:           ## set up and take a model through the whole walk, no browser (M
 test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
 	@# The linters use one core: the tests begin beside them, and what they found comes last.
-	@found=$$(mktemp); $(MAKE) --no-print-directory _lint > "$$found" 2>&1 & linters=$$!; \
+	@found=$$(mktemp); { $(LINT); } > "$$found" 2>&1 & linters=$$!; \
 		pytest --all -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 		wait $$linters; lint=$$?; [ $$lint = 0 ] || cat "$$found"; rm -f "$$found"; \
 		exit $$(( tests ? tests : lint ))
@@ -41,13 +42,7 @@ test-long:      ## the sweeps that `make test` leaves out: every network, every 
 
 lint:           ## ruff, import contracts, types
 	@scripts/setup.sh test
-	@$(MAKE) --no-print-directory _lint
-
-_lint:
-	ruff check .
-	ruff format --check --quiet .
-	lint-imports --no-logo
-	mypy
+	$(LINT)
 
 format:         ## ruff's formatter and its safe fixes
 	@scripts/setup.sh test
@@ -113,5 +108,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-opencl test-long lint _lint format bench docs site messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
+.PHONY: help lab demo test test-opencl test-long lint format bench docs site messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
 	wheel-arm wheels sdist clean

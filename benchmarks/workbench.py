@@ -25,10 +25,11 @@ import lite_widgets
 from lite_engine.profile.environment import environment
 from lite_widgets._base import LiteWidget
 
+from tests.chromium import open_chromium
 from tests.conftest import ROOT
 from tests.report.thousand import thousand_layers
 from tests.ui.lab_page import LabPage
-from tests.ui.lab_server import Server, open_chromium
+from tests.ui.lab_server import Server
 from tests.widgets import host_page, samples
 
 LIMITS = {

@@ -21,8 +21,9 @@ sys.path.insert(0, str(ROOT))
 
 from PIL import Image  # noqa: E402
 
+from tests.chromium import open_chromium  # noqa: E402
 from tests.ui.lab_page import LabPage  # noqa: E402
-from tests.ui.lab_server import Server, open_chromium  # noqa: E402
+from tests.ui.lab_server import Server  # noqa: E402
 
 MODELS = ROOT / "notebooks" / "models"
 SIZE = (1240, 1400)

@@ -16,14 +16,16 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from scripts.bundle import BundleError, bundle
+from tests.chromium import find_chromium, open_chromium
 
 ROOT = Path(__file__).parent.parent
 LEFT_OUT = ("slow", "browser")
@@ -36,7 +38,6 @@ LONGEST = (
     "tests/house/test_pages_run.py", "tests/opencl/test_reach.py", "tests/opencl/test_simulator.py",
     "tests/native/runtime/test_fuzz.py", "tests/fuzz/", "tests/web/", "tests/opencl/",
 )  # fmt: skip
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 def _missing_cpu() -> str | None:
@@ -108,7 +109,7 @@ def _missing_browser() -> str | None:
         import playwright  # noqa: F401
     except ImportError:
         return "no playwright; pip install playwright"
-    if chromium() is None:
+    if find_chromium() is None:
         return "no Chromium; sudo apt-get install chromium, or playwright install chromium"
     return None
 
@@ -201,15 +202,6 @@ TOOLS: dict[str, Callable[[], str | None]] = {
 
 def emulator(arch: str = "aarch64") -> str | None:
     return shutil.which(f"qemu-{arch}") or shutil.which(f"qemu-{arch}-static")
-
-
-def chromium() -> str | None:
-    """A system Chromium, else the one that playwright downloaded."""
-    for name in CHROMIUMS:
-        if path := shutil.which(name):
-            return path
-    cache = Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "~/.cache/ms-playwright")).expanduser()
-    return next((str(p) for p in sorted(cache.glob("chromium-*/chrome-linux*/chrome"))), None)
 
 
 def required() -> set[str]:
@@ -361,11 +353,13 @@ def qemu() -> list[str]:
     return [] if platform.machine() == "aarch64" else [str(emulator())]
 
 
-@pytest.fixture
-def chromium_path() -> str:
-    """Executable for playwright's `launch(executable_path=…)`."""
+# One test module at a time: a second playwright, or nbclient, cannot start while one is open.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium."""
     need("browser")
-    return str(chromium())
+    with open_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture

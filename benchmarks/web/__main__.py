@@ -34,7 +34,7 @@ from lite_engine.profile.environment import environment
 from benchmarks import table
 from benchmarks.models import Files
 from benchmarks.schedule import SAME, distance_of, run_in_turn
-from tests.ui.lab_server import open_chromium
+from tests.chromium import open_chromium
 
 NETS = ("mobilenet_v2", "mobilenet_v3_small", "squeezenet", "resnet18", "ocr_recogniser")
 PEER = "onnxruntime-web"

@@ -9,7 +9,6 @@ from lite_engine.export import export_model
 
 from benchmarks import schedule
 from tests.small_models import classifier
-from tests.ui.lab_server import open_chromium
 
 web = pytest.importorskip("benchmarks.web.__main__", reason="needs playwright")
 
@@ -30,15 +29,15 @@ def test_without_the_peer_it_says_so(monkeypatch, tmp_path, capsys):
 
 @pytest.mark.wasm
 @pytest.mark.browser
-def test_the_page_has_our_answers_and_times(tmp_path):
+def test_the_page_has_our_answers_and_times(tmp_path, chromium):
     graph = classifier()
     feeds = {t.name: np.random.default_rng(0).random(t.shape, np.float32) for t in graph.inputs}
     expected = list(Predictor(optimize(graph, targets=["x86"])).run(feeds).values())
     export_model(optimize(graph), tmp_path / "model", "web")
     for name in ("index.html", "page.js"):
         (tmp_path / name).symlink_to(web.HERE / name)
-    with web.served(tmp_path) as origin, open_chromium() as browser:
-        page = web.Page(browser, origin)
+    with web.served(tmp_path) as origin:
+        page = web.Page(chromium, origin)
         inputs = [web.to_text(name, value) for name, value in feeds.items()]
         reply = page.ask(engine="lite", model="model/model.lite", inputs=inputs, threads=1)
         found = [web.from_text(t) for t in reply.pop("outputs")]

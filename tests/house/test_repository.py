@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -55,3 +57,21 @@ def test_image_is_made_from_what_binder_reads(root):
     wanted = (root / "binder" / "requirements.txt").read_text()
     (extras,) = re.findall(r"^\.\[(.*)\]$", wanted, re.M)
     assert all(f'"{extra}"' in recipe for extra in extras.split(","))
+
+
+def test_a_dry_run_runs_nothing(root, tmp_path):
+    """`make -n` only prints, for every target. A line with $(MAKE) would be run even then."""
+    makefile = (root / "Makefile").read_text()
+    shutil.copy(root / "Makefile", tmp_path)
+    ran = tmp_path / "ran"
+    for name in ("pytest", "ruff", "lint-imports", "mypy", "python", "lite"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {name} >> {ran}\n")
+        (tmp_path / name).chmod(0o755)
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    targets = re.findall(r"^([a-z-]+):.*##", makefile, re.M)
+    assert "test" in targets
+    done = subprocess.run(
+        ["make", "-n", *targets], cwd=tmp_path, env=path, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "pytest --all" in done.stdout, done.stderr
+    assert not ran.exists(), ran.read_text()

@@ -22,15 +22,6 @@ SCROLL = """(y) => {
 }"""
 
 
-@pytest.fixture
-def chromium(chromium_path):
-    sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     return thousand_layers(tmp_path_factory.mktemp("report"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ui.lab_page import LabPage
-from tests.ui.lab_server import Server, find_chromium, open_chromium
+from tests.ui.lab_server import Server
 
 
 @pytest.fixture(scope="session")
@@ -25,16 +25,6 @@ def server(tmp_path_factory: Any) -> Iterator[Callable[[str], Server]]:
     yield get
     for one in running.values():
         one.close()
-
-
-# One test module at a time: a second playwright, or nbclient, cannot start while one is open.
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    pytest.importorskip("playwright", reason="pip install playwright")
-    if find_chromium() is None:
-        pytest.skip("no Chromium; sudo apt-get install chromium")
-    with open_chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

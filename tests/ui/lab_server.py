@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from tests.conftest import ROOT
 
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 TOKEN = "lite"
 LABEXTENSION = ROOT / "widgets" / "lite_widgets" / "code_drawer" / "labextension"
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-]  # fmt: skip
 SETTINGS = {
     "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -92,24 +83,3 @@ class Server:
     def close(self) -> None:
         self.process.terminate()
         self.process.wait(20)
-
-
-def find_chromium() -> str | None:
-    """The path of a Chromium of the system."""
-    return next(filter(None, map(shutil.which, CHROMIUMS)), None)
-
-
-@contextmanager
-def open_chromium() -> Iterator[Any]:
-    """Playwright's headless browser. Raises FileNotFoundError without a Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    path = find_chromium()
-    if path is None:
-        raise FileNotFoundError("no Chromium; sudo apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        try:
-            yield browser
-        finally:
-            browser.close()

@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.ui.steps import STEPS
+from tests.ui.steps import STEPS, workbench_cell
 
 MODELS = ROOT / "notebooks" / "models"
 AXE = ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
-START = """import lite_workbench as lw
-workbench = lw.Workbench("ocr.onnx")
-workbench"""
+START = workbench_cell("ocr.onnx")
 WORK = """s = workbench.session
 s.convert(targets=["x86"])
 s.run("ocr_item.png", backend="x86")

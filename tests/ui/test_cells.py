@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.ui.steps import workbench_cell
 
 MODELS = ROOT / "notebooks" / "models"
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
-START = """import lite_workbench as lw
-workbench = lw.Workbench("digits.onnx")
-workbench"""
+START = workbench_cell("digits.onnx")
 SOURCES = """() => window.jupyterapp.shell.currentWidget.content.widgets
   .map((cell) => cell.model.sharedModel.getSource())"""
 ERRORS = """() => window.jupyterapp.shell.currentWidget.content.widgets

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.ui.steps import STEPS
+from tests.ui.steps import STEPS, workbench_cell
 
 MODELS = ROOT / "notebooks" / "models"
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
-START = """import lite_workbench as lw
-workbench = lw.Workbench("ocr.onnx")
-workbench"""
+START = workbench_cell("ocr.onnx")
 WORK = """s = workbench.session
 s.convert(targets=["x86"])
 s.run(backend="x86")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.ui.steps import STEPS
+from tests.ui.steps import STEPS, workbench_cell
 
 pytestmark = [pytest.mark.browser, pytest.mark.hours, pytest.mark.models, pytest.mark.cpu]
 
@@ -26,9 +26,6 @@ NAMES = {
 }
 #: Width of the window in CSS pixels; at 200 % zoom one of 1440 pixels is 720 wide.
 WIDTHS = {"1440": 1440, "1100": 1100, "760": 760, "zoom200": 720}
-START = """import lite_workbench as lw
-workbench = lw.Workbench({name!r})
-workbench"""
 WORK = """s = workbench.session
 size = lambda i, d: d if isinstance(d, int) else 64 if i else 1
 shapes = {v.name: [size(i, d) for i, d in enumerate(v.shape)] for v in s.graph.inputs}
@@ -65,7 +62,7 @@ TABS = """() => [...document.querySelectorAll('.lite-workbench [data-tab]')]
 def test_every_step_at_every_width(lab: Any, server: Any, name: str) -> None:
     source = MODELS / NAMES[name]
     shutil.copy(source, server("/").root / f"{name}{source.suffix}")
-    lab_page = lab([START.format(name=f"{name}{source.suffix}")])
+    lab_page = lab([workbench_cell(f"{name}{source.suffix}")])
     assert lab_page.run_all()
     assert lab_page.run_code(WORK) == ""
     page = lab_page.page
@@ -93,7 +90,7 @@ def test_every_step_at_every_width(lab: Any, server: Any, name: str) -> None:
 def test_open_sizes_are_fixed_by_a_click_and_an_image_is_segmented(lab: Any, server: Any) -> None:
     """DeepLab's frozen graph leaves height and width open, and takes bytes."""
     shutil.copy(MODELS / NAMES["deeplab"], server("/").root / "open.pb")
-    lab_page = lab([START.format(name="open.pb")])
+    lab_page = lab([workbench_cell("open.pb")])
     assert lab_page.run_all()
     find = lab_page.page.locator
     lab_page.step("Check")

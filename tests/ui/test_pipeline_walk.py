@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.ui.steps import workbench_cell
 from tests.ui.test_nine_steps import FAULTS
 
 MODELS = ROOT / "notebooks" / "models"
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
-START = """import lite_workbench as lw
-workbench = lw.Workbench("receipt.json")
-workbench"""
+START = workbench_cell("receipt.json")
 STAGES = [
     {
         "model": "text_finder.onnx",

@@ -8,22 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.ui.lab_server import open_chromium
 from tests.web.served import Served
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with open_chromium() as found:
-        yield found
-
-
 @pytest.fixture
-def open_folder(browser: Any) -> Iterator[Callable[..., Served]]:
+def open_folder(chromium: Any) -> Iterator[Callable[..., Served]]:
     opened: list[Served] = []
 
     def open_folder(folder: Path, **options: Any) -> Served:
-        opened.append(Served(browser, folder, **options))
+        opened.append(Served(chromium, folder, **options))
         return opened[-1]
 
     yield open_folder

@@ -1,8 +1,7 @@
-"""A browser and pages of widgets without Jupyter."""
+"""Pages of widgets without Jupyter."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,24 +9,6 @@ from typing import Any
 import pytest
 
 from tests.widgets import host_page
-
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-# One test module at a time: a second playwright, or nbclient, cannot start while one is open.
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """A headless Chromium of the system."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if path is None:
-        pytest.skip("no Chromium; sudo apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

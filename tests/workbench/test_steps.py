@@ -21,15 +21,9 @@ from lite_workbench.steps import STEPS, step_class
 from lite_workbench.workbench import step_states
 
 from tests.small_models import Builder, classifier
-from tests.workbench.sessions import click, opened, settle
+from tests.workbench.sessions import click, settle
 
 pytestmark = pytest.mark.cpu
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
-    monkeypatch.chdir(tmp_path)
-    return opened("x86")
 
 
 @pytest.mark.parametrize("name", [n for n in STEPS if n not in ("Profile", "Compare")])

@@ -23,15 +23,9 @@ from lite_workbench.workbench import step_states
 from PIL import Image
 
 from tests.small_models import classifier
-from tests.workbench.sessions import click, opened, settle
+from tests.workbench.sessions import click, settle
 
 pytestmark = pytest.mark.cpu
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
-    monkeypatch.chdir(tmp_path)
-    return opened("x86")
 
 
 def test_integers_are_not_quantized_again(session: lw.Session) -> None:

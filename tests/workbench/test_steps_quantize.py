@@ -16,15 +16,9 @@ from lite_workbench import quantizing
 from lite_workbench.steps import quantize as steps_quantize
 
 from tests.small_models import classifier
-from tests.workbench.sessions import click, opened, settle
+from tests.workbench.sessions import click, settle
 
 pytestmark = pytest.mark.cpu
-
-
-@pytest.fixture
-def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
-    monkeypatch.chdir(tmp_path)
-    return opened("x86")
 
 
 def test_only_samples_that_fit_are_offered(tmp_path: Path, monkeypatch: Any) -> None:

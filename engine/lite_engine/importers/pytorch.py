@@ -21,6 +21,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,17 @@ _CHILD = (
 #: Kinds of error that the process reports.
 _ERRORS = {made.kind: made for made in (BackendUnavailableError, ModelFormatError, UsageError)}
 _MODULES = ("Module", "ScriptModule", "ExportedProgram")
+
+
+@dataclass(frozen=True)
+class _ExportOptions:
+    """How a module becomes ONNX: the options of `from_module`."""
+
+    exporter: str | None = None
+    dynamic_shapes: Any = None
+    input_names: Sequence[str] | None = None
+    output_names: Sequence[str] | None = None
+    opset: int | None = None
 
 
 def is_module(model: Any) -> bool:
@@ -109,7 +121,7 @@ def read_program(path: Path, options: dict[str, Any]) -> bytes:
         raise ModelFormatError(
             tr("torch cannot read this file: {text}", text=_first_line(error)), where=path
         ) from error
-    return to_onnx(program, **options)
+    return _to_onnx(program, None, _ExportOptions(**options))
 
 
 def from_module(
@@ -132,42 +144,28 @@ def from_module(
     Raises UsageError without example inputs, BackendUnavailableError without torch or the parts it
     needs, ModelFormatError with torch's own words when it cannot export.
     """
-    graph = read_bytes(
-        to_onnx(
-            module, example_inputs, exporter=exporter, dynamic_shapes=dynamic_shapes,
-            input_names=input_names, output_names=output_names, opset=opset,
-        )
-    )  # fmt: skip
+    asked = _ExportOptions(exporter, dynamic_shapes, input_names, output_names, opset)
+    graph = read_bytes(_to_onnx(module, example_inputs, asked))
     graph.name = type(module).__name__
     graph.metadata["format"] = "pytorch"
     return graph
 
 
-def to_onnx(
-    module: Any,
-    example_inputs: Any = None,
-    *,
-    exporter: str | None = None,
-    dynamic_shapes: Any = None,
-    input_names: Sequence[str] | None = None,
-    output_names: Sequence[str] | None = None,
-    opset: int | None = None,
-) -> bytes:
-    """What `from_module` reads."""
+def _to_onnx(module: Any, example_inputs: Any, asked: _ExportOptions) -> bytes:
     torch = _torch()
     program = hasattr(module, "graph_signature")
-    way = _exporter(torch, module, exporter, dynamic_shapes, program)
+    way = _exporter(torch, module, asked.exporter, asked.dynamic_shapes, program)
     if example_inputs is None and not program:
         raise UsageError(tr("give example_inputs=(tensor, …): an export follows one call"))
     args = tuple(example_inputs) if isinstance(example_inputs, (tuple, list)) else (example_inputs,)
-    names = list(input_names or ([] if program else _parameters(module, len(args))))
-    options: dict[str, Any] = {} if opset is None else {"opset_version": opset}
+    names = list(asked.input_names or ([] if program else _parameters(module, len(args))))
+    options: dict[str, Any] = {} if asked.opset is None else {"opset_version": asked.opset}
     if names:
         options["input_names"] = names
-    if output_names:
-        options["output_names"] = list(output_names)
-    if dynamic_shapes is not None:
-        options["dynamic_shapes"] = dynamic_shapes
+    if asked.output_names:
+        options["output_names"] = list(asked.output_names)
+    if asked.dynamic_shapes is not None:
+        options["dynamic_shapes"] = asked.dynamic_shapes
     training = bool(getattr(module, "training", False))
     try:
         if not program:

@@ -99,8 +99,7 @@ def against() -> Callable[[str, Path, str], str]:
         command = ["cc", "-shared", "-fPIC", "-o", made, Path(__file__).with_name(source),
                    "-Wl,--no-as-needed", named, "-ldl"]  # fmt: skip
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-        if done.returncode:
-            pytest.skip(f"nothing links with {library}: {done.stderr.splitlines()[-1]}")
+        assert done.returncode == 0, f"{source} against {library}: {done.stderr}"
         return str(made)
 
     return build
