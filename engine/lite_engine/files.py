@@ -3,6 +3,7 @@ at all."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator
@@ -24,6 +25,15 @@ def head(path: Path, count: int = 64) -> bytes:
             return file.read(count)
     except OSError:
         return b""
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -6,7 +6,6 @@ in `starters.json` in the cache folder, and a later fetch must give the same byt
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ from typing import Any
 from lite_engine import settings
 from lite_engine.documents import parse
 from lite_engine.errors import BackendUnavailableError, LiteError, UsageError
-from lite_engine.files import locked, write_file
+from lite_engine.files import locked, sha256, write_file
 from lite_messages import tr
 
 
@@ -114,7 +113,7 @@ def fetch(starter: Starter, folder: Path, *, update: bool = False) -> Fetched:
         ]
     except Exception as error:  # noqa: BLE001 - of whatever HTTP library it uses
         raise _failure(starter, endpoint, error) from None
-    sums = {f: _digest(place) for f, place in zip(starter.files, places)}
+    sums = {f: sha256(place) for f, place in zip(starter.files, places)}
     _check(starter, sums, {s.rfilename: s for s in info.siblings or ()}, pins.get("sha256", {}))
     commit = str(info.sha)
     _pin(starter.repo, commit, {**pins.get("sha256", {}), **sums})
@@ -154,14 +153,6 @@ def _check(
                 where=starter.repo,
                 fix=tr("fetch it again, or accept the new file with --update"),
             )  # fmt: skip
-
-
-def _digest(path: Path) -> str:
-    made = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            made.update(block)
-    return made.hexdigest()
 
 
 def _place() -> Path:

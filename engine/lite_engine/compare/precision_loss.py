@@ -22,7 +22,7 @@ LOWER = ("fp16", "bf16")
 def precision_loss(
     model: Model, target: str, feeds: Mapping[str, np.ndarray] | None = None
 ) -> dict[str, Difference]:
-    """Output name → how far `target`'s precision is from its fp32 (side A), for random inputs
+    """Output name → how far `target`'s precision is from its fp32, the baseline, for random inputs
     unless `feeds` are given. Empty where the target computes in fp32 or integers.
 
     Runs on this machine: raises BackendUnavailableError where the target cannot, ShapeError for

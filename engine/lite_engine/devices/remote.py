@@ -7,7 +7,6 @@ and results of one run and is removed at its end.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 from lite_messages import tr, trn
 
 from ..errors import DeviceError
+from ..files import sha256
 from . import condition
 from ._base import RUN_TIMEOUT_S, TARGETS, Job, RunnerResult, Stage, runner_failure
 from .runner import LIST_TIMEOUT_S, RunnerDevice, read_results, write_inputs
@@ -152,7 +152,7 @@ class RemoteDevice(RunnerDevice):
         """Pushes a file unless its content is there; (path there, bytes sent)."""
         size = path.stat().st_size
         kind = path.suffix if path.suffix == ".cl" else ""  # the runner tells them apart by it
-        remote = f"{self.transport.home}/files/{_sha256(path)}{kind}"
+        remote = f"{self.transport.home}/files/{sha256(path)}{kind}"
         if self._size(remote) == size:
             self._good("touch", ["touch", "-c", remote])  # recently used: kept
             return remote, 0
@@ -198,11 +198,3 @@ class RemoteDevice(RunnerDevice):
         elif "Read-only" in answer.stderr or "Permission denied" in answer.stderr:
             fix = tr("{home} must be writable on the device", home=self.transport.home)
         raise DeviceError(f"{what}{said}", where=self.name, fix=fix)
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

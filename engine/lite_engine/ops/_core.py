@@ -62,6 +62,7 @@ class OpDef:
     activation: bool = False
     #: may be the `activation` of another operator
     fusable: bool = False
+    clamps: bool = False  # an activation that the range of an integer output can stand for
     #: f(a, b) = f(b, a)
     commutative: bool = False
     #: gives other numbers every time: never folded, never shared

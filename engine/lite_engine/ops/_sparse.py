@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from lite_messages import tr
@@ -101,9 +102,14 @@ def words_of_zeros(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 def pointwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """A 1x1 convolution of stride 1 with one group."""
-    w, attrs = types[1 if node.op == "Conv" else 3], node.attrs
-    plain = (
-        w is not None and w.rank == 4 and w.dims[2:] == (1, 1) and attrs.get("group", 1) == 1
+    w = types[1 if node.op == "Conv" else 3]
+    plain = w is not None and w.rank is not None and is_pointwise(w.dims, node.attrs)
+    return plain or tr("not a 1x1 convolution of stride 1")
+
+
+def is_pointwise(weight: Sequence[int | str | None], attrs: Mapping[str, Any]) -> bool:
+    """A 1x1 convolution of stride 1 with one group and no padding, by its weight's shape."""
+    return (
+        len(weight) == 4 and tuple(weight[2:]) == (1, 1) and attrs.get("group", 1) == 1
         and not any(attrs.get("pads") or [0]) and set(attrs.get("strides") or [1]) == {1}
     )  # fmt: skip
-    return plain or tr("not a 1x1 convolution of stride 1")

@@ -21,6 +21,7 @@ def unary(
     choices: Mapping[str, tuple[Any, ...]] | None = None,
     activation: bool = False,
     fusable: bool = False,
+    clamps: bool = False,
     output_range: tuple[float, float] = (-math.inf, math.inf),
     **attrs: Any,
 ) -> OpDef:
@@ -32,8 +33,8 @@ def unary(
     """
     op = define_op(
         name, inputs="x", attrs=attrs, layout="elementwise", source=source, choices=choices,
-        activation=activation, fusable=fusable, output_range=output_range, integer_form="table",
-        quantized="joins" if fusable else "",
+        activation=activation, fusable=fusable, clamps=clamps, output_range=output_range,
+        integer_form="table", quantized="joins" if fusable else "",
     )  # fmt: skip
     op.infer(same_type)
     op.reference(typed(fn))

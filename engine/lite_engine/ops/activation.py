@@ -45,6 +45,7 @@ relu = _fusable(
     "ONNX Relu-14",
     opencl="AT_LEAST(x,0.0f)",
     output_range=(0, math.inf),
+    clamps=True,
 )
 leaky_relu = _fusable(
     "LeakyRelu",
@@ -191,6 +192,7 @@ clip = define_op(
     attr_inputs=("min", "max"),
     activation=True,
     fusable=True,
+    clamps=True,
     integer_form="table",
     quantized="joins",
     source="ONNX Clip-13",

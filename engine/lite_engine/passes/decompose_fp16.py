@@ -1,9 +1,9 @@
 """A graph written in half precision computes in float32: f16, bf16 → f32, Casts at its ends.
 
 A file says in which type its author stored the numbers; which type a target computes in is the
-precision that it is converted for. The kernels of the CPU take float32 and store halves themselves
-where that is asked for, so a file in halves is a file in float32 whose inputs and outputs are
-halves. Results are nearer to exact than with a rounding after every node.
+precision that it is converted for. The kernels of the CPU take float32 and store fp16 themselves
+where that is asked for, so an fp16 file is a float32 file whose inputs and outputs are fp16.
+Results are nearer to exact than with a rounding after every node.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ..ops._bf16 import bf16_to_f32
 from ._core import graph_pass
 
 NAME = "decompose-fp16"
-HALVES = (DType.F16, DType.BF16)
+HALF = (DType.F16, DType.BF16)
 
 
 @graph_pass(NAME)
 def decompose_fp16(graph: Graph, journal: Journal) -> int:
-    """Leaves alone a graph with branches or loops beside halves: their ports are typed."""
+    """Leaves alone a graph with branches or loops beside fp16 or bf16: their ports are typed."""
     wide = [
         node
         for node in graph.nodes
-        if node.op != "Cast" and any(v is not None and v.dtype in HALVES for v in node.inputs)
+        if node.op != "Cast" and any(v is not None and v.dtype in HALF for v in node.inputs)
     ]
     if not wide:
         return 0
@@ -35,8 +35,8 @@ def decompose_fp16(graph: Graph, journal: Journal) -> int:
     if nested is not None:
         journal.refused(NAME, (nested.name,), tr("branches and loops hold types of their own"))
         return 0
-    ends = {id(v): v for v in (*graph.inputs, *graph.outputs) if v.dtype in HALVES}
-    for value in [v for v in graph.values() if v.dtype in HALVES and id(v) not in ends]:
+    ends = {id(v): v for v in (*graph.inputs, *graph.outputs) if v.dtype in HALF}
+    for value in [v for v in graph.values() if v.dtype in HALF and id(v) not in ends]:
         if value.const is not None:
             bits = value.dtype is DType.BF16
             value.const = bf16_to_f32(value.const) if bits else value.const.astype(np.float32)
@@ -66,7 +66,7 @@ def _cast_end(graph: Graph, end: Value) -> None:
 
 def _widened(attr: Any) -> Any:
     """An attribute that names a type, or holds numbers."""
-    if isinstance(attr, DType) and attr in HALVES:
+    if isinstance(attr, DType) and attr in HALF:
         return DType.F32
     if isinstance(attr, np.ndarray) and attr.dtype == np.float16:
         return attr.astype(np.float32)

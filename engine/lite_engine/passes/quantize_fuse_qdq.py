@@ -44,6 +44,7 @@ from ._quantised import (
 NAME = "quantize-fuse-qdq"
 VIEWS = op_names(lambda op: op.integer_form == "view")
 KEEPING = (*VIEWS, *op_names(lambda op: op.integer_form == "keep"))
+CLAMPS = op_names(lambda op: op.clamps)
 ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 
 
@@ -219,7 +220,7 @@ def _with_clamp(
 ) -> list[Node] | str:  # fmt: skip
     """The integer operator; behind it a table where a fused clamp is not the integers' own end."""
     act, params = node.attrs.get("activation", ""), node.attrs.get("activation_params", [])
-    if act not in ("", "Relu", "Clip"):
+    if act not in ("", *CLAMPS):
         return tr("the fused {act} needs a range of its own input", act=act)
     attrs = {
         k: v for k, v in node.attrs.items() if not k.startswith("activation") and k not in ("beta",)

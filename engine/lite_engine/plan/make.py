@@ -53,10 +53,12 @@ def make_plan(
             fixed,
             lambda node, types: not accelerate and bool(kernels_for(node, types, backend)[0]),
         )
-    by_hand = dict(overrides or {})
-    sharing = share(fixed, accelerators, free=accelerate, overrides=by_hand, refused=refused or {})
+    overrides = dict(overrides or {})
+    sharing = share(
+        fixed, accelerators, free=accelerate, overrides=overrides, refused=refused or {}
+    )
     here = {*PRECISION, *FALLBACK, *(a.name for a in accelerators)}
-    for layer, word in by_hand.items():
+    for layer, word in overrides.items():
         if word not in here:
             sharing.left[layer] = tr("the backend {name} cannot be used here", name=word)
     asked, precision = precision, "fp32" if accelerate else precision
@@ -65,8 +67,8 @@ def make_plan(
         backend,
         number=PRECISION[precision],
         tuning=tuning,
-        overrides={n: w for n, w in by_hand.items() if w in FALLBACK},
-        numbers={n: PRECISION[word] for n, word in by_hand.items() if word in PRECISION},
+        overrides={n: w for n, w in overrides.items() if w in FALLBACK},
+        numbers={n: PRECISION[word] for n, word in overrides.items() if word in PRECISION},
         faults=faults,
         refused={} if accelerate else refused,
         sharing=sharing,

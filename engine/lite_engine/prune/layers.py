@@ -13,7 +13,7 @@ from lite_messages import tr
 
 from ..ir import Graph, Node
 from ..ops import op_names
-from ..ops._sparse import MAX_DENSITY
+from ..ops._sparse import MAX_DENSITY, is_pointwise
 from ..quantize._run import Run
 from ..quantize.analyze import output_errors
 from ..quantize.moments import (
@@ -64,11 +64,7 @@ def _why_not(node: Node) -> str:
     if len(weight.readers) > 1:
         return tr("another layer reads its weight, too")
     if node.op in ("Conv", "ConvTranspose"):
-        plain = (
-            node.op == "Conv" and array.shape[2:] == (1, 1) and attrs.get("group", 1) == 1
-            and not any(attrs.get("pads") or [0]) and set(attrs.get("strides") or [1]) == {1}
-        )  # fmt: skip
-        if not plain:
+        if node.op != "Conv" or not is_pointwise(array.shape, attrs):
             return tr("only 1x1 convolutions of stride 1 have sparse kernels")
     elif array.ndim != 2 or attrs.get("transA", 0):
         return tr("its weight is not one matrix")

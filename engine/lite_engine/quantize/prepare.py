@@ -7,10 +7,10 @@ Conv(x, w, b, r){HardSwish} → Conv, Add, HardSwish. Relu and Clip stay, they a
 from __future__ import annotations
 
 from ..ir import Graph, Node, Value
-from ..ops import get_op, infer_types, residual_of
+from ..ops import get_op, infer_types, op_names, residual_of
 
 #: Activations that cost nothing: the integer range of the output clamps.
-CLAMPS = ("Relu", "Clip")
+CLAMPS = op_names(lambda op: op.clamps)
 
 
 def prepare(graph: Graph) -> Graph:

@@ -16,7 +16,7 @@ from ..preprocess import Preprocess, is_image
 
 Feed = dict[str, np.ndarray]
 
-#: Of this many samples one is held back for the comparison, at most HELD_MAX.
+#: Of this many samples one is held out for the comparison, at most HELD_MAX.
 HELD_EVERY = 5
 HELD_MAX = 16
 

@@ -20,6 +20,7 @@ from lite_messages import tr
 from ..errors import CalibrationError, UsageError, check_choice
 from ..ir import Graph, Node, Value
 from ..ops import infer_types, residual_of
+from ..ops._sparse import is_pointwise
 from ._run import Run, reference_run
 from .analyze import output_errors
 from .groups import (
@@ -154,13 +155,8 @@ def _why_not(node: Node) -> str:
     if array.size < MIN_ELEMS:
         return tr("its weight has fewer than {n} elements", n=MIN_ELEMS)
     if node.op in ("Conv", "ConvTranspose"):
-        attrs = node.attrs
-        plain = (
-            node.op == "Conv" and array.ndim == 4 and array.shape[2:] == (1, 1)
-            and attrs.get("group", 1) == 1 and not any(attrs.get("pads") or [0])
-            and set(attrs.get("strides") or [1]) == {1} and node.input(3) is None
-        )  # fmt: skip
-        if not plain:
+        plain = node.op == "Conv" and is_pointwise(array.shape, node.attrs)
+        if not plain or node.input(3) is not None:
             return tr("only 1x1 convolutions of stride 1 without residual have a 4-bit form")
     elif array.ndim != 2:
         return tr("its weight is a stack of matrices")

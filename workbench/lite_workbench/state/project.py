@@ -27,7 +27,7 @@ from lite_engine.arrays import read_arrays
 from lite_engine.compare.comparison import Comparison
 from lite_engine.documents import Part, parse
 from lite_engine.errors import LiteError, ModelFormatError
-from lite_engine.files import filling, make_folder, writing
+from lite_engine.files import filling, make_folder, sha256, writing
 from lite_engine.model_file import Model, open_model
 from lite_engine.profile import Profile
 from lite_messages import tr
@@ -164,7 +164,7 @@ def unpack(path: Path) -> tuple[Path, Project]:
     """The archive's files in a folder of the cache, named by its content, and what they are.
 
     Raises ModelFormatError for names, sizes or a description that `save` did not write."""
-    folder = settings.cache_dir() / "projects" / _digest(path)
+    folder = settings.cache_dir() / "projects" / sha256(path)[:16]
     with _damage(path):
         archive = zipfile.ZipFile(path)
     with archive:
@@ -186,14 +186,6 @@ def _blocks(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[bytes]:
     with _damage(path), archive.open(name) as source:
         while block := source.read(1 << 20):
             yield block
-
-
-def _digest(path: Path) -> str:
-    whole = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            whole.update(part)
-    return whole.hexdigest()[:16]
 
 
 def _checked(archive: zipfile.ZipFile, path: Path) -> list[str]:
