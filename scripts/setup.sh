@@ -43,6 +43,7 @@ if [ "$(uname -m)" != aarch64 ]; then
 fi
 if [ "$(uname -m)" = x86_64 ]; then have arm-linux-gnueabihf-g++ || need 3 g++-arm-linux-gnueabihf; fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
+[ -n "$(fc-list :lang=zh 2> /dev/null)" ] || need 3 fontconfig fonts-wqy-microhei  # pages in Chinese
 [ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || need 3 oclgrind
 if ! ls /usr/lib/clc/nvptx64--nvidiacl.bc > /dev/null 2>&1; then
   need 3 clang-15 libclc-15-dev libclc-15  # compile every OpenCL program, for devices not here

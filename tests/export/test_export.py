@@ -264,6 +264,16 @@ def test_the_command(tmp_path, capsys):
     assert not (tmp_path / "b" / "report.html").exists()
 
 
+@pytest.mark.wasm
+def test_the_command_for_a_page(tmp_path, capsys):
+    """Its model has a name of its own, and is measured as WebAssembly."""
+    source = optimize(classifier()).save(tmp_path / "m.lite")
+    assert main(["export", str(source), "-o", str(tmp_path / "page"), "--target", "web"]) == 0
+    assert "report.html" in capsys.readouterr().out
+    report = (tmp_path / "page" / "report.html").read_text("utf-8")
+    assert "model.lite" in report and "Where the time goes: wasm" in report
+
+
 def test_short_list():
     """The list keeps its conditions; every kernel of the full one is found in some file."""
     full = kernel_list()

@@ -28,7 +28,7 @@ WRITES = {
 }
 #: One major version of an action, by the two owners that we trust.
 ACTION = re.compile(r"actions/[a-z-]+@v\d+|pypa/gh-action-pypi-publish@release/v1")
-RUNNER = re.compile(r"ubuntu-\d\d\.04(-arm)?|macos-\d\d(-intel)?|windows-\d{4}")
+RUNNER = re.compile(r"ubuntu-\d\d\.04(-arm)?|macos-\d\d(-intel)?|windows-(\d{4}|\d\d-arm)")
 TARGET = re.compile(r"^([a-z-]+):.*##", re.M)
 
 
@@ -138,6 +138,14 @@ def test_a_workflow_has_no_problem(name):
 def test_the_four_workflows_are_there():
     assert set(WORKFLOWS) == {"test.yml", "wheels.yml", "docs.yml", "release.yml"}
     assert runners(WORKFLOWS["test.yml"]["jobs"]["test"]) == ["ubuntu-24.04", "ubuntu-24.04-arm"]
+
+
+def test_every_wheel_is_tested():
+    targets = re.search(r'zig_targets="([^"]+)"', (ROOT / "scripts" / "wheel.sh").read_text())
+    table = re.findall(r"^\| `(\w+)` \| yes", (ROOT / "docs" / "platforms.md").read_text(), re.M)
+    matrix = WORKFLOWS["wheels.yml"]["jobs"]["test"]["strategy"]["matrix"]
+    assert sorted(row["wheel"] for row in matrix["include"]) == sorted(table)
+    assert len(table) == len(["x86_64", "aarch64", *targets[1].split()])
 
 
 def test_only_a_tag_publishes_and_only_after_the_tests():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import pytest
 from lite_engine import optimize
 from lite_engine.backends.cpu.native import NativeFile, NativeProgram
 from lite_engine.runtime.choice import host_target
 
+onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 torch = pytest.importorskip("torch", reason="pip install torch torchvision")
 detection = pytest.importorskip("torchvision.models.detection", reason="pip install torchvision")
 

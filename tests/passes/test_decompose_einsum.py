@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 from lite_engine import Predictor, load, optimize
 from lite_engine.errors import ShapeError
@@ -15,7 +13,10 @@ from lite_engine.ir import DType, Graph, Journal, Value
 from lite_engine.ops import infer_node, infer_types
 from lite_engine.passes import optimize_graph
 from lite_engine.passes.decompose_einsum import decompose_einsum
-from onnx import TensorProto, helper
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+TensorProto, helper = onnx.TensorProto, onnx.helper
 
 SIZES = dict(zip("bghijkd", (2, 3, 4, 5, 6, 8, 7)))
 

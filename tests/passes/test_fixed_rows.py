@@ -6,8 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.backends.cpu.native import NativeFile, NativeProgram
@@ -17,6 +15,9 @@ from lite_engine.ops import specialise
 from lite_engine.ops.bounds import Unbounded, bounded
 from lite_engine.passes.fixed_rows import fixed_rows, specialised_rows
 from lite_engine.runtime.choice import host_target
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 from lite_engine import Predictor
 from lite_engine.exporters.onnx import write_bytes
@@ -17,6 +15,9 @@ from lite_engine.passes import optimize_graph
 from lite_engine.passes.fuse_attention import fuse_attention
 
 from .conftest import feeds_for, run
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 
 B, H, L, S, D = 2, 4, 6, 9, 8
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.runtime.choice import host_target
+
+onnx = pytest.importorskip("onnx", reason="pip install onnx")
+onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 
 WIDTH, HEIGHT = 17, 13
 

@@ -12,13 +12,16 @@ from lite_widgets import CodeDrawer, Notice, Stepper
 from tests.widgets import samples
 from tests.widgets.showcase import ROOF, memory, showcase, tensor
 
-#: Texts that leave their picture, and pairs of which one covers the other.
+#: Texts and bars that leave their picture, and texts of which one covers the other.
 COVERED = """() => {
   const frame = document.querySelector('svg').getBoundingClientRect();
   const boxes = [...document.querySelectorAll('text')].filter((t) => t.textContent.trim())
     .map((t) => [t.textContent.trim(), t.getBoundingClientRect()]);
-  const outside = boxes.filter(([, r]) => r.left < frame.left - 1 || r.right > frame.right + 1
-    || r.top < frame.top - 1 || r.bottom > frame.bottom + 1).map(([text]) => `outside: ${text}`);
+  const bars = [...document.querySelectorAll('rect')]
+    .map((bar) => ['a bar', bar.getBoundingClientRect()]);
+  const outside = [...boxes, ...bars]
+    .filter(([, r]) => r.left < frame.left - 1 || r.right > frame.right + 1
+      || r.top < frame.top - 1 || r.bottom > frame.bottom + 1).map(([text]) => `outside: ${text}`);
   const pairs = boxes.flatMap(([text, p], i) => boxes.slice(i + 1)
     .filter(([, q]) => Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1
       && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 3)
@@ -77,6 +80,12 @@ def crowded() -> list[Any]:
         each.update(name=scope + each["name"], bytes=each["bytes"] * 40, offset=each["offset"] * 40)
     inside = tensor()
     inside.tensor = {**inside.tensor, "name": scope + "y"}
+    # A layer that is faster by more than the total: medians of parts do not add up to its median.
+    moves = [{"name": scope + name, "kind": "changed", "before": [name], "after": [name],
+              "delta_ns": 1_000_000 * ms}
+             for name, ms in (("a", -56), ("b", 38), ("c", 47))]  # fmt: skip
+    change = {"baseline": "x86", "candidate": "reference", "before_ns": 9_000_000,
+              "after_ns": 38_000_000, "changes": moves, "warnings": []}  # fmt: skip
     point = {"accuracy": 89.4, "latency_ms": 1.0, "bytes": 248_000}
     near = {"accuracy": 89.5, "latency_ms": 1.05, "bytes": 950_000}
     trade = lw.TradeOff(points=[{**point, "method": "kl"},
@@ -84,7 +93,8 @@ def crowded() -> list[Any]:
                         float_=near)  # fmt: skip
     return [trade, lw.LatencyChart(profile=profile), lw.Roofline(profile=profile, roof=ROOF),
             lw.ErrorStrip(comparison=comparison), lw.MemoryMap(memory=kept),
-            lw.OverviewStrip(profile=profile), lw.TypeSummary(profile=profile), inside]  # fmt: skip
+            lw.OverviewStrip(profile=profile), lw.TypeSummary(profile=profile),
+            lw.Waterfall(change=change), inside]  # fmt: skip
 
 
 @pytest.mark.browser

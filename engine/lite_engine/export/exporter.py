@@ -109,6 +109,11 @@ class Exported:
     opencl: list[str] = field(default_factory=list)
     opencl_precision: str = ""
 
+    @property
+    def model(self) -> str:
+        """The file of the model, or of the pipeline."""
+        return next(file for file in self.sizes if file.endswith(".lite"))
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "folder": str(self.folder),

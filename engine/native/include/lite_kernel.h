@@ -184,7 +184,6 @@ LITE_INLINE Tensor* output_of(const Step& s, int i) {
 struct CpuFeatures {
   bool avx2, avx512, avx512vnni, avx512bf16, avxvnni, amx;  // avx2 implies FMA; avx512 = F BW DQ VL
   bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
-  bool relaxed;  // WebAssembly's relaxed SIMD
   bool vbmi;   // shuffles of 128 bytes; implies avx512
   bool crc32;  // what checksums need: carry-less products on x86, FEAT_CRC32 on ARM
 };

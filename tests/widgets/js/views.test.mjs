@@ -207,13 +207,21 @@ test("timeline: windows stay in the run, times are round, what lies in one pixel
 });
 
 test("waterfall: bars join the two totals exactly", async () => {
-  const { bars } = await at("waterfall/waterfall");
+  const { bars, ends } = await at("waterfall/waterfall");
   const changes = [["a", -2000], ["b", 1000], ["c", -500], ["d", 250]].map(([name, delta_ns]) => ({ name, before: [name], after: [name], delta_ns, kind: "changed" }));
   const change = { baseline: "x86", candidate: "opencl", before_ns: 10000, after_ns: 8750, changes, warnings: [] };
   const all = bars(change, 2);
   assert.deepEqual(all.map((b) => b.name), ["a", "b", "2 more"]);
   assert.deepEqual([all[0].from, all[2].to], [0.01, 0.00875]);
   all.slice(1).forEach((b, i) => assert.equal(b.from, all[i].to));
+  assert.deepEqual(ends(0.01, 0.00875, all), [0, 0.015]);
+});
+
+test("waterfall: the axis reaches every bar, also below zero", async () => {
+  const { bars, ends } = await at("waterfall/waterfall");
+  const changes = [["outside", -56e6], ["a", 38e6], ["b", 47e6]].map(([name, delta_ns]) => ({ name, before: [name], after: [name], delta_ns, kind: "changed" }));
+  const all = bars({ before_ns: 9e6, after_ns: 38e6, changes }, 12);
+  assert.deepEqual(ends(9, 38, all), [-50, 40]);
 });
 
 test("trade-off: the fastest version within the budget", async () => {

@@ -32,6 +32,13 @@ export function bars(change, most) {
   return out;
 }
 
+/** Round ends of the axis. Medians of parts do not add up to the total's: a bar may end below zero. */
+export function ends(start, end, all) {
+  const values = [0, start, end, ...all.flatMap((b) => [b.from, b.to])],
+    low = Math.min(...values);
+  return [low < 0 ? -nice(-low * 1.02) : 0, nice(Math.max(...values) * 1.02)];
+}
+
 /** The layers of a change: those of the later profile, or the gone ones. */
 const layers = (x) => (x.after.length ? x.after : x.before);
 const totals = (c) => [c.get("change").before_ns / NS, c.get("change").after_ns / NS];
@@ -44,9 +51,12 @@ function chart(c, width) {
   const left = Math.min(170, width * 0.28),
     right = width - 74,
     height = TOP + ROW * (all.length + 2) + 6;
-  const max = nice(Math.max(start, end, ...all.map((b) => Math.max(b.from, b.to))) * 1.02);
-  const X = linear([0, max], [left, right]);
-  const grid = ticks(max, 4).map(
+  const [min, max] = ends(start, end, all);
+  const X = linear([min, max], [left, right]);
+  const step = ticks(max - min, 4)[1],
+    marks = [];
+  for (let i = Math.ceil(min / step); i * step <= max * 1.001; i++) marks.push(+(i * step).toPrecision(12));
+  const grid = marks.map(
     (v) =>
       svg`<line class="grid" x1="${X(v)}" x2="${X(v)}" y1="${TOP - 4}" y2="${height - 4}" /><text
           x="${X(v)}"
@@ -59,9 +69,9 @@ function chart(c, width) {
     svg`<text class="t1 b" x="${left - 8}" y="${TOP + i * ROW + 16}" text-anchor="end"
         >${fit(name, left - 10)}</text
       ><rect
-        x="${left}"
+        x="${X(0)}"
         y="${TOP + i * ROW + 4}"
-        width="${X(value) - left}"
+        width="${X(value) - X(0)}"
         height="16"
         fill="var(--ink2)"
         fill-opacity=".55"

@@ -100,8 +100,7 @@ def _call(args: argparse.Namespace) -> Exported:
         model, Path(args.output), args.target, trimmed=args.trim,
         plugins=[name for name in args.plugins.split(",") if name], libraries=args.library,
         ship_kernels=args.ship_kernels,
-        more=(lambda made: _report(made, Path(args.output) / f"{model.name}.lite"))
-        if args.report else None,
+        more=(lambda made: _report(made, Path(args.output) / made.model)) if args.report else None,
     )  # fmt: skip
 
 
@@ -126,6 +125,7 @@ def _pipeline(args: argparse.Namespace) -> Pipeline:
 def _report(made: Exported, place: Path) -> None:
     """report.html of the exported file, which will be at `place`: profiles of what runs here, the
     target's CPU first."""
+    from lite_engine.export import web
     from lite_engine.runtime import usability
 
     from ..opening import open_session
@@ -146,7 +146,7 @@ def _report(made: Exported, place: Path) -> None:
     session.path = place  # what the report calls it
     for model in session.versions.values():
         model.path = place
-    for backend in (made.target, "opencl"):
+    for backend in (web.MODULE if made.target == web.TARGET else made.target, "opencl"):
         if backend in session.targets and usability(backend).usable:
             emulated = session.predictor(backend).emulated
             session.profile(backend, runs=1 if emulated else RUNS)

@@ -13,11 +13,7 @@ static inline __m128 _mm_max_ps(__m128 a, __m128 b) { return wasm_f32x4_pmax(b, 
 static inline __m128 _mm_sqrt_ps(__m128 v) { return wasm_f32x4_sqrt(v); }
 // Saturates where cvtps2dq gives the lowest number; kernels keep values within.
 static inline __m128i _mm_cvtps_epi32(__m128 v) {
-#if defined(__wasm_relaxed_simd__)
-  return wasm_i32x4_relaxed_trunc_f32x4(wasm_f32x4_nearest(v));
-#else
   return wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(v));
-#endif
 }
 
 static inline __m128i _mm_set1_epi16(int16_t v) { return wasm_i16x8_splat(v); }

@@ -201,14 +201,7 @@ LITE_INLINE void store_part(float* p, F v, int n) {
 }
 
 #if defined(__SSE2__)
-#if defined(__wasm_relaxed_simd__)
-LITE_INLINE F fma(F a, F b, F c) {
-  return reinterpret_cast<F>(wasm_f32x4_relaxed_madd(
-      reinterpret_cast<v128_t>(a), reinterpret_cast<v128_t>(b), reinterpret_cast<v128_t>(c)));
-}
-#else
 LITE_INLINE F fma(F a, F b, F c) { return a * b + c; }
-#endif
 LITE_INLINE F min(F a, F b) {
   return reinterpret_cast<F>(_mm_min_ps(reinterpret_cast<__m128>(a), reinterpret_cast<__m128>(b)));
 }

@@ -1,6 +1,8 @@
 // CPU features by CPUID (x86-64) or HWCAP (AArch64).
 #include <stdio.h>
 
+#include <array>
+
 #include "dispatch.h"
 
 #if defined(__linux__)
@@ -85,17 +87,11 @@ CpuFeatures probe() {
   return cpu;
 }
 #elif defined(__wasm__)
-// A module says what it needs: an engine without it does not load it.
-const Named kFeatures[] = {{"relaxed", &CpuFeatures::relaxed}};
+// Nothing to choose at run time: a module names the instructions that it needs.
+const std::array<Named, 0> kFeatures{};
 const char* const kBaseline = "simd128";
 
-CpuFeatures probe() {
-  CpuFeatures cpu{};
-#if defined(__wasm_relaxed_simd__)
-  cpu.relaxed = true;
-#endif
-  return cpu;
-}
+CpuFeatures probe() { return CpuFeatures{}; }
 #else
 const Named kFeatures[] = {{"neonfp16", &CpuFeatures::fp16},
                            {"neondot", &CpuFeatures::dot},
