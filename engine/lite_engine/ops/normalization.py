@@ -1,4 +1,4 @@
-"""Normalisations: batch, instance, group, layer, RMS, Lp, local response, mean-variance."""
+"""Normalizations: batch, instance, group, layer, RMS, Lp, local response, mean-variance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisations written out in elementary operators become one operator again.
+"""Normalizations written out in elementary operators become one operator again.
 
 (x − μ) / √(σ² + ε) · γ + β        LayerNormalization
 x / √(mean(x²) + ε) · γ            RMSNormalization

@@ -1,4 +1,4 @@
-"""Normalisation."""
+"""Normalization."""
 
 from __future__ import annotations
 
