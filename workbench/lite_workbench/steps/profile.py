@@ -237,10 +237,10 @@ class ProfileStep(Step):
         self._inspect()
 
     def _select_slowest(self, profile: Profile) -> None:
-        """On arrival something is selected."""
-        names = {row.name for row in profile.layers}
-        if not names.intersection(self.session.selected) and profile.layers:
-            self.session.selected = [profile.slowest(1)[0].name]
+        """On arrival a layer is selected: no copy, which the graph does not show."""
+        layers = [r.name for r in profile.slowest(len(profile.layers)) if not r.overhead]
+        if layers and not {r.name for r in profile.layers}.intersection(self.session.selected):
+            self.session.selected = layers[:1]
 
     # ---- one layer
 
