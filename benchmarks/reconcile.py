@@ -27,6 +27,7 @@ import onnx
 from lite_engine import Predictor, optimize
 from lite_engine.profile import profile
 from lite_engine.profile.environment import environment
+from lite_engine.profile.warnings import outside_the_layers
 from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.inputs import random_feeds
 
@@ -51,7 +52,7 @@ def row_of(predictor: Predictor, feeds: dict[str, Any], seconds: float) -> dict[
         "sum_ms": taken.sum_ms,
         "apart": taken.unexplained_ms / total,
         "own_run": 1 - taken.sum_ms / taken.profiled_ms,
-        "said": [w for w in taken.warnings if w.startswith("the layers add up to")],
+        "said": outside_the_layers(taken),
         "stamps": taken.overhead_share,
         "timed_to_plain": (
             None if predictor.backend == "opencl" else timed_to_plain(predictor, feeds, runs)
@@ -111,7 +112,7 @@ def main() -> int:
                 f"{row['apart']:+7.1%} {row['own_run']:+7.1%} {row['stamps']:7.3%} "
                 f"{'–' if ratio is None else f'{ratio:.3f}':>13}"
                 f"{'' if fine else '  NOT EXPLAINED'}",
-                *(f"\n    {text}" for text in row["said"]),
+                f"\n    {row['said']}" if row["said"] else "",
                 flush=True,
             )
     if args.json:

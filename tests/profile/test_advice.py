@@ -5,13 +5,15 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from lite_engine import Predictor
+from lite_engine import Predictor, write_onnx
 from lite_engine.ir import Journal
 from lite_engine.plan import Plan
 from lite_engine.profile import advice as module
 from lite_engine.profile import profile
 from lite_engine.profile.advice import advise, shape_options
+from lite_engine.profile.advice_case import Advice
 from lite_engine.runtime import host_target
+from lite_workbench.cli import main
 
 from tests.profile.profiles import layer, made_up, of_layers
 from tests.small_models import classifier, image
@@ -205,6 +207,20 @@ def test_an_activation_that_was_not_fused_says_why() -> None:
     assert found[0].layers == ["swish"]
     assert "another layer reads the convolution" in found[0].evidence
     assert parsed(found[0].command)[0].journal
+
+
+def test_the_command_lists_what_gains_most(monkeypatch, tmp_path, capsys) -> None:
+    model = str(write_onnx(classifier(), tmp_path / "m.onnx"))
+    many = [Advice("rule", [], f"seen {i}", "do", 9.0 - i, "lite info m") for i in range(5)]
+    monkeypatch.setattr(module, "advise", lambda *args, **options: many)
+    words = ["profile", model, "--backend", "reference", "--runs", "1", "--no-history"]
+    listed = []
+    for more in ([], ["--all-advice"]):
+        assert main([*words, *more]) == 0
+        listed.append([x for x in capsys.readouterr().out.splitlines() if "advice" in x])
+    assert [x[:14] for x in listed[0][:3]] == [f"advice: seen {i}" for i in range(3)]
+    assert listed[0][3:] == ["2 more lines of advice gain less: --all-advice lists them"]
+    assert [x[:14] for x in listed[1]] == [f"advice: seen {i}" for i in range(5)]
 
 
 def _raw(graph):

@@ -278,6 +278,19 @@ def test_table_sorts_filters_and_stays_small(mount):
     page.locator(".tw").evaluate("e => { e.scrollTop = 1e6; }")
 
 
+@pytest.mark.parametrize("width", [420, 1100])
+def test_a_roofline_that_is_too_low_keeps_its_height_with_the_words_about_it(mount, width):
+    low = {"gflops": 0.5, "gbytes_per_s": 0.5, "what": "x86, 2 threads"}
+    roofline = lw.Roofline(profile=samples.profile(), roof=low, can_measure=True)
+    page = mount([roofline], width=width)
+    page.wait_for_function(
+        "(most) => document.querySelector('.lite-roofline .card').offsetHeight <= most",
+        arg=roofline.height + 26,  # and the card's own padding and border
+    )
+    assert page.locator(".lite-roofline svg.chart").bounding_box()["height"] > 280
+    assert page.locator("text=too low").is_visible()
+
+
 def test_types_untick_and_the_chart_fades(mount):
     profile = samples.profile()
     page = mount(

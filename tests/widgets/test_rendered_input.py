@@ -40,6 +40,12 @@ def test_form_sends_by_enter_and_waits_for_what_is_needed(mount):
     page.keyboard.press("Enter")
     values = {"address": "ssh://pi@10.0.0.5", "name": "pi", "config": ""}
     assert saved(page)["action"] == {"id": "submit", "values": values, "seq": 1}
+    page.evaluate("models[0].set('blocked', 'No network.')")
+    page.locator("small", has_text="No network.").wait_for()
+    assert page.locator("[type=submit]").is_disabled()
+    page.focus("[data-field=name]")
+    page.keyboard.press("Enter")
+    assert saved(page)["action"]["seq"] == 1
 
 
 def test_inspector_measures_what_differs_from_now(mount):

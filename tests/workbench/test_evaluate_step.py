@@ -34,6 +34,19 @@ def session(tmp_path: Path, monkeypatch: Any) -> lw.Session:
     return opened("x86")
 
 
+def test_without_data_nothing_that_needs_it_can_be_pressed(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(lw.shipped("digits.onnx"), tmp_path)
+    step = lw.Workbench(lw.open("digits.onnx"), step="Evaluate").step("Evaluate")
+    assert "no labeled data" in step.recommend.form.blocked
+    assert step.header.buttons[-1]["disabled"] and not step.sweep.form.blocked
+    shutil.copy(lw.shipped("digits_held_back.npz"), tmp_path / "digits.npz")
+    step._use({"data": "digits.npz"})
+    assert step.recommend.form.blocked == "" and not step.header.buttons[-1]["disabled"]
+
+
 def test_one_sample_leads_to_its_layers(session: lw.Session) -> None:
     layer = session.model.graph.nodes[3].name
     session.plant_fault(layer, "overflow_fp16", backend="reference")

@@ -95,7 +95,7 @@ class Profile(Answer):
     warm_ms         the runs before the timed ones
     overhead_ms     reading the time stamps after a run; not part of the other times
     overhead_share  time of the clock reads as a share of the fastest run
-    sum_ms          sum of the layers' medians
+    sum_ms          median, over the runs, of the sum of the layers
     unexplained_ms  the median of total_ms minus sum_ms
     rankable_us     layers whose medians are closer than this cannot be ranked; 0 when unknown
     shares          {backend: its share of the layers and of their time} (runtime/shares.py)

@@ -43,11 +43,10 @@ def warnings_of(result: Profile) -> list[str]:
                 threads=result.threads,
             )
         )
-    median = result.total_ms["median"]
     if result.busy:
         out.insert(0, result.busy)
-    elif median > 0 and abs(result.unexplained_ms) > 0.05 * median:
-        out.append(_explained(result, median))
+    elif said := outside_the_layers(result):
+        out.append(said)
     return out
 
 
@@ -110,30 +109,24 @@ def _ms(value: float) -> str:
     return f"{value:.{min(digits, 3)}f} ms"
 
 
-def _explained(result: Profile, median: float) -> str:
-    """Why the layers and the total differ by more than 5 %."""
-    apart = result.profiled_ms - median
-    said = tr(
-        "The layers add up to {sum}, the run takes {whole}: ",
-        sum=_ms(result.sum_ms),
-        whole=_ms(median),
-    )
-    if abs(apart) > 0.5 * abs(result.unexplained_ms):
-        return said + (
-            tr(
-                "the runs with layer timing took {profiled}, so the speed of the machine changed",
-                profiled=_ms(result.profiled_ms),
-            )
+def outside_the_layers(result: Profile) -> str:
+    """Why the layers and the total differ by more than 5 %; empty where they do not."""
+    median = result.total_ms["median"]
+    if median <= 0 or abs(result.unexplained_ms) <= 0.05 * median:
+        return ""
+    if abs(result.profiled_ms - median) > 0.5 * abs(result.unexplained_ms):
+        return tr(
+            "the speed of the machine changed: runs with layer timing took {profiled}, runs "
+            "without {plain}",
+            profiled=_ms(result.profiled_ms),
+            plain=_ms(median),
         )
     if result.unexplained_ms > 0:
-        return said + (
-            tr(
-                "{unexplained} are spent on copying inputs and outputs and on waiting "
-                "between backends",
-                unexplained=_ms(result.unexplained_ms),
-            )
+        return tr(
+            "{unexplained} of a run copy inputs and outputs and wait between backends",
+            unexplained=_ms(result.unexplained_ms),
         )
-    return said + tr("steps overlap on the device")
+    return tr("steps overlap on the device: together the layers take longer than a run")
 
 
 def subgraphs(plan: Plan, layers: Sequence[LayerTime]) -> list[str]:

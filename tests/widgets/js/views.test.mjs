@@ -157,6 +157,8 @@ test("roofline: words keep clear of dots, of each other and of the axes; far one
       });
       const dots = [...text.matchAll(/nd mark"\s+cx="([\d.]+)"\s+cy="([\d.]+)"\s+r="([\d.]+)"/g)].map((m) => m.slice(1).map(Number));
       assert.equal(dots.length, layers.length);
+      const peak = words.find((one) => one.said.includes("GFLOP/s measured"));
+      assert.ok(peak.x0 >= 48, `${width}: the words about the peak begin inside the axes`);
       for (const own of words.filter((one) => one.said.includes("label"))) {
         for (const [x, y, r] of dots) assert.ok(x + r <= own.x0 || x - r >= own.x0 + own.w || y + r <= own.y - 10 || y - r >= own.y + 2, `${width} ${own.said} on a dot`);
         for (const other of words) assert.ok(own === other || Math.abs(own.y - other.y) >= 12 || other.x0 + other.w <= own.x0 || own.x0 + own.w <= other.x0, `${own.said} | ${other.said}`);
@@ -257,11 +259,13 @@ test("types, ranges, sensitivity, transitions, upload, netron names", async () =
 test("timing: what the layers do not explain is the rest, never hidden", async () => {
   const { account, sentence } = await at("timing_line/timing_line");
   assert.ok(Math.abs(account(profile).rest - 0.1) < 1e-9);
-  assert.ok(sentence(profile).includes("100\u202fµs are spent"));
+  assert.ok(sentence(profile).includes("100\u202fµs are outside them"));
   const long = { ...profile, total_ms: { ...profile.total_ms, median: account(profile).layers + 7.339 } };
-  assert.ok(sentence(long).includes("7.34\u202fms are spent between"));
+  assert.ok(sentence(long).includes("7.34\u202fms are outside them"));
+  const own = { ...profile, sum_ms: 0.9 * profile.total_ms.median };
+  assert.ok(sentence(own).includes("(90.0\u202f%)"), "the sum is the engine's, of each run");
   const busy = sentence({ ...long, busy: "the machine is busy" });
-  assert.ok(busy.includes("other 7.34\u202fms include the work of other programs") && !busy.includes("between"));
+  assert.ok(busy.includes("other 7.34\u202fms include the work of other programs") && !busy.includes("outside"));
   assert.ok(sentence({ ...profile, emulated: true }).includes("times are not"));
   const ran = "3 of 4 layers ran on OpenCL (31 % of the time), 1 on the CPU";
   assert.ok(sentence({ ...profile, ran }).endsWith(` ${ran}.`));

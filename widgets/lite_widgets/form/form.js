@@ -15,6 +15,7 @@ const read = (c) =>
 
 function submit(c, event) {
   event.preventDefault(); // the page stays
+  if (c.get("blocked")) return;
   const values = read(c),
     lacks = missing(c.get("fields"), values);
   if (lacks.length) {
@@ -65,18 +66,18 @@ export default widget({
                   .value=${c.get("values")[f.name] || ""}
                 />`}${
                   c.get("errors")[f.name]
-                    ? html`<small class="bad" role="alert">${c.get("errors")[f.name]}</small>`
+                    ? html`<small class="bad" role="alert">${prose(c.get("errors")[f.name])}</small>`
                     : nothing
                 }</label
               >`,
           )}
         <div class="row">
-          <button type="submit" class="btn pri">${c.get("button")}</button
-          ><small>${prose(c.get("note"))}</small>
+          <button type="submit" class="btn pri" ?disabled=${Boolean(c.get("blocked"))}>${c.get("button")}</button
+          ><small>${prose(c.get("blocked") || c.get("note"))}</small>
         </div>
       </div>
     </form>`,
-  watch: ["title", "fields", "values", "errors", "button", "note", "closable"],
+  watch: ["title", "fields", "values", "errors", "button", "note", "blocked", "closable"],
   key(c, event) {
     if (event.key !== "Enter" || event.target.tagName !== "INPUT") return false;
     event.target.form.requestSubmit(); // in a notebook of JupyterLab the browser does not do it

@@ -16,6 +16,7 @@ class Form(LiteWidget):
             field with "options", [[value, text]], is a choice of these.
     errors  {name: what is wrong with this field}; a field of them is marked, its text beneath.
     button  its word; note: a sentence beneath; closable: whether it has a Close button.
+    blocked why the button cannot be pressed now, in place of the note; empty where it can.
 
     Actions: {"id": "submit", "values"} (also by Enter), {"id": "close"}.
     """
@@ -26,6 +27,7 @@ class Form(LiteWidget):
     errors = t.Dict()
     button = t.Unicode(tr("Add"))
     note = t.Unicode("")
+    blocked = t.Unicode("")
     closable = t.Bool(True)
 
     def static_html(self) -> str:

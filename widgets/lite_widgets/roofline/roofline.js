@@ -16,6 +16,8 @@ import { button, empty, keyed } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 import { along, aroundDot, boxOf, isFree, placeBeside } from "./places.js";
 
+/** What a line of words and its margin take: most often there is one above the chart. */
+const LINE = 28;
 const LEFT = 48,
   RIGHT = 16,
   TOP = 24,
@@ -114,14 +116,21 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
     ...along([X(knee), Y(roof.gflops)], [right, Y(roof.gflops)]),
     ...(integers ? along([X(integers / roof.gbytes_per_s), Y(integers)], [right, Y(integers)]) : []),
   ];
-  /** Words on a level line: at its right or left end, above or below, the first place that is free. */
-  const onLine = (text, from, y) => {
-    const places = [-7, 16].flatMap((up) => [
-      { x: right, y: y + up, anchor: "end" },
-      { x: from, y: y + up, anchor: "start" },
-    ]);
-    const place =
-      places.find((one) => isFree(boxOf(text, one.x, one.y, one.anchor), taken)) ?? places[0];
+  /** Words on a level line: at its right or left end, above or below, the first place that is free;
+   * the short ones where there is none for the long ones. */
+  const onLine = (long, short, from, y) => {
+    const places = [long, short].flatMap((text) =>
+      [-7, 16].flatMap((up) => [
+        { text, x: right, y: y + up, anchor: "end" },
+        { text, x: from, y: y + up, anchor: "start" },
+      ]),
+    );
+    const inside = ({ text, x, y: top, anchor }) => {
+      const box = boxOf(text, x, top, anchor);
+      return box.x > LEFT && box.x + box.w <= right + 1 && isFree(box, taken);
+    };
+    const place = places.find(inside) ?? places.find(({ text }) => text === short);
+    const { text } = place;
     taken.push(boxOf(text, place.x, place.y, place.anchor));
     return svg`<text class="t1 halo" x="${place.x.toFixed(1)}" y="${place.y.toFixed(1)}" text-anchor="${place.anchor}"
       >${text}</text
@@ -159,17 +168,18 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
     taken.push(boxOf(text, right, corner, "end"));
     return svg`<text class="t1 halo" x="${right}" y="${corner}" text-anchor="end">${text}</text>`;
   }
+  const rate = fixed(roof.gflops, roof.gflops < 10 ? 1 : 0);
   const peak = onLine(
-    tr("{rate} GFLOP/s measured ({what})", {
-      rate: fixed(roof.gflops, roof.gflops < 10 ? 1 : 0),
-      what: roof.what,
-    }),
+    tr("{rate} GFLOP/s measured ({what})", { rate, what: roof.what }),
+    tr("{rate} GFLOP/s measured", { rate }),
     X(knee) + 8,
     Y(roof.gflops),
   );
+  const inInt8 = tr("{rate} GOP/s in int8 measured", { rate: fixed(integers, 0) });
   const ofIntegers = integers
     ? onLine(
-        tr("{rate} GOP/s in int8 measured", { rate: fixed(integers, 0) }),
+        inInt8,
+        inInt8,
         X(integers / roof.gbytes_per_s) + 8,
         Y(integers),
       )
@@ -253,7 +263,7 @@ const chart = (c, width) =>
     ? nothing
     : rooflineSvg(points(c.get("profile"), c.get("roof")), {
         width,
-        height: c.get("height"),
+        height: c.get("height") - (c.local.words ?? LINE),
         roof: c.get("roof"),
         e: encoding(c, withoutCopies),
         hidden: c.get("hidden_types"),
@@ -270,7 +280,7 @@ function tooLow(c) {
   const again = c.get("can_measure")
     ? button("remeasure", tr("Measure the roofline again"), { kind: "sm" })
     : nothing;
-  return html`<p class="mu">${trn(
+  return html`<p class="mu" data-part="words">${trn(
     "The roofline is too low: {n} layer is above it. The machine was busy when it was measured.",
     "The roofline is too low: {n} layers are above it. The machine was busy when it was measured.",
     n,
@@ -290,7 +300,7 @@ export default widget({
     html`<div class="card pad">
       ${
         usable(c)
-          ? html`<div class="lg">
+          ? html`<div class="lg" data-part="words">
                 <span>${tr("area: share of time")}</span><span>${encoding(c, withoutCopies).legend}</span
                 ><span>${tr("the further below the line, the more to gain")}</span>
               </div>
@@ -311,6 +321,16 @@ export default widget({
             })
       }
     </div>`,
+  /** The chart has the height that the words leave. */
+  after(c) {
+    const words = [...c.root.querySelectorAll("[data-part=words]")].reduce((sum, e) => {
+      const { marginTop, marginBottom } = getComputedStyle(e);
+      return sum + e.offsetHeight + parseFloat(marginTop) + parseFloat(marginBottom);
+    }, 0);
+    if (!c.width || words === c.local.words) return;
+    c.local.words = words;
+    c.draw();
+  },
   watch: ["profile", "roof", "reason", "can_measure", "colour_by", "hidden_types", "height"],
   order: (c) => (usable(c) ? points(c.get("profile"), c.get("roof")).map((p) => p.row.name) : []),
   tip(c, name) {

@@ -28,6 +28,7 @@ class Roofline(LiteWidget):
     roof       data.Roof of the profile's backend, or None: then the view says why there is none
                (`reason`) and offers a board (action "add_board").
     can_measure  a roofline that is too low has a button (action "remeasure").
+    height     of the chart and the words around it.
     colour_by, hidden_types  follow linked widgets.
     """
 
@@ -37,7 +38,7 @@ class Roofline(LiteWidget):
     can_measure = t.Bool(False)
     colour_by = t.Enum(["time", "type", "backend", "precision", "gflops", "change"], "time")
     hidden_types = t.List(t.Unicode())
-    height = t.Int(380)
+    height = t.Int(432)
 
     def static_svg(self) -> str | None:
         """Return roofs and circles, the five costliest numbered and named below."""

@@ -9,10 +9,12 @@ import { tr, trn } from "../_shared/words.js";
 /** A difference of times: in µs below a millisecond. */
 const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
 
-/** {total, layers, rest, parts}: `rest` is the time outside the layers. */
+/** {total, layers, rest, parts}: `layers` is what they add up to in a run, `rest` the time outside
+ * them, and `parts` the medians of the types. */
 export function account(profile) {
   const parts = totals(profile);
-  const layers = parts.reduce((a, p) => a + p.value, 0);
+  const counted = parts.reduce((a, p) => a + p.value, 0);
+  const layers = (!profile.emulated && profile.sum_ms) || counted;
   const total = profile.emulated ? layers : profile.total_ms.median;
   return { total, layers, rest: Math.max(0, total - layers), parts };
 }
@@ -34,7 +36,7 @@ export function sentence(profile) {
     rest >= 0
       ? profile.busy
         ? tr("the other {time} include the work of other programs", { time: short(rest) })
-        : tr("{time} are spent between layers", { time: short(rest) })
+        : tr("{time} are outside them", { time: short(rest) })
       : tr("{time} more than the whole run", {
           time: short(-rest),
         });
@@ -79,7 +81,7 @@ export default widget({
   view(c) {
     const profile = c.get("profile"),
       a = account(profile),
-      whole = Math.max(a.total, a.layers) || 1;
+      whole = Math.max(a.total, a.parts.reduce((sum, p) => sum + p.value, 0)) || 1;
     const unit = profile.emulated ? tr("M instructions") : "ms";
     const warnings = (profile.warnings || []).filter((text) => text !== profile.busy);
     const [first, bold, last] = sentence(profile).split("**");

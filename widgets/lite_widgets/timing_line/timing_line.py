@@ -26,7 +26,7 @@ class TimingLine(LiteWidget):
         types: dict[str, float] = {}
         for row in self.profile["layers"]:
             types[row["type"]] = types.get(row["type"], 0.0) + row_value(row, emulated)
-        layers = sum(types.values())
+        layers = (not emulated and self.profile.get("sum_ms")) or sum(types.values())
         total = layers if emulated else self.profile["total_ms"]["median"]
         return {"total": total, "layers": layers, "rest": max(0.0, total - layers), "types": types}
 
@@ -40,7 +40,7 @@ class TimingLine(LiteWidget):
         picture.text(8, 30, f"{number(sums['total'], 2)} {unit}", fill=INK, size=22, bold=True)
         x, left, width = 190.0, 190, 560
         for i, (name, value) in enumerate(sorted(sums["types"].items(), key=lambda p: -p[1])):
-            share = width * value / max(sums["total"], sums["layers"], 1e-12)
+            share = width * value / max(sums["total"], sum(sums["types"].values()), 1e-12)
             grey = min(0xD0 + 10 * i, 0xF0)
             picture.rect(x, 12, share - 1, 20, f"#{grey:02x}{grey:02x}{grey:02x}")
             if share > 8 * len(name):

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from lite_engine.profile.advice import Advice
 
 
+#: How many lines of advice are listed without `--all-advice`.
+ADVICE = 3
 #: A layer at more than this share of its roofline says that the roofline is wrong.
 ABOVE = 1.1
 
@@ -105,6 +107,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--remeasure-roofs",
         action="store_true",
         help=tr("measure the roofline peaks of this machine anew, in this and the next profiles"),
+    )
+    parser.add_argument(
+        "--all-advice",
+        action="store_true",
+        help=tr("list all advice (default: the {most} lines that gain most)", most=ADVICE),
     )
     parser.add_argument("--tag", default="", help=tr("a name for this run in `lite runs`"))
     parser.add_argument(
@@ -209,13 +216,27 @@ def _show(result: Profiled, args: argparse.Namespace) -> str:
     lines = [table(head, rows, right=(0, *range(3, 3 + len(numbers)))), "", *_summary(result)]
     lines += [tr("warning: {warning}", warning=w) for w in result.warnings]
     lines += [tr("layers: {placement}", placement=result.placement)] if result.placement else []
-    lines += [tr("advice: {advice}", advice=printable(str(a))) for a in result.advice]
+    lines += _advice(result.advice, None if args.all_advice else ADVICE)
     if result.run is not None:
         lines.append(tr("saved as run {run}: lite runs show {run}", run=result.run))
     lines += [
         tr("wrote {path}", path=p) for p in (args.csv, args.trace, args.netron, args.json) if p
     ]
     return "\n".join(lines)
+
+
+def _advice(found: list[Advice], most: int | None) -> list[str]:
+    """The advice that gains most, and where the rest is."""
+    lines = [tr("advice: {advice}", advice=printable(str(a))) for a in found[:most]]
+    if rest := len(found) - len(lines):
+        lines.append(
+            trn(
+                "{n} more line of advice gains less: --all-advice lists it",
+                "{n} more lines of advice gain less: --all-advice lists them",
+                rest,
+            )
+        )
+    return lines
 
 
 def _timed(x: LayerTime, result: Profiled) -> dict[str, str]:

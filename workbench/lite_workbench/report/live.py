@@ -42,7 +42,7 @@ def live_section(intro: str) -> Section:
     tabs = Tabbed(
         {
             tr("Layers"): LayerTable(link=_LINK),
-            tr("Roofline"): Roofline(link=_LINK, height=420),
+            tr("Roofline"): Roofline(link=_LINK),
             tr("Types"): TypeSummary(link=_LINK),
         },
         height=496,

@@ -76,18 +76,7 @@ def environment_section() -> Section:
 
 def _model(session: SessionState, prefix: str) -> Iterator[Section]:
     info = session.info
-    ports = [
-        [tr("input `{name}`", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.inputs
-    ]
-    ports += [
-        [tr("output `{name}`", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
-    ]
-    big = [
-        [tr("layers"), str(len(info.layers)), "", tr("as in the file")],
-        [tr("parameters"), *number(info.params).partition(" ")[::2], ""],
-        [tr("multiply-adds"), *number(info.macs or 0).partition(" ")[::2], ""],
-    ]
-    facts = FactsCard(title=info.name, big=big, facts=[[tr("Format"), info.format], *ports])
+    facts = FactsCard(**views.facts_data(info))
     types = TypeSummary(profile=views.work_data(info), columns="cost", title=tr("Cost by operator"))
     support = DataTable(title=tr("Operator support by target"), **views.support_data(info))
     hints = " ".join(f"{h}." for h in info.hints)
@@ -159,7 +148,7 @@ def _profiles(
         tabs = Tabbed(
             {
                 tr("Layers"): LayerTable(**shared, baseline=baseline),
-                tr("Roofline"): Roofline(**shared, roof=roof, height=420),
+                tr("Roofline"): Roofline(**shared, roof=roof),
                 tr("Types"): TypeSummary(**shared),
                 tr("Timeline"): Timeline(**shared, timeline=views.timeline_data(profile, data)),
                 tr("Copies"): CopiesTable(**shared),

@@ -20,6 +20,10 @@ from ._base import Step, button, sides, stack
 from ._panels import RecommendPanel, SweepPanel
 from ._recipes import COMPARE, RecipesPanel
 
+NO_DATA = tr(
+    "There is no labeled data set beside the model or in the current folder: choose one with "
+    "Other data…, above."
+)
 LIMITS = ("100", "500", "2000")
 _ALL, _NONE = "all", ""
 #: Answers that stand beside each other for one sample.
@@ -152,11 +156,12 @@ class EvaluateStep(Step):
         self._buttons()
 
     def _buttons(self) -> None:
-        again = bool(self.session.evaluations)
+        again, data = bool(self.session.evaluations), bool(self.header.values.get("data"))
+        self.recommend.form.blocked = "" if data else NO_DATA
         self.header.buttons = [
             button("other", tr("Other data…")),
             button("run", tr("Evaluate again") if again else tr("Evaluate"), primary=True,
-                   disabled=self.pending or not self.header.values.get("data")),
+                   disabled=self.pending or not data),
         ]  # fmt: skip
 
     def _run(self) -> None:
@@ -230,15 +235,8 @@ class EvaluateStep(Step):
 
     def _say_what_comes(self) -> None:
         """What stands here after an evaluation; without a data set, how to get one."""
-        data = bool(self.header.values.get("data"))
-        what = (
-            tr("Every sample runs on both sides; the metrics get 95 % intervals.")
-            if data
-            else tr(
-                "There is no labeled data set beside the model or in the current folder: choose "
-                "one with Other data…, above."
-            )
-        )
+        does = tr("Every sample runs on both sides; the metrics get 95 % intervals.")
+        what = does if self.header.values.get("data") else NO_DATA
         for table, title, text in (
             (self.metrics, tr("Not evaluated yet"), what),
             (self.samples, tr("No samples yet"), tr("Each sample with its label and answers.")),

@@ -56,7 +56,7 @@ class ProfileStep(Step):
         self.on(self.header, "save", lambda _: self._save())
         self.line, self.chart = TimingLine(), LatencyChart()
         self.graph, self.table = GraphView(), LayerTable()
-        self.roofline, self.types = Roofline(height=380, can_measure=True), TypeSummary()
+        self.roofline, self.types = Roofline(can_measure=True), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
         self.timeline, self._earlier = Timeline(), dict[str, Profile]()
         self.changes = Waterfall(status={

@@ -141,7 +141,8 @@ class TargetStep(Step):
             entry = self.session.boards.add(values["name"], values["address"], values["ssh_config"])
         except LiteError as error:
             self.form.values = values
-            self.form.errors = {_field_of(error, values): f"{error.what}. {error.fix}".strip(". ")}
+            said = ": ".join(filter(None, (error.what, error.fix)))
+            self.form.errors = {_field_of(error, values): said}
             return
         self.form.errors = {}
         self._boards[entry.name] = None
