@@ -291,6 +291,14 @@ def test_a_roofline_that_is_too_low_keeps_its_height_with_the_words_about_it(mou
     assert page.locator("text=too low").is_visible()
 
 
+def test_the_tabs_of_a_profile_stay_on_one_line(mount):
+    """In the card that a window of 1100 pixels leaves them, one with a mark."""
+    names = ["Layers", "Roofline", "Types", "Timeline", "Copies", "Memory", "Values", "Changes"]
+    tabs = [{"name": n, "badge": "1" if n == "Copies" else ""} for n in names]
+    page = mount([lw.TabBar(tabs=tabs, current="Layers")], width=481)
+    assert page.locator(".lite-tabs .tabs").bounding_box()["height"] < 48
+
+
 def test_types_untick_and_the_chart_fades(mount):
     profile = samples.profile()
     page = mount(

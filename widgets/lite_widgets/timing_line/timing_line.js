@@ -6,6 +6,8 @@ import { notice } from "../_shared/parts.js";
 import { totals } from "../_shared/encode.js";
 import { tr, trn } from "../_shared/words.js";
 
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
 /** A difference of times: in µs below a millisecond. */
 const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
 
@@ -21,7 +23,7 @@ export function account(profile) {
 
 /** Which backends ran how many layers, as a sentence of its own; empty where nobody said. */
 const ran = (profile) =>
-  profile.ran ? ` ${profile.ran[0].toUpperCase()}${profile.ran.slice(1)}.` : "";
+  profile.ran ? ` ${capital(profile.ran)}.` : "";
 
 export function sentence(profile) {
   if (profile.emulated)
@@ -69,8 +71,6 @@ export function sentence(profile) {
 export const rounded = (v, step) =>
   fixed(Math.max(Math.round(v / step), 1) * step, Math.max(0, -Math.round(Math.log10(step))));
 
-const sentenceOf = (text) => `**${text[0].toUpperCase()}${text.slice(1)}.**`;
-
 /** Types get paler with their rank: the bar is structure, not data. */
 const grey = (i) => `color-mix(in srgb,var(--ink) ${Math.max(6, 20 - i * 3)}%,var(--bg))`;
 
@@ -85,7 +85,7 @@ export default widget({
     const unit = profile.emulated ? tr("M instructions") : "ms";
     const warnings = (profile.warnings || []).filter((text) => text !== profile.busy);
     const [first, bold, last] = sentence(profile).split("**");
-    return html`${profile.busy ? notice({ kind: "warn", what: sentenceOf(profile.busy) }) : nothing}
+    return html`${profile.busy ? notice({ kind: "warn", what: `**${capital(profile.busy)}.**` }) : nothing}
     <div class="honest">
       <div>
         <span class="big">${profile.step_ms ? rounded(a.total, profile.step_ms) : ms(a.total)}<small>${THIN}${unit}</small></span>
@@ -102,7 +102,7 @@ export default widget({
           })}
         </div>
         <p class="mu">${first}${bold ? html`<b class="ink">${bold}</b>` : nothing}${last || ""}</p>
-        ${warnings.map((text) => html`<p class="mu">${text}</p>`)}
+        ${warnings.map((text) => html`<p class="mu">${capital(text)}${/[.!?]$/.test(text) ? "" : "."}</p>`)}
       </div>
     </div>`;
   },
