@@ -42,6 +42,19 @@ def test_import_is_light() -> None:
     assert out.stdout.strip() == "[]"
 
 
+def test_widgets_without_their_packages_say_how_to_install_them() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['ipywidgets'] = None\n"
+        "import lite_workbench as lw\n"
+        "try: lw.Workbench\n"
+        "except lw.LiteError as error: print(error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Workbench needs the package ipywidgets" in out.stdout
+    assert "pip install 'lite-workbench[lab]'" in out.stdout
+
+
 def test_every_public_name_is_there() -> None:
     for name in lw.__all__:
         assert getattr(lw, name) is not None

@@ -33,6 +33,9 @@ _LAZY = {
     "unload_ipython_extension": (".magics", "unload_ipython_extension"),
 }
 
+#: Packages that only the extra `lab` brings.
+_OF_LAB = ("ipywidgets", "anywidget", "traitlets", "IPython")
+
 __all__ = [
     "LiteError", "Session", "Workbench", "__version__", "open", "pipeline", "restore", "shipped",
 ]  # fmt: skip
@@ -44,7 +47,24 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     module, attribute = _LAZY[name]
-    return getattr(import_module(module, __name__), attribute)
+    try:
+        return getattr(import_module(module, __name__), attribute)
+    except ModuleNotFoundError as error:
+        if error.name not in _OF_LAB:
+            raise
+        raise _without_lab(name, error.name) from None
+
+
+def _without_lab(name: str, missing: str) -> Exception:
+    from lite_engine.errors import LiteError
+    from lite_messages import tr
+
+    return LiteError(
+        tr(
+            "{name} needs the package {missing}, which is not installed", name=name, missing=missing
+        ),
+        command="pip install 'lite-workbench[lab]'",
+    )
 
 
 def _display_in_ipython() -> None:
