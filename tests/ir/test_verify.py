@@ -80,6 +80,8 @@ def test_finds(damage: Callable[[Graph], None], says: str) -> None:
     with pytest.raises(ShapeError, match=says) as caught:
         verify(graph, "some-pass")
     assert re.search("after some-pass", str(caught.value))
+    with pytest.raises(ShapeError, match=says):
+        verify(graph, nodes=graph.nodes)
 
 
 def test_rewrites_keep_it_whole() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lite_engine.errors import ShapeError
 from lite_engine.importers.onnx import read_bytes
 from lite_engine.ir import DType, Graph, Journal, Node, Value, to_text
 from lite_engine.ops import fold_constants, infer_types, specialise
@@ -131,3 +132,26 @@ def test_looking_at_what_a_rule_touched_is_as_good_as_looking_at_every_node(node
         made = optimize_graph(read_bytes(content), journal=journal, passes=passes)
         found.append((journal.passes, to_text(made, [])))
     assert found[0] == found[1]
+
+
+@rule("breaks-another")
+class _Break:
+    """Leaves a node that it did not touch out of the list of what reads its input."""
+
+    patterns = [P("Cast", "x")]
+
+    def check(self, graph, m):
+        return None
+
+    def rewrite(self, graph, m):
+        graph.inputs[0].readers.clear()
+        return graph.replace([m.root], "Neg", [m.x])
+
+
+def test_what_a_rule_broke_elsewhere_is_found_in_the_end():
+    graph = Graph("chain")
+    x = Value("x", DType.F32, (2, 3))
+    y = graph.add("Neg", [x], name="beside").output
+    graph.inputs, graph.outputs = [x], [graph.add("Cast", [y], {"to": DType.F64}).output]
+    with pytest.raises(ShapeError, match=r"beside \(after breaks-another\)"):
+        optimize_graph(graph, passes=[_Break])

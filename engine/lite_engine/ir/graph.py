@@ -159,11 +159,7 @@ class Graph:
 
     def values(self) -> Iterator[Value]:
         """Every value once: inputs, then constants and outputs as the nodes meet them."""
-        seen: set[int] = set()
-        for value in self.all_values():
-            if id(value) not in seen:
-                seen.add(id(value))
-                yield value
+        return iter(dict.fromkeys(self.all_values()))
 
     def all_values(self) -> Iterator[Value]:
         """Every value as often as it is met: inputs, then each node's, then outputs."""
@@ -340,9 +336,11 @@ class Graph:
         """Drops nodes whose outputs nobody reads; returns how many."""
         count, handed = 0, {id(v) for v in self.outputs}
         for node in reversed(list(self.nodes)):
-            if [v for v in node.outputs if v.readers or id(v) in handed]:
-                if node.has_subgraph:
-                    handed |= handed_out(node)
+            for value in node.outputs:
+                if value.readers or id(value) in handed:
+                    if node.has_subgraph:
+                        handed |= handed_out(node)
+                    break
             else:
                 self.remove(node)
                 count += 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +49,33 @@ class Integers(NamedTuple):
     axis: int
 
 
-@dataclass(frozen=True)
 class TypeInfo:
-    """What is known about a value: element type, shape, and its contents when constant."""
+    """What is known about a value: element type, shape, and its contents when constant.
 
-    dtype: DType
-    shape: Shape | None
-    const: np.ndarray | None = field(default=None, compare=False)
+    Nobody changes one. Many are made and asked whether they are static, so that it is a plain
+    class, not a frozen dataclass, and tells that at once.
+    """
+
+    __slots__ = ("const", "dtype", "is_static", "shape")
+
+    def __init__(self, dtype: DType, shape: Shape | None, const: np.ndarray | None = None) -> None:
+        self.dtype = dtype
+        self.shape = shape
+        self.const = const
+        #: whether every dimension is a number
+        self.is_static = shape is not None and _NUMBER.issuperset(map(type, shape))
+
+    def __eq__(self, other: object) -> bool:
+        """Of element type and shape; contents are not compared."""
+        if not isinstance(other, TypeInfo):
+            return NotImplemented
+        return self.dtype is other.dtype and self.shape == other.shape
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
+
+    def __repr__(self) -> str:
+        return f"TypeInfo({self.dtype!r}, {self.shape!r}, {self.const!r})"
 
     @staticmethod
     def of(array: np.ndarray) -> TypeInfo:
@@ -75,18 +96,11 @@ class TypeInfo:
         return self.shape
 
     @property
-    def is_static(self) -> bool:
-        return self.shape is not None and _NUMBER.issuperset(map(type, self.shape))
-
-    @property
     def size(self) -> int:
         """Number of elements. Raises ShapeError when not static."""
         if not self.is_static:
             raise ShapeError(tr("shape {shape} is not fixed", shape=format_shape(self.shape)))
-        count = 1
-        for d in self.shape or ():
-            count *= d  # type: ignore[operator, assignment]
-        return count
+        return math.prod(self.shape)  # type: ignore[arg-type]
 
     @property
     def nbytes(self) -> int:

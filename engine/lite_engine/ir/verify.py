@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from lite_messages import tr
 
 from ..errors import ShapeError
-from .graph import Graph, node_reads
+from .graph import Graph, Node, Value, node_reads
 
 #: Readers that are looked through one by one.
 _FEW = 16
 
 
-def verify(graph: Graph, after: str = "") -> None:
-    """Raises ShapeError naming what is broken (and `after` which pass it showed)."""
-    where = f" (after {after})" if after else ""
+def verify(graph: Graph, after: str = "", nodes: Sequence[Node] | None = None) -> None:
+    """Raises ShapeError naming what is broken (and `after` which pass it showed).
 
-    def fail(message: str) -> None:
+    Where `nodes` are given they alone are looked at, and no names of constants: that is enough for
+    a graph that was whole before these got other inputs or were put in.
+    """
+    message = next(_broken(graph, nodes), None)
+    if message is not None:
+        where = f" (after {after})" if after else ""
         raise ShapeError(
             tr(
                 "graph {graph} is broken: {message}{where}",
@@ -27,60 +32,67 @@ def verify(graph: Graph, after: str = "") -> None:
             )
         )
 
-    defined: set[int] = {id(v) for v in graph.inputs}
-    members = {id(n) for n in graph.nodes}
-    node_names: set[str] = set()
-    readers: dict[int, set[int]] = {}  # of what many read: a constant may have thousands
-    for node in graph.nodes:
-        if node.name in node_names:
-            fail(tr("two nodes are called {node!r}", node=node.name))
-        node_names.add(node.name)
-        for value in node_reads(node) if node.has_subgraph else node.inputs:
-            if value is None or value.producer is None or id(value) in defined:
+
+def _broken(graph: Graph, nodes: Sequence[Node] | None) -> Iterator[str]:
+    """What is wrong, most of it one node at a time."""
+    places = {node: place for place, node in enumerate(graph.nodes)}
+    given = set(graph.inputs)
+    many: dict[Value, set[Node]] = {}  # readers of what many read: a constant may have thousands
+    for node in graph.nodes if nodes is None else nodes:
+        place = places[node]
+        for read in node_reads(node) if node.has_subgraph else node.inputs:
+            producer = None if read is None else read.producer
+            if read is None or producer is None or producer not in places or read in given:
                 continue
-            if id(value.producer) in members:
-                fail(
-                    tr("{node} reads {name} before it is computed", node=node.name, name=value.name)
+            if places[producer] >= place or read not in producer.outputs:
+                yield tr(
+                    "{node} reads {name} before it is computed", node=node.name, name=read.name
                 )
-        for given in node.inputs:
-            if given is None:
-                continue
-            if len(given.readers) < _FEW:
-                listed = node in given.readers
+        for value in filter(None, node.inputs):
+            if len(value.readers) < _FEW:
+                listed = node in value.readers
             else:
-                if id(given) not in readers:
-                    readers[id(given)] = {id(r) for r in given.readers}
-                listed = id(node) in readers[id(given)]
+                listed = node in (many.get(value) or many.setdefault(value, set(value.readers)))
             if not listed:
-                fail(
-                    tr("{given} does not list its reader {node}", given=given.name, node=node.name)
+                yield tr(
+                    "{given} does not list its reader {node}", given=value.name, node=node.name
                 )
         for value in node.outputs:
             if value.producer is not node:
-                fail(
-                    tr(
-                        "{name} does not name {node} as its producer",
-                        name=value.name,
-                        node=node.name,
-                    )
+                yield tr(
+                    "{name} does not name {node} as its producer", name=value.name, node=node.name
                 )
-            if value.is_const:
-                fail(
-                    tr(
-                        "{name} is made by {node} and is a constant as well",
-                        name=value.name,
-                        node=node.name,
-                    )
+            if value.const is not None:
+                yield tr(
+                    "{name} is made by {node} and is a constant as well",
+                    name=value.name,
+                    node=node.name,
                 )
-            if id(value) in defined:
-                fail(tr("{name} is computed twice", name=value.name))
-            defined.add(id(value))
-    names = {id(value): value.name for value in graph.all_values()}
-    if len(set(names.values())) != len(names):
-        name = next(name for name, count in Counter(names.values()).items() if count > 1)
-        fail(tr("two values are called {name!r}", name=name))
+            if value in given or node.outputs.count(value) > 1:
+                yield tr("{name} is computed twice", name=value.name)
+    yield from _names_given_twice(graph, constants=nodes is None)
     for value in graph.outputs:
-        if id(value) not in defined and not value.is_const and value.producer is not None:
-            fail(tr("output {name} is made by a node that is not in the graph", name=value.name))
-        if value.producer is None and not value.is_const and id(value) not in defined:
-            fail(tr("output {name} is made by nothing", name=value.name))
+        if value.const is not None or value in given:
+            continue
+        if value.producer is None:
+            yield tr("output {name} is made by nothing", name=value.name)
+        elif value.producer not in places or value not in value.producer.outputs:
+            yield tr("output {name} is made by a node that is not in the graph", name=value.name)
+
+
+def _names_given_twice(graph: Graph, *, constants: bool) -> Iterator[str]:
+    nodes = [node.name for node in graph.nodes]
+    if len(set(nodes)) != len(nodes):
+        yield tr("two nodes are called {node!r}", node=_twice(nodes))
+    values = {*graph.inputs, *graph.outputs}
+    for node in graph.nodes:
+        values.update(node.outputs)
+        if constants:
+            values.update(filter(None, node.inputs))
+    names = [value.name for value in values]
+    if len(set(names)) != len(names):
+        yield tr("two values are called {name!r}", name=_twice(names))
+
+
+def _twice(names: Sequence[str]) -> str:
+    return next(name for name, count in Counter(names).items() if count > 1)

@@ -172,6 +172,10 @@ class OpDef:
         return [k for k, v in self.attrs.items() if v is REQUIRED or v is SUBGRAPH]
 
     @functools.cached_property
+    def _infer_counts(self) -> bool:  # whether `infer` wants the number of the node's outputs
+        return self._infer is not None and "n_outputs" in inspect.signature(self._infer).parameters
+
+    @functools.cached_property
     def is_variadic(self) -> bool:
         return bool(self.inputs) and self.inputs[-1].startswith("*")
 
@@ -256,7 +260,7 @@ class OpDef:
             )
         attrs = self.filled_attrs(node)
         args = self.arguments(types, node.name)
-        if _takes_count(self._infer):
+        if self._infer_counts:
             attrs["n_outputs"] = len(node.outputs)
         try:
             out = self._infer(*args, **attrs)
@@ -306,12 +310,6 @@ class OpDef:
             2 * stated.macs + stated.flops,
             moved if stated.bytes is None else stated.bytes,
         )
-
-
-@functools.cache
-def _takes_count(fn: Infer) -> bool:
-    """Whether a function wants the number of outputs the node has."""
-    return "n_outputs" in inspect.signature(fn).parameters
 
 
 _REGISTRY: dict[str, OpDef] = {}

@@ -113,10 +113,12 @@ def _foldable(node: Node) -> list[np.ndarray | None] | None:
         return None
     if op.of_shapes:
         return _of_their_shapes(node)
-    arrays = [None if v is None else v.const for v in node.inputs]
-    if any(v is not None and a is None for v, a in zip(node.inputs, arrays)):
+    for value in node.inputs:
+        if value is not None and value.const is None:
+            return None
+    if op._reference is None:
         return None
-    return None if op._reference is None else arrays
+    return [None if v is None else v.const for v in node.inputs]
 
 
 def _of_their_shapes(node: Node) -> list[np.ndarray | None] | None:

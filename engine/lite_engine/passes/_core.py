@@ -69,6 +69,15 @@ class P:
         self.attrs = attrs or {}
         self.more = more
         self.shared = shared
+        self._below = [set(arg.ops) for arg in args if isinstance(arg, P)]
+
+    def may_fit(self, node: Node) -> bool:
+        """False where an operator that the pattern asks for is not among those that make the node's
+        inputs, which is so at most nodes and quickly told."""
+        if not self._below:
+            return True
+        makers = [v.producer.op for v in node.inputs if v is not None and v.producer is not None]
+        return not any(below.isdisjoint(makers) for below in self._below)
 
 
 @dataclass
@@ -232,10 +241,10 @@ class RulePass:
         return total
 
     def _sweep(self, graph: Graph, journal: Journal) -> int:
-        count, pinned = 0, _Pinned(graph)
-        for node in list(graph.nodes):
+        count, pinned, roots = 0, _Pinned(graph), self._roots
+        for node in [node for node in graph.nodes if node.op in roots]:
             # Without inputs: an earlier rewrite of this sweep took the node out.
-            if node.op in self._roots and node.inputs and self._try(graph, node, pinned, journal):
+            if node.inputs and self._try(graph, node, pinned, journal):
                 count += 1
         return count
 
@@ -250,7 +259,7 @@ class RulePass:
 
     def _try(self, graph: Graph, node: Node, pinned: _Pinned, journal: Journal) -> bool:
         for pattern in self._roots[node.op]:
-            for m in match(pattern, node):
+            for m in match(pattern, node) if pattern.may_fit(node) else ():
                 refusal = self._inner_readers(graph, m, pinned.ids) or self.rule.check(graph, m)
                 if refusal is not None:
                     self._refuse(m, refusal, journal)

@@ -41,10 +41,10 @@ def drop_duplicates(graph: Graph, journal: Journal) -> int:
 
 def _key(node: Node) -> Any:
     op = find_op(node.op)
-    if (op is not None and op.random) or any(True for _ in node.subgraphs()):
+    if (op is not None and op.random) or node.has_subgraph:
         return None
-    attrs = tuple(sorted((k, _frozen(v)) for k, v in node.attrs.items()))
-    return node.op, node.domain, attrs, tuple(_value_key(v) for v in node.inputs)
+    attrs = tuple(sorted([(k, _frozen(v)) for k, v in node.attrs.items()]))
+    return node.op, node.domain, attrs, tuple([_value_key(v) for v in node.inputs])
 
 
 def _value_key(value: Value | None) -> Any:
@@ -53,7 +53,7 @@ def _value_key(value: Value | None) -> Any:
     array = value.const
     if array is None or array.nbytes > LIMIT_BYTES:
         return id(value)
-    return str(value.dtype), array.shape, array.tobytes()
+    return value.dtype, array.shape, array.tobytes()
 
 
 def _frozen(value: Any) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from lite_messages import tr, trn
@@ -115,7 +114,7 @@ def _sparse_form(step: Step, weight: np.ndarray) -> bool | str:
     given = types[index]
     if given is None or given.dims != weight.shape:
         return tr("its size is not known")
-    types[index] = replace(given, const=weight)
+    types[index] = TypeInfo(given.dtype, given.shape, weight)
     return refs[0].when(node, types)
 
 
