@@ -48,7 +48,7 @@ def signed(value: int) -> int:
 class Message:
     """The fields of one message, by number, in file order."""
 
-    __slots__ = ("_fields", "depth")
+    __slots__ = ("_fields", "_messages", "depth")
 
     def __init__(self, data: Buffer | bytes, depth: int = 0) -> None:
         if depth > MAX_DEPTH:
@@ -57,19 +57,26 @@ class Message:
             )
         self.depth = depth
         self._fields: dict[int, list[Any]] = {}
+        self._messages: dict[int, list[Message]] = {}
         view = data if isinstance(data, memoryview) else memoryview(data)
         self._parse(view)
 
     def _parse(self, data: Buffer) -> None:
         at, end, fields = 0, len(data), self._fields
         while at < end:
-            key, at = read_varint(data, at)
+            key = data[at]
+            at += 1
+            if key >= 0x80:  # most are of one byte, as most sizes and values are
+                key, at = read_varint(data, at - 1)
             number, wire = key >> 3, key & 7
             if number == 0:
                 raise ModelFormatError(tr("field number 0"), where="protobuf")
             value: Any
             if wire == 2:
-                size, at = read_varint(data, at)
+                size = data[at] if at < end else 0x80
+                at += 1
+                if size >= 0x80:
+                    size, at = read_varint(data, at - 1)
                 if size > end - at:
                     raise ModelFormatError(
                         tr("field {number} is cut off", number=number),
@@ -155,7 +162,12 @@ class Message:
         return Message(b"".join(views), self.depth + 1)
 
     def messages(self, number: int) -> list[Message]:
-        return [Message(v, self.depth + 1) for v in self._views(number)]
+        """Nested messages of this field, read once."""
+        if number not in self._fields:
+            return []
+        if number not in self._messages:
+            self._messages[number] = [Message(v, self.depth + 1) for v in self._views(number)]
+        return self._messages[number]
 
     def _views(self, number: int) -> list[Buffer]:
         values = self._fields.get(number, [])

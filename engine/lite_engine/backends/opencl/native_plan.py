@@ -293,6 +293,8 @@ class _Writer:
         ))  # fmt: skip
 
     def _argument(self, arg: Any, scratch: dict[int, int]) -> tuple[int, bytes]:
+        if type(arg) is int:  # as most are
+            return _INT, struct.pack("<i", arg)
         if isinstance(arg, PlanTensor):
             self.used.add(self.plan.root(arg.index).index)
             return _TENSOR, struct.pack("<I", arg.index)
