@@ -9,10 +9,12 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 
+import comm
 import lite_widgets as lw
 import numpy as np
 import pytest
 import traitlets as t
+from comm.base_comm import BaseComm
 from lite_widgets._base import LiteWidget, checked
 from lite_widgets._rows import row_value
 from lite_widgets.formats import error_text
@@ -281,3 +283,29 @@ def test_errors_and_bars_are_written_in_their_units():
     assert {v: error_text(v) for v in texts} == texts
     row = {"median_ms": 1.5, "instructions": 2_500_000}
     assert (row_value(row), row_value(row, emulated=True), row_value({})) == (1.5, 2.5, 0)
+
+
+def test_only_a_kernel_has_the_state_made_ready_for_a_page(monkeypatch):
+    asked = []
+    state = LiteWidget.get_state
+
+    def counted(self, key=None, drop_defaults=False):
+        if key not in ("_esm", "_css", "_anywidget_id"):  # which anywidget gives by themselves
+            asked.append(key)
+        return state(self, key, drop_defaults)
+
+    monkeypatch.setattr(LiteWidget, "get_state", counted)
+    monkeypatch.setattr(comm, "create_comm", comm._create_comm)  # what is there without a kernel
+    alone = lw.DataTable(rows=[])
+    alone.title = "changed"
+    assert not asked
+    sent = []
+
+    class Heard(BaseComm):
+        def publish_msg(self, kind, data=None, **_):
+            sent.append((kind, (data or {}).get("state", {}).get("title")))
+
+    monkeypatch.setattr(comm, "create_comm", Heard)
+    heard = lw.DataTable(rows=[], title="first")
+    heard.title = "second"
+    assert ("comm_open", "first") in sent and sent[-1] == ("comm_msg", "second")

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from lite_engine import LiteError, Predictor, load, optimize
 from lite_engine.errors import UsageError
+from lite_engine.ir import to_text
+from lite_engine.passes import pipeline
 from lite_engine.profile.advice import Advice
 from lite_workbench.answer_difference import mark_different
 from lite_workbench.answers import answer
@@ -363,3 +365,26 @@ def test_selected_layers_become_a_model(tmp_path: Path) -> None:
     part = load(made)
     assert "Conv" in {n.op for n in part.nodes} and len(part.nodes) < 6
     assert session.code[-1] == f"session.extract({str(tmp_path / 'part')!r}, {[layer]!r})"
+
+
+def test_opening_and_converting_run_the_passes_once(monkeypatch) -> None:
+    """What `lite info` asks of them at opening is what the first version is made of; a second
+    conversion makes a graph of its own."""
+    ran = []
+    passes = pipeline.run_passes
+
+    def counted(graph, *rest):
+        ran.append(graph)
+        passes(graph, *rest)
+
+    monkeypatch.setattr(pipeline, "run_passes", counted)
+    path = lw.shipped("digits.onnx")
+    session = lw.open(path)
+    session.prepare("unit")
+    first = session.convert()
+    assert len(ran) == 1
+    expected = optimize(path, metadata={"preprocess": first.metadata["preprocess"]})
+    assert to_text(first.graph) == to_text(expected.graph)
+    assert first.journal.entries == expected.journal.entries
+    second = session.convert()
+    assert second.graph is not first.graph and to_text(second.graph) == to_text(first.graph)

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import anywidget
+import comm
 import traitlets as t
+from comm.base_comm import BaseComm
 from lite_messages import tr, translations
 
 from .data import with_new_names
@@ -79,6 +81,14 @@ class LiteWidget(anywidget.AnyWidget):
                 )
         super().__init__(**kwargs)
 
+    def open(self) -> None:
+        """As ipywidgets does it. Where no kernel would send the state to a page, it is not prepared
+        for that: nobody has put anything in the place of `comm.create_comm`."""
+        unheard = comm.create_comm.__module__ == comm.__name__
+        if unheard and self.comm is None:  # type: ignore[has-type]
+            self.comm = _Unheard(target_name="jupyter.widget")
+        super().open()
+
     def on_action(self, callback: Callable[..., None], *ids: str) -> None:
         """Call ``callback(id, payload)`` for each click on a button (of `ids`, or any)."""
 
@@ -119,6 +129,15 @@ class LiteWidget(anywidget.AnyWidget):
         data[VIEW_MIME] = {}
         data["text/plain"] = f"{type(self).__name__}({self.caption or 'widget'})"
         return data, metadata
+
+
+class _Unheard(BaseComm):
+    """A comm without a kernel, which ipywidgets sends nothing."""
+
+    kernel = None
+
+    def publish_msg(self, *args: Any, **kwargs: Any) -> None:
+        pass
 
 
 def bundled(name: str) -> str:

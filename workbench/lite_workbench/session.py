@@ -76,14 +76,13 @@ class Session(SessionInputs):
     def __init__(
         self, path: str | Path, *, shapes: Mapping[str, Sequence[int]] | None = None
     ) -> None:
-        from lite_engine.runtime.support import model_info
-
         fixed = {name: tuple(dims) for name, dims in (shapes or {}).items()}
         made = lite_file.open_file(Path(path), fixed)
         super().__init__(
-            Path(path), made.graph, model_info(made.graph, Path(path).name), made.base,
+            Path(path), made.graph, made.info(Path(path).name), made.base,
             is_prepared(made.versions.get(made.base, made.graph).metadata), fixed, made.versions,
             targets=made.targets, precision=made.precision, int8_targets=made.int8_targets,
+            optimized=made.optimized,
         )  # fmt: skip
         self.overrides.backends = made.backends
         self.boards = Boards(self)

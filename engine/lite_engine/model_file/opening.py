@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lite_messages import tr
 
 from ..files import about
-from ..ir import Journal
 from ..mapped import mapping
 from .contents import TRAVELLING
 from .model import Model
@@ -18,6 +17,7 @@ from .reader import is_lite, open_file
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node, Shape
+    from ..passes import Optimized
 
 
 def optimize(
@@ -28,36 +28,41 @@ def optimize(
     shapes: Mapping[str, Shape] | None = None,
     metadata: Mapping[str, Any] | None = None,
     passes: Sequence[Any] = (),
+    known: Optimized | None = None,
 ) -> Model:
     """A Graph (or a model file) → Model, after the target-independent passes.
 
     `metadata` (TRAVELLING) travels with the model; `passes` are further ones, or the names of
-    installed ones, that run before anything is fused. Raises ModelFormatError,
-    UnsupportedOperatorError, UsageError.
+    installed ones, that run before anything is fused. `known` is what the passes made of the Graph
+    before; the Model takes it over. Raises ModelFormatError, UnsupportedOperatorError, UsageError.
     """
     # Importers and passes are loaded only here: a .lite file needs neither.
     from ..importers import load
     from ..ir import Graph
-    from ..passes import optimize_graph, with_custom
+    from ..passes import optimized, with_custom
 
     graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
     path = None if isinstance(model, Graph) else Path(model)
     names = parse_targets(targets)
     precisions = parse_precisions(precision, names)
-    journal = Journal()
     with about(path):
-        optimised = optimize_graph(graph, journal=journal, passes=with_custom(passes))
-        _check_operators(optimised)
-    optimised.metadata.pop("unused_weights", None)  # they are not in the Model
-    check_int8(optimised, precisions)
+        if known is None:
+            made = optimized(graph, with_custom(passes))
+        else:
+            graph.check_files()
+            made = known
+            made.graph.metadata.update(graph.metadata)
+        _check_operators(made.graph)
+    made.graph.metadata.pop("unused_weights", None)  # they are not in the Model
+    check_int8(made.graph, precisions)
     meta = {k: v for k, v in graph.metadata.items() if k in TRAVELLING}
     meta["source"] = {k: v for k, v in graph.metadata.items() if k not in meta}
     return Model(
-        optimised,
+        made.graph,
         names,
         precisions,
         metadata={**meta, **(metadata or {})},
-        journal=journal,
+        journal=made.journal,
         path=path,
     )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..ir import Graph, Journal
 from ._core import Pass
 from .decompose_batch_norm import decompose_batch_norm
@@ -101,6 +103,20 @@ PIPELINE: list[Pass] = [
     decompose_fp16, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
     *FINISH, *ATTENTION, *INTEGERS, *RESIDUALS,
 ]  # fmt: skip
+
+
+@dataclass
+class Optimized:
+    """What the passes made of a graph, and what they did."""
+
+    graph: Graph
+    journal: Journal
+
+
+def optimized(graph: Graph, passes: list[Pass] | None = None) -> Optimized:
+    """`optimize_graph` with its journal. Raises as that does."""
+    journal = Journal()
+    return Optimized(optimize_graph(graph, journal=journal, passes=passes), journal)
 
 
 def optimize_graph(

@@ -258,7 +258,7 @@ class Predictor:
 
     def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Arrays of the right type and rank by input name. Raises ShapeError."""
-        unknown = [n for n in feeds if n not in self.input_names]
+        unknown = sorted(feeds.keys() - set(self.input_names), key=str)
         if unknown:
             known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
             raise ShapeError(

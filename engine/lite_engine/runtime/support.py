@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..passes import optimize_graph
 from ..passes.fixed_rows import with_fixed_rows
 from ..plan import kernels_for
 from ..preprocess import Preprocess
+from .answer import as_dict
 from .hints import hints_of, sounds
 
 _UNKNOWN = tr("the operator is unknown")
@@ -89,7 +90,7 @@ class ModelInfo(Displayed):
     targets: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return as_dict(self)
 
     @property
     def headline(self) -> str:
@@ -115,13 +116,16 @@ class ModelInfo(Displayed):
 
 
 def model_info(
-    graph: Graph, name: str, targets: tuple[str, ...] = ("x86", "arm", "opencl")
+    graph: Graph,
+    name: str,
+    targets: tuple[str, ...] = ("x86", "arm", "opencl"),
+    optimized: Graph | None = None,
 ) -> ModelInfo:
     """Examines a graph with inferred types. Never raises for an unsupported operator: it says so.
 
     Layers and operators are the file's; whether they run is judged by what the passes make of them.
     `targets` may name backends of other packages, which are asked; BackendUnavailableError for one
-    that cannot be used here.
+    that cannot be used here. `optimized` is what the passes made of the graph, where that is known.
     Open input sizes are assumed (`assumed`), and a hint says so.
     """
     for target in targets:
@@ -133,7 +137,7 @@ def model_info(
     operators = Counter(n.op for n in graph.nodes)
     constants = [v.const for v in graph.constants() if v.const is not None]
     macs = [x.macs for x in layers if x.macs is not None]
-    support, becomes = support_table(graph, targets, assumed)
+    support, becomes = support_table(graph, targets, assumed, optimized)
     assumed = {name: dims for name, dims in assumed.items() if name not in sounds(graph)}
     return ModelInfo(
         name,
@@ -244,7 +248,10 @@ def node_macs(node: Node) -> int | None:
 
 
 def support_table(
-    graph: Graph, targets: tuple[str, ...], assumed: Mapping[str, Shape] | None = None
+    graph: Graph,
+    targets: tuple[str, ...],
+    assumed: Mapping[str, Shape] | None = None,
+    optimized: Graph | None = None,
 ) -> tuple[list[Support], dict[str, str]]:
     """For each operator and target: a kernel for every use, or why not and what to do; and what
     the passes make of each operator ("" when it stays).
@@ -253,7 +260,8 @@ def support_table(
     """
     ready = graph
     try:
-        ready, fixed = with_fixed_rows(optimize_graph(graph), assumed)  # as in a program
+        ready = optimize_graph(graph) if optimized is None else optimized
+        ready, fixed = with_fixed_rows(ready, assumed)  # as in a program
         ready = specialise(ready, assumed) if fixed is None else fixed
     except LiteError:
         pass  # shapes stay open, or no passes apply: each row says so

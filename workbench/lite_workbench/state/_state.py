@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lite_engine.export import Exported
     from lite_engine.ir import Graph
     from lite_engine.model_file import Model
+    from lite_engine.passes import Optimized
     from lite_engine.profile import Profile
     from lite_engine.profile.advice import Advice
     from lite_engine.quantize import Verdict
@@ -91,6 +92,7 @@ class SessionState(Working):
     history        every profile, oldest first
     measured_at    (what, of which backend or pair) → the time of the last result
     faults         {backend: {layer: kind}}, planted for lessons
+    optimized      what the passes made of the graph; the first conversion takes it
     threads        CPU threads; None for the default
     board          the board in use
     notes          what its owner wrote about it, kept in a project
@@ -127,6 +129,7 @@ class SessionState(Working):
     history: list[Profile] = field(default_factory=list)
     measured_at: dict[tuple[str, Any], float] = field(default_factory=dict)
     faults: dict[str, dict[str, str]] = field(default_factory=dict)
+    optimized: Optimized | None = None
     threads: int | None = None
     board: UsedBoard | None = None
     notes: str = ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from lite_engine.errors import UsageError
+from lite_engine.errors import LiteError, UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import (
     Model,
@@ -27,6 +28,10 @@ from ._state import SessionState
 from .overrides import PRECISIONS, backends_in
 from .versions import model_of
 
+if TYPE_CHECKING:
+    from lite_engine.passes import Optimized
+    from lite_engine.runtime.support import ModelInfo
+
 HALF_PRECISIONS = ("fp16", "bf16")
 
 
@@ -34,7 +39,7 @@ HALF_PRECISIONS = ("fp16", "bf16")
 class Opened:
     """What a file holds. `versions`, `backends` (set by hand, by layer), `targets` and their
     `precision` are empty unless it is a `.lite` file; `int8_targets` are int8 in it beside others
-    in float."""
+    in float. `optimized` is what the passes make of another file's graph."""
 
     graph: Graph
     base: str
@@ -43,6 +48,14 @@ class Opened:
     targets: list[str] = field(default_factory=list)
     precision: dict[str, str] = field(default_factory=dict)
     int8_targets: list[str] = field(default_factory=list)
+    optimized: Optimized | None = None
+
+    def info(self, name: str) -> ModelInfo:
+        """What `lite info` says about it."""
+        from lite_engine.runtime.support import model_info
+
+        ready = self.optimized.graph if self.optimized else None
+        return model_info(self.graph, name, optimized=ready)
 
 
 def open_file(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Opened:
@@ -51,12 +64,22 @@ def open_file(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Opened:
 
     if not is_lite(path):
         graph = load(path, shapes=shapes)
-        return Opened(graph, _base_of(graph))
+        return Opened(graph, _base_of(graph), optimized=_optimized(graph))
     model = with_shapes(read_model(path), shapes)
     made = Opened(model.graph, _base_of(model.graph), targets=list(model.targets),
                   precision=dict(model.precisions))  # fmt: skip
     _read_versions(model, made)
     return made
+
+
+def _optimized(graph: Graph) -> Optimized | None:
+    """None for a graph that the passes refuse: whoever converts it learns why."""
+    from lite_engine.passes import optimized
+
+    try:
+        return optimized(graph)
+    except LiteError:
+        return None
 
 
 def _base_of(graph: Graph) -> str:

@@ -22,7 +22,8 @@ def convert(
     """Makes the version `state.base` for these targets and chooses it. Raises LiteError."""
     names = list(targets)
     with state.busy:
-        model = optimize(state.graph, targets=names, precision=precision)
+        known, state.optimized = state.optimized, None
+        model = optimize(state.graph, targets=names, precision=precision, known=known)
         model.path = state.path
         state.targets, state.precision = list(model.targets), dict(model.precisions)
         keep(state, state.base, model)
