@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 from lite_engine.compare import Side, compare
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.figures import _images
 from lite_engine.history import History
 from lite_engine.history.changes import changes
 from lite_engine.model_file import optimize
 from lite_engine.profile import Profile, profile
 from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
+from PIL import Image
 
+from tests.chromium import find_chromium
 from tests.small_models import classifier
 
 pytest.importorskip("plotly", reason="pip install 'lite-workbench[lab]'")
@@ -143,6 +146,36 @@ def test_one_look_for_light_and_dark(made: Profile) -> None:
     assert look.paper_bgcolor == look.plot_bgcolor == "rgba(0,0,0,0)"
     for page in (0xFF, 0x11):
         assert contrast(look.font.color, page) >= 4.0
+
+
+def test_images_say_what_they_need(made: Profile, monkeypatch: Any) -> None:
+    """kaleido, and a browser that kaleido drives."""
+    figure = made.figure()
+    monkeypatch.setattr(_images, "find_spec", lambda name: None)
+    with pytest.raises(LiteError) as told:
+        figure.write_image("profile.png")
+    assert str(told.value) == ("images of figures need kaleido; run `pip install 'kaleido>=1'`")
+    monkeypatch.setattr(_images, "find_spec", lambda name: name)
+
+    class Chromeless:
+        def to_image(self, said: str) -> bytes:
+            raise RuntimeError(said)
+
+    other = _images.figure_class(Chromeless)()
+    with pytest.raises(LiteError, match="need Chrome or Chromium; install one"):
+        other.to_image("\n\nKaleido requires Google Chrome to be installed.\n")
+    with pytest.raises(RuntimeError, match="no space"):
+        other.to_image("no space is left")
+
+
+@pytest.mark.browser
+@pytest.mark.hours  # a browser of its own
+def test_a_figure_is_written_as_an_image(made: Profile, tmp_path: Path, monkeypatch: Any) -> None:
+    pytest.importorskip("kaleido", reason="pip install 'kaleido>=1'")
+    monkeypatch.setenv("BROWSER_PATH", str(find_chromium()))
+    made.figure("latency").write_image(tmp_path / "latency.png", width=640, height=360)
+    with Image.open(tmp_path / "latency.png") as image:
+        assert image.size == (640, 360) and len(image.convert("RGB").getcolors(10**6)) > 8
 
 
 def line_x(figure: Any) -> list[float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lite_messages import tr
 
 from ..errors import LiteError, UsageError
+from ._images import figure_class
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -51,7 +52,8 @@ def template() -> Any:
 
 def new_figure(traces: list[Any], title: str, x: str, y: str, **layout: Any) -> Figure:
     """A Figure in the common look; `x` and `y` are the axes' titles, with their units."""
-    figure, lines = plotly().Figure(traces), textwrap.wrap(title, 90)
+    lines = textwrap.wrap(title, 90)
+    figure: Figure = figure_class(plotly().Figure)(traces)
     figure.update_layout(
         template=template(), title_text="<br>".join(lines), xaxis_title=x, yaxis_title=y,
         margin_t=60 + 18 * len(lines), **layout,

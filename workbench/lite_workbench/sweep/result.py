@@ -109,21 +109,19 @@ class Sweep:
 
     def figure(self) -> Figure:
         """A plotly figure: latency and throughput of each cell, the front joined by a line."""
-        import plotly.graph_objects as go
+        from lite_engine.figures import new_figure, plotly
 
-        measured, front = self._measured(), self.front
-        made = go.Figure()
-        made.add_scatter(
+        measured, front, go = self._measured(), self.front, plotly()
+        cells = go.Scatter(
             x=[c.latency_ms for c in measured], y=[c.throughput for c in measured], mode="markers",
-            text=[str(c.choice) for c in measured], name="cells",
+            text=[str(c.choice) for c in measured], name=tr("combinations"),
         )  # fmt: skip
-        made.add_scatter(
+        line = go.Scatter(
             x=[c.latency_ms for c in front], y=[c.throughput for c in front], mode="lines",
             name=tr("Pareto front"), hoverinfo="skip",
         )  # fmt: skip
-        return made.update_layout(
-            title=self.model, xaxis_title=tr("latency of a batch, ms"), yaxis_title=tr("samples/s")
-        )
+        heads = tr("latency of a batch, ms"), tr("samples/s")
+        return new_figure([cells, line], self.model, *heads)
 
     def _repr_html_(self) -> str:
         heads, rows = self.table()
