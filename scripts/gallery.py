@@ -29,6 +29,7 @@ PLOTLY = "application/vnd.plotly.v1+json"
 INTERACTIVE = "<p><em>An interactive Plotly figure: run the lesson to see it.</em></p>"
 #: nbconvert tells a link in a sentence from its words by a colour alone.
 PROSE = ".jp-RenderedHTMLCommon.jp-RenderedMarkdown p"
+ICON = '<link rel="icon" href="data:,">'  # a browser would ask the server for one
 LINKS = f"<style>{PROSE} a:any-link{{text-decoration:underline}}</style>"
 
 
@@ -45,7 +46,7 @@ def page_of(lesson: Path) -> str:
                 output["data"] = {"text/html": INTERACTIVE}
     pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True, **NO_REQUESTS)
     html, _ = pages.from_notebook_node(book)
-    html = html.replace("</head>", f"{LINKS}</head>", 1)
+    html = html.replace("</head>", f"{ICON}{LINKS}</head>", 1)
     return re.sub(r'src="(models/[\w.]+)"', lambda m: f'src="{_inline(lesson, m[1])}"', html)
 
 

@@ -23,18 +23,19 @@ pytestmark = [pytest.mark.wine, pytest.mark.slow]
 
 BUILD = Path(__file__).parents[2] / "build"
 EXE = BUILD / "x86_64-windows-gnu" / "lite_run.exe"
+DLL = EXE.with_name("liblite_runtime.dll")
 LINUX = BUILD / "x86_64-linux-musl" / "lite_run"
 
 
 @pytest.fixture(scope="module")
 def wine(tmp_path_factory):
-    """Runs lite_run.exe."""
+    """Runs lite_run.exe, or another program."""
     prefix = tmp_path_factory.mktemp("wine")
     env = {**os.environ, "WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "LC_ALL": "C.UTF-8",
            "DISPLAY": ""}  # fmt: skip
 
-    def call(*words: object) -> subprocess.CompletedProcess[str]:
-        command = ["wine", str(EXE), *map(str, words)]
+    def call(*words: object, program: Path = EXE) -> subprocess.CompletedProcess[str]:
+        command = ["wine", str(program), *map(str, words)]
         return subprocess.run(
             command, capture_output=True, text=True, encoding="utf-8", env=env, timeout=300
         )
@@ -86,6 +87,25 @@ def test_a_network_agrees_with_linux_bit_by_bit(wine, network, tmp_path, isa):
     assert expected and set(found) == set(expected)
     for name, array in expected.items():
         assert found[name].tobytes() == array.tobytes(), name
+
+
+@pytest.mark.hours
+def test_the_library_is_loaded_by_its_path(wine, root, tmp_path):
+    """As Python's ctypes does; its numbers are those of Linux, too."""
+    if not (LINUX.is_file() and DLL.is_file()):
+        pytest.skip("needs scripts/native.sh x86_64-linux-musl and x86_64-windows-gnu")
+    zig = subprocess.run([root / "scripts/zig.sh"], capture_output=True, text=True, check=True)
+    program, model = tmp_path / "load.exe", written("squeezenet", tmp_path)
+    source = root / "tests/reach/load_library.c"
+    command = [zig.stdout.strip(), "cc", "-target", "x86_64-windows-gnu",
+               "-I", root / "engine/native/include", source, "-o", program]  # fmt: skip
+    subprocess.run(command, check=True, timeout=600)
+    done = wine(f"Z:{DLL}".replace("/", "\\"), model, tmp_path / "out.bin", program=program)
+    assert done.returncode == 0, done.stderr
+    command = [LINUX, model, "--max-isa", "sse2", "--threads", "2", "--output", tmp_path / "linux"]
+    subprocess.run(command, check=True, timeout=60)
+    (expected,) = arrays(tmp_path / "linux").values()
+    assert (tmp_path / "out.bin").read_bytes() == expected.tobytes()
 
 
 def test_names_in_any_language(wine, tmp_path):
