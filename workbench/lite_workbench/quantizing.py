@@ -212,7 +212,7 @@ def calibrated(model: Model, samples: Any) -> Model:
 
 
 def calibration(graph: Graph, images: Any) -> Any:
-    """Samples as the quantiser reads them. An `.npz` or array of uint8 pictures goes through the
+    """Samples as the quantizer reads them. An `.npz` or array of uint8 images goes through the
     model's own preprocessing."""
     if isinstance(images, (str, Path)) and Path(images).suffix == ".npz":
         pictures = read_arrays(images).get("images")
