@@ -1,4 +1,4 @@
-"""`lite convert` says what a lower precision costs, and does not write over what it reads."""
+"""`lite convert` says what a lower precision costs."""
 
 from __future__ import annotations
 
@@ -51,15 +51,3 @@ def test_a_large_network_is_not_emulated_unasked(tmp_path, capsys, monkeypatch):
     fix = f"lite compare {out} --backends arm,arm --precision fp32,fp16"
     assert f"takes long under emulation; to measure: {fix}" in capsys.readouterr().out
     assert main(fix.split()[1:]) == 0
-
-
-@pytest.mark.parametrize("name", ["m.onnx", "./m.onnx", "link.onnx"])
-def test_a_model_is_not_written_over(name, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    data = lw.shipped("digits.onnx").read_bytes()
-    (tmp_path / "m.onnx").write_bytes(data)
-    (tmp_path / "link.onnx").symlink_to("m.onnx")
-    assert main(["convert", "m.onnx", "-o", name, "--targets", host_target()]) == 2
-    said = capsys.readouterr().err
-    assert "is the model to convert" in said and said.count("\n") == 1
-    assert (tmp_path / "m.onnx").read_bytes() == data

@@ -226,6 +226,11 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
     suffix = _SUFFIX[options.optimize_out_type]
     out = Path(options.optimize_out)
     out = out if out.suffix == suffix else out.with_name(out.name + suffix)
+    if out.exists() and options.model_file and out.samefile(options.model_file):
+        raise UsageError(
+            tr("{out} is an input of this command", out=out),
+            fix=tr("choose another place with {option}", option="--optimize_out"),
+        )
     if suffix == ".nb":
         bits = QUANT_BITS[options.quant_type] if options.quant_model else None
         prints = None

@@ -72,9 +72,13 @@ def parser_for(command: Command[Any], prog: str = "lite") -> LiteParser:
 
 
 def call(command: Command[Any], options: argparse.Namespace) -> Any:
-    """What a verb returns; the files of --operators are executed first. Raises LiteError."""
+    """What a verb returns; the files of --operators are executed first. A file that the verb reads
+    is not written over. Raises LiteError."""
     from lite_engine.extensions import python_file
 
+    from ._own_files import keep_inputs
+
+    keep_inputs(options, command.rewrites)
     for path in getattr(options, "operators", ()):
         python_file(path)
     return command.call(options)

@@ -51,6 +51,8 @@ class Command(Generic[Result]):
     show: Callable[[Result, argparse.Namespace], str]
     code: Callable[[Result, argparse.Namespace], int] = lambda result, args: 0
     data: Callable[[Result], Mapping[str, Any]] | None = None
+    #: Whether a `.lite` file that it reads may be its own --output.
+    rewrites: bool = False
 
     def text(self, result: Result, args: argparse.Namespace) -> str:
         """What is printed, nothing with --json -; writes the --json document first."""

@@ -22,6 +22,7 @@ from ._base import (
     add_ship_kernels,
     add_targets,
 )
+from ._own_files import keep
 
 if TYPE_CHECKING:
     from lite_engine.compare.difference import Difference
@@ -104,7 +105,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT.lite",
-        help=tr("file to write (default: the model's name with .lite)"),
+        help=tr(
+            "file to write (default: the model's name with .lite); a .lite file may be replaced "
+            "by its own conversion"
+        ),
     )
     add_targets(parser)
     parser.add_argument(
@@ -203,10 +207,8 @@ def _call(args: argparse.Namespace) -> Converted:
 
     source = Path(args.model)
     out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
-    if out.exists() and source.exists() and out.samefile(source) and not is_lite(source):
-        raise UsageError(
-            tr("{out} is the model to convert", out=out), fix=tr("choose another file with -o")
-        )
+    if not args.output and not is_lite(source):  # a name without -o may be the model's own
+        keep(out, [source])
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):
@@ -349,4 +351,6 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-COMMAND = Command("convert", _configure, _call, _show, data=lambda result: result.to_dict())
+COMMAND = Command(
+    "convert", _configure, _call, _show, data=lambda result: result.to_dict(), rewrites=True
+)

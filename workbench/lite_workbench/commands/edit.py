@@ -126,10 +126,6 @@ def _call(args: argparse.Namespace) -> Edited:
     from lite_engine.model_file import is_lite, read_model
 
     source, out = Path(args.model), Path(args.output)
-    if out.exists() and source.exists() and out.samefile(source):
-        raise UsageError(
-            tr("{out} is the model to edit", out=out), fix=tr("choose another file with -o")
-        )
     check_ending(out)
     edits = Edits(
         inputs=_names(args.inputs), outputs=_names(args.outputs), layers=_names(args.layers),

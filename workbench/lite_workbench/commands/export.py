@@ -12,6 +12,7 @@ from lite_messages import tr
 
 from ..words import number
 from ._base import Command, add_model, add_ship_kernels, load_model
+from ._own_files import keep
 from ._table import table
 
 if TYPE_CHECKING:
@@ -92,16 +93,22 @@ def _call(args: argparse.Namespace) -> Exported:
     if args.swift:
         return export_swift(_pipeline(args), Path(args.output))
     if args.app:
-        return export_application(
-            _pipeline(args), Path(args.output), args.target, trimmed=args.trim
-        )
+        pipeline = _pipeline(args)
+        _keep_model(args, pipeline.name)
+        return export_application(pipeline, Path(args.output), args.target, trimmed=args.trim)
     model = load_model(args)
+    _keep_model(args, "model" if args.target == "web" else model.name)
     return export_model(
         model, Path(args.output), args.target, trimmed=args.trim,
         plugins=[name for name in args.plugins.split(",") if name], libraries=args.library,
         ship_kernels=args.ship_kernels,
         more=(lambda made: _report(made, Path(args.output) / made.model)) if args.report else None,
     )  # fmt: skip
+
+
+def _keep_model(args: argparse.Namespace, name: str) -> None:
+    """Raises UsageError where the folder's own file of that name is the model."""
+    keep(Path(args.output) / f"{name}.lite", [Path(args.model)])
 
 
 def _pipeline(args: argparse.Namespace) -> Pipeline:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
+from ..names import with_ending
 from ._base import (
     PREPROCESS_HELP,
     Command,
@@ -18,6 +20,7 @@ from ._base import (
     positive,
     set_preprocess,
 )
+from ._own_files import keep
 from ._table import table
 from .evaluate import add_dataset, dataset_of
 from .sweep import names_of, numbers_of
@@ -71,6 +74,8 @@ def _call(args: argparse.Namespace) -> Recommendation:
     from ..recommend import recommend
     from ._first_look import say_first
 
+    if args.output:
+        keep(with_ending(args.output, ".lite"), [Path(args.model)])
     model = load_model(args)
     set_preprocess(model, args)
     data = dataset_of(args).first(args.limit)

@@ -60,7 +60,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE",
-        help=tr("with --backend cpu: the .lite file that the choices are saved in"),
+        help=tr("with --backend cpu: the .lite file to save the model and the choices in, which "
+                "may be MODEL itself if that is a .lite file"),
     )  # fmt: skip
     parser.add_argument(
         "--effort",
@@ -175,4 +176,4 @@ def _dict(result: Tuning | Adopted) -> Mapping[str, Any]:
     return result.to_dict()
 
 
-COMMAND = Command("tune", _configure, _call, _show, data=_dict)
+COMMAND = Command("tune", _configure, _call, _show, data=_dict, rewrites=True)

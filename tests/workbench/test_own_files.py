@@ -1,0 +1,89 @@
+"""No verb writes over a file that it reads, but for those that may replace a `.lite` file."""
+
+import shutil
+
+import lite_workbench as lw
+import pytest
+from lite_engine import optimize
+from lite_engine.model_file import read_model
+from lite_engine.model_file.naive_buffer import write_nb
+from lite_engine.runtime import host_target
+from lite_workbench.cli import main
+from lite_workbench.commands import _own_files, available, get_command, parser_for
+
+from tests.small_models import classifier
+
+FILES = ("digits.onnx", "digits.png", "digits_held_back.npz")
+CALIBRATED = "--calibration digits_held_back.npz --samples 2"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    for file in FILES:
+        shutil.copy(lw.shipped("digits.onnx").with_name(file), tmp_path)
+    (tmp_path / "link.onnx").symlink_to("digits.onnx")
+    optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
+    write_nb(classifier(), tmp_path / "m.nb")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "convert digits.onnx -o digits.onnx",
+        "convert digits.onnx -o ./digits.onnx",
+        "convert digits.onnx -o link.onnx",
+        f"quantize digits.onnx -o digits.onnx {CALIBRATED}",
+        f"quantize m.lite -o m.lite {CALIBRATED}",
+        f"quantize digits.onnx -o q.lite --analyze digits_held_back.npz {CALIBRATED}",
+        f"prune m.lite -o m.lite {CALIBRATED}",
+        "recommend m.lite -o m --data digits_held_back.npz --max-drop 1%",
+        "edit digits.onnx -o digits.onnx --batch 2",
+        "tune digits.onnx --backend cpu -o digits.onnx",
+        "run digits.onnx --input x=digits.png --draw digits.png",
+        "run digits.onnx --output digits.onnx",
+        "profile digits.onnx --csv digits.onnx",
+        "compare digits.onnx --json digits.onnx",
+        "diff digits.onnx m.lite --report m.lite",
+        "evaluate digits.onnx --data digits_held_back.npz --predictions digits_held_back.npz",
+        "report digits.onnx m.lite -o m.lite",
+        "info digits.onnx --json link.onnx",
+        "opt --model_file m.nb --optimize_out m",
+    ],
+)
+def test_what_is_read_is_not_written_over(call, place, capsys):
+    before = {path.name: path.read_bytes() for path in place.iterdir()}
+    assert main(call.split()) == 2
+    said = capsys.readouterr().err
+    assert " is an input of this command; choose another place with --" in said
+    assert said.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
+def test_a_folder_keeps_the_model_that_it_holds(place, capsys):
+    own = (place / "m.lite").rename(place / f"{read_model(place / 'm.lite').name}.lite")
+    data = own.read_bytes()
+    assert main(["export", own.name, "-o", ".", "--target", "x86", "--no-report"]) == 2
+    assert f"{own.name} is an input of this command" in capsys.readouterr().err
+    assert own.read_bytes() == data
+
+
+@pytest.mark.cpu
+def test_a_lite_file_may_be_replaced_by_its_own_conversion(place):
+    here = host_target()
+    assert main(["convert", "m.lite", "-o", "m.lite", "--targets", here]) == 0
+    assert list(read_model(place / "m.lite").targets) == [here]
+    assert main(["tune", "m.lite", "--backend", "cpu", "-o", "m.lite"]) == 0
+    assert list(read_model(place / "m.lite").targets) == [here]
+
+
+def test_every_option_that_writes_is_known():
+    """A new one, whose help begins with what it writes, belongs in the list."""
+    both = {"trade_off"}  # goes on with the file that is there
+    found = set()
+    for name in available():
+        for action in parser_for(get_command(name))._actions:
+            if "FILE" in str(action.metavar) and str(action.help).startswith("write "):
+                found.add(action.dest)
+    assert found - both <= set(_own_files._WRITTEN) and len(found) > 6

@@ -1,0 +1,52 @@
+"""A verb does not write over a file that it reads."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from lite_engine.errors import UsageError
+from lite_messages import tr
+
+#: Options that name what is read. --resume and --trade-off are read and written on purpose.
+_READ = ("model", "models", "pipeline", "baseline", "candidate", "other", "params", "input",
+         "image", "data", "labels", "calibration", "quantized", "versions", "tokenizer",
+         "operators", "library")  # fmt: skip
+_WRITTEN = ("output", "json", "csv", "trace", "netron", "draw", "predictions", "report", "analyze",
+            "field_report")  # fmt: skip
+
+
+def keep_inputs(options: argparse.Namespace, rewrites: bool) -> None:
+    """With `rewrites` a `.lite` file may be its own --output. Raises UsageError."""
+    from lite_engine.model_file import is_lite
+
+    sources = [path for name in _READ for path in _files(getattr(options, name, None))]
+    for name in _WRITTEN:
+        for out in _files(getattr(options, name, None)):
+            own = [x for x in sources if not (rewrites and name == "output" and is_lite(x))]
+            keep(out, own, f"--{name.replace('_', '-')}")
+
+
+def keep(out: Path, sources: list[Path], option: str = "--output") -> None:
+    """Raises UsageError where `out` is one of the sources."""
+    if out.exists() and any(x.exists() and out.samefile(x) for x in sources):
+        raise UsageError(
+            tr("{out} is an input of this command", out=out),
+            fix=tr("choose another place with {option}", option=option),
+        )
+
+
+def _files(value: Any) -> Iterator[Path]:
+    """The files that an option names, also as NAME=FILE or A,B."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _files(item)
+    elif isinstance(value, (str, Path)):
+        text = str(value)
+        for part in {text, text.rpartition("=")[2], *text.split(",")}:
+            with suppress(OSError):  # a name that is too long is no file
+                if Path(part).is_file():
+                    yield Path(part)
