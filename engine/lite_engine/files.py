@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -14,7 +14,7 @@ from typing import IO
 from lite_messages import tr
 
 from . import system
-from .errors import LiteError, ModelFormatError, reason_of
+from .errors import LiteError, ModelFormatError, UsageError, reason_of
 from .parts import new_part, part_folder, remove_stale_parts
 
 
@@ -53,6 +53,15 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def keep_inputs(out: Path, inputs: Iterable[str | Path], option: str) -> None:
+    """Raises UsageError where the file to write is one of the inputs; `option` has named it."""
+    if out.exists() and any(Path(x).exists() and out.samefile(x) for x in inputs):
+        raise UsageError(
+            tr("{out} is an input of this command", out=out),
+            fix=tr("choose another place with {option}", option=option),
+        )
 
 
 @contextmanager

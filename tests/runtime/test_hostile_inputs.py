@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from lite_engine import arrays
 from lite_engine.arrays import read_arrays
-from lite_engine.errors import LiteError, ShapeError, UsageError
+from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
 from lite_engine.model_file import Model
 from lite_engine.preprocess import open_image
+from lite_engine.quantize.samples import read_samples
 from lite_engine.runtime.inputs import read_feeds
+from lite_workbench.evaluate.formats import arrays as labeled_arrays
 from PIL import Image
 
 from tests.small_models import classifier
@@ -142,6 +144,23 @@ def test_an_array_is_refused_by_its_header(name: str, error: type[LiteError], tm
     tracemalloc.start()
     with pytest.raises(error, match=r"feeds\.npz: '(x|other)'"):
         read_feeds(model, [path])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+def test_samples_are_refused_by_their_headers(tmp_path) -> None:
+    """The same of calibration, whose arrays hold any number of samples, and of labeled data."""
+    graph = classifier()
+    calibration = _zeros(tmp_path / "samples.npz", graph.inputs[0].name, (64, 1 << 20))
+    labeled = _zeros(tmp_path / "labeled.npz", "images", (64, 1 << 20))
+    with zipfile.ZipFile(labeled, "a") as archive, archive.open("labels.npy", "w") as file:
+        np.lib.format.write_array(file, np.zeros(63, np.int64))
+    tracemalloc.start()
+    with pytest.raises(CalibrationError, match=r"samples\.npz: .* has shape .64, 1048576., but"):
+        read_samples(calibration, graph)
+    with pytest.raises(UsageError, match=r"labeled\.npz: expected as many labels as samples"):
+        labeled_arrays.open(labeled, None, None)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 << 20

@@ -26,6 +26,7 @@ from lite_engine.quantize import (
 )
 from lite_engine.quantize import quantize as calibrate
 from lite_engine.quantize.calibrate import Calibrator
+from lite_engine.quantize.samples import are_samples
 from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
 from lite_messages import tr, trn
@@ -215,7 +216,9 @@ def calibration(graph: Graph, images: Any) -> Any:
     """Samples as the quantizer reads them. An `.npz` or array of uint8 images goes through the
     model's own preprocessing."""
     if isinstance(images, (str, Path)) and Path(images).suffix == ".npz":
-        pictures = read_arrays(images).get("images")
+        pictures = None
+        if len(array_shapes(images).get("images", ())) in (3, 4):
+            pictures = read_arrays(images)["images"]
         images = str(images) if pictures is None or pictures.dtype != np.uint8 else pictures
     if isinstance(images, np.ndarray) and images.dtype == np.uint8 and images.ndim in (3, 4):
         return [_coloured(x) for x in images]
@@ -236,7 +239,7 @@ def fits(graph: Graph, path: Path) -> bool:
     if len(names) == len(shapes) == 1:
         names = list(shapes)
     return all(
-        name in shapes and (value.shape is None or _alike(value.shape, shapes[name]))
+        name in shapes and (value.shape is None or are_samples(value.shape, shapes[name]))
         for name, value in zip(names, graph.inputs, strict=True)
     )
 
@@ -246,15 +249,6 @@ def labeled(samples: str) -> bool:
     from .evaluate.formats.arrays import has_labels
 
     return samples.endswith(".npz") and has_labels(Path(samples))
-
-
-def _alike(own: Sequence[Any], got: Sequence[int]) -> bool:
-    """One input, or several stacked along its first axis or a new one."""
-    return any(
-        len(own) - cut == len(have)
-        and all(not isinstance(a, int) or a == b for a, b in zip(own[cut:], have, strict=True))
-        for cut, have in ((0, got), (0, got[1:]), (1, got[1:]))
-    )
 
 
 def _coloured(picture: np.ndarray) -> np.ndarray:

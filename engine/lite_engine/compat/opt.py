@@ -16,6 +16,7 @@ from lite_messages import tr
 from .._version import __version__
 from ..errors import LiteError, UsageError, check_choice
 from ..extensions import BACKENDS, found
+from ..files import keep_inputs
 from ..importers import load
 from ..importers.paddle.registry import known_types
 from ..ir import Graph
@@ -226,11 +227,7 @@ def _convert(options: argparse.Namespace, targets: Sequence[str]) -> Path:
     suffix = _SUFFIX[options.optimize_out_type]
     out = Path(options.optimize_out)
     out = out if out.suffix == suffix else out.with_name(out.name + suffix)
-    if out.exists() and options.model_file and out.samefile(options.model_file):
-        raise UsageError(
-            tr("{out} is an input of this command", out=out),
-            fix=tr("choose another place with {option}", option="--optimize_out"),
-        )
+    keep_inputs(out, [options.model_file] if options.model_file else [], "--optimize_out")
     if suffix == ".nb":
         bits = QUANT_BITS[options.quant_type] if options.quant_model else None
         prints = None

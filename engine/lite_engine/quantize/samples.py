@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,13 +119,34 @@ def _from_path(path: Path, graph: Graph) -> Samples:
         )
     if path.suffix == ".npz":
         try:
-            arrays = read_arrays(path)
+            arrays = read_arrays(path, partial(_expected, graph, path))
         except UsageError as error:
             raise CalibrationError.of(error) from None
         return Samples(_unstack(arrays, graph), graph)
     if is_image(path):
         return Samples([path], graph, [path.name])
     raise CalibrationError(tr("neither a folder of images nor a .npz file"), where=path)
+
+
+def are_samples(own: Sequence[Any], got: Sequence[int]) -> bool:
+    """Is this the shape of one input, or of several stacked along its first axis or a new one?"""
+    return any(
+        len(own) - cut == len(have)
+        and all(not isinstance(a, int) or a == b for a, b in zip(own[cut:], have, strict=True))
+        for cut, have in ((0, got), (0, got[1:]), (1, got[1:]))
+    )
+
+
+def _expected(graph: Graph, path: Path, name: str, shape: tuple[int, ...]) -> None:
+    """Raises CalibrationError for a large array that holds no samples of its input."""
+    only = graph.inputs[0] if len(graph.inputs) == 1 else None
+    value = next((v for v in graph.inputs if v.name == name), only)
+    if value is not None and value.shape is not None and not are_samples(value.shape, shape):
+        raise CalibrationError(
+            tr("{name!r} has shape {shape}, but the input is {type}", name=name, shape=shape,
+               type=value.type),
+            where=path,
+        )  # fmt: skip
 
 
 def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:

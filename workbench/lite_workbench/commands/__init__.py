@@ -76,9 +76,9 @@ def call(command: Command[Any], options: argparse.Namespace) -> Any:
     is not written over. Raises LiteError."""
     from lite_engine.extensions import python_file
 
-    from ._own_files import keep_inputs
+    from ._own_files import check_outputs
 
-    keep_inputs(options, command.rewrites)
+    check_outputs(options, command.rewrites)
     for path in getattr(options, "operators", ()):
         python_file(path)
     return command.call(options)

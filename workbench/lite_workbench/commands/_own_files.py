@@ -8,8 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from lite_engine.errors import UsageError
-from lite_messages import tr
+from lite_engine.files import keep_inputs
 
 #: Options that name what is read. --resume and --trade-off are read and written on purpose.
 _READ = ("model", "models", "pipeline", "baseline", "candidate", "other", "params", "input",
@@ -19,7 +18,7 @@ _WRITTEN = ("output", "json", "csv", "trace", "netron", "draw", "predictions", "
             "field_report")  # fmt: skip
 
 
-def keep_inputs(options: argparse.Namespace, rewrites: bool) -> None:
+def check_outputs(options: argparse.Namespace, rewrites: bool) -> None:
     """With `rewrites` a `.lite` file may be its own --output. Raises UsageError."""
     from lite_engine.model_file import is_lite
 
@@ -27,16 +26,7 @@ def keep_inputs(options: argparse.Namespace, rewrites: bool) -> None:
     for name in _WRITTEN:
         for out in _files(getattr(options, name, None)):
             own = [x for x in sources if not (rewrites and name == "output" and is_lite(x))]
-            keep(out, own, f"--{name.replace('_', '-')}")
-
-
-def keep(out: Path, sources: list[Path], option: str = "--output") -> None:
-    """Raises UsageError where `out` is one of the sources."""
-    if out.exists() and any(x.exists() and out.samefile(x) for x in sources):
-        raise UsageError(
-            tr("{out} is an input of this command", out=out),
-            fix=tr("choose another place with {option}", option=option),
-        )
+            keep_inputs(out, own, f"--{name.replace('_', '-')}")
 
 
 def _files(value: Any) -> Iterator[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
+from lite_engine.files import keep_inputs
 from lite_messages import tr, trn
 
 from ..names import stem_of, with_ending
@@ -22,7 +23,6 @@ from ._base import (
     add_ship_kernels,
     add_targets,
 )
-from ._own_files import keep
 
 if TYPE_CHECKING:
     from lite_engine.compare.difference import Difference
@@ -208,7 +208,7 @@ def _call(args: argparse.Namespace) -> Converted:
     source = Path(args.model)
     out = Path(args.output) if args.output else with_ending(stem_of(source), ".lite")
     if not args.output and not is_lite(source):  # a name without -o may be the model's own
-        keep(out, [source])
+        keep_inputs(out, [source], "--output")
     targets, known = parse_targets(args.targets), None
     ends = [name for name in args.outputs.split(",") if name]
     if is_lite(source):

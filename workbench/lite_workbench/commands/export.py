@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
+from lite_engine.files import keep_inputs
 from lite_messages import tr
 
 from ..words import number
 from ._base import Command, add_model, add_ship_kernels, load_model
-from ._own_files import keep
 from ._table import table
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _call(args: argparse.Namespace) -> Exported:
 
 def _keep_model(args: argparse.Namespace, name: str) -> None:
     """Raises UsageError where the folder's own file of that name is the model."""
-    keep(Path(args.output) / f"{name}.lite", [Path(args.model)])
+    keep_inputs(Path(args.output) / f"{name}.lite", [args.model], "--output")
 
 
 def _pipeline(args: argparse.Namespace) -> Pipeline:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lite_engine.files import keep_inputs
 from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
@@ -20,7 +20,6 @@ from ._base import (
     positive,
     set_preprocess,
 )
-from ._own_files import keep
 from ._table import table
 from .evaluate import add_dataset, dataset_of
 from .sweep import names_of, numbers_of
@@ -75,7 +74,7 @@ def _call(args: argparse.Namespace) -> Recommendation:
     from ._first_look import say_first
 
     if args.output:
-        keep(with_ending(args.output, ".lite"), [Path(args.model)])
+        keep_inputs(with_ending(args.output, ".lite"), [args.model], "--output")
     model = load_model(args)
     set_preprocess(model, args)
     data = dataset_of(args).first(args.limit)

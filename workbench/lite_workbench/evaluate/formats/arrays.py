@@ -45,35 +45,42 @@ def _parts(names: Sequence[str]) -> tuple[str, str] | None:
 
 def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError."""
-    arrays = read_arrays(path)
-    parts = _parts(list(arrays))
+    shapes = array_shapes(path)
+    parts = _parts(list(shapes))
     if parts is None:
         raise UsageError(
             tr(
                 "expected an array `images` and an array `labels`, found {arrays}",
-                arrays=", ".join(arrays) or "none",
+                arrays=", ".join(shapes) or "none",
             ),
             where=path,
         )
     chosen, key = parts
     try:
+        _check_counts(shapes[chosen], shapes[key])  # before the bytes are inflated
+        arrays = read_arrays(path)
         return of_arrays(path.stem, arrays[chosen], arrays[key], key == "texts" or task == "text")
     except UsageError as error:
         raise error.within(path) from None
 
 
-def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Dataset:
-    """(N,…) samples and (N,) labels, which are lines of `text` or classes. Raises UsageError."""
-    samples, labels = np.asarray(samples), np.asarray(labels)
-    if labels.ndim != 1 or samples.ndim < 2 or len(labels) != len(samples):
+def _check_counts(samples: Sequence[int], labels: Sequence[int]) -> None:
+    """Raises UsageError unless shapes are (N,…) and (N,)."""
+    if len(labels) != 1 or len(samples) < 2 or labels[0] != samples[0]:
         raise UsageError(
             tr(
                 "expected as many labels as samples, found samples of shape {given} "
                 "and labels of shape {named}",
-                given=samples.shape,
-                named=labels.shape,
+                given=samples,
+                named=labels,
             )
         )
+
+
+def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Dataset:
+    """(N,…) samples and (N,) labels, which are lines of `text` or classes. Raises UsageError."""
+    samples, labels = np.asarray(samples), np.asarray(labels)
+    _check_counts(samples.shape, labels.shape)
     if text:
         named = [Sample(str(i), x, str(t)) for i, (x, t) in enumerate(zip(samples, labels))]
         return Dataset(name, "text", named)
