@@ -35,6 +35,7 @@ CALLS = {
         "run digits.onnx --input digits.png --backend reference --output out/r.npz "
         "--json out/r.json"
     ),
+    "draw": Call("run digits.onnx --input digits.png --backend reference --draw out/w.png"),
     "profile": Call(
         "profile digits.onnx --backend x86 --runs 1 --warmup 0 --csv out/p.csv "
         "--trace out/t.json --netron out/n.json --json out/p.json",
@@ -42,6 +43,7 @@ CALLS = {
     ),
     "compare": Call("compare digits.onnx --backends reference,x86 --no-isolated --json out/c.json"),
     "diff": Call("diff digits.onnx digits.onnx --json out/d.json"),
+    "diff_report": Call("diff digits.onnx digits.onnx --report out/d.html"),
     "info": Call("info digits.onnx --json out/i.json"),
     "get": Call("get --json out/g.json"),
     "edit": Call("edit digits.onnx -o out/d.onnx --batch 2 --json out/d.json"),
@@ -63,6 +65,7 @@ CALLS = {
         "--backends x86 --try weights,int8 --json out/r.json"
     ),
     "tune": Call("tune digits.onnx --effort rapid --json out/t.json", warm=True, over=False),
+    "tune_cpu": Call("tune digits.onnx --backend cpu -o out/t.lite --json out/t.json", warm=True),
     "pipeline": Call(
         "pipeline ocr.onnx --image ocr_total.png --draw out/d.png -o out/p.lite --targets x86 "
         "--backend x86 --json out/p.json"
