@@ -20,6 +20,8 @@ from pathlib import Path
 # pnnx: its program is enough, torch (which it asks for) is not needed.
 CONVERT = ("tensorflow-cpu==2.19.*", "onnx2tf==1.29.24", "onnx", "onnxruntime", "--no-deps pnnx")
 EXPORT = ("numpy", "onnx", "onnxscript", "torch", "torchvision", "timm", "transformers")
+#: PyTorch for processors alone, of PyTorch's own index: the usual build brings gigabytes of CUDA.
+FOR_PROCESSORS = "torch==2.13.0+cpu torchvision==0.28.0"
 #: Engines whose model is made in the environment of converters.
 CONVERTED_APART = ("ncnn", "litert")
 
@@ -41,9 +43,10 @@ def exporter() -> str:
     """The interpreter that exports the wide set. Raises RuntimeError that tells how to get one."""
     path = folder() / "export" / "bin" / "python"
     python = str(path) if path.exists() else sys.executable
-    wanted = ", ".join(EXPORT)
-    found = subprocess.run([python, "-c", f"import {wanted}"], capture_output=True, check=False)
-    if found.returncode:
+    code = f"import importlib.util as u; print(all(map(u.find_spec, {EXPORT})))"
+    found = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
+    if found.stdout.strip() != "True":
+        wanted = ", ".join(EXPORT)
         raise RuntimeError(
             f"the wide set needs {wanted}: run `python -m benchmarks.environments export`"
         )
@@ -87,18 +90,28 @@ def install(export: bool = False) -> int:
         python = folder() / name / "bin" / "python"
         if not python.exists():
             venv.create(folder() / name, with_pip=True)
+        if export and not _installed(python, FOR_PROCESSORS):
+            print(
+                f"pip does not find {FOR_PROCESSORS}: the usual build is installed, on Linux with "
+                "CUDA (several GB); PIP_EXTRA_INDEX_URL can name PyTorch's index of such builds",
+                file=sys.stderr,
+            )
         for package in packages:
-            words = package.split()
-            code = subprocess.run(
-                [str(python), "-m", "pip", "install", "--quiet", *words],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-            ).returncode  # fmt: skip
-            if code:
+            if not _installed(python, package):
                 missing += 1
-                print(f"{words[-1]} cannot be installed into {folder() / name}", file=sys.stderr)
+                last = package.split()[-1]
+                print(f"{last} cannot be installed into {folder() / name}", file=sys.stderr)
     if not missing:
         done.touch()
     return missing
+
+
+def _installed(python: Path, package: str) -> bool:
+    """Whether pip installs it: options and requirements, all of them or none."""
+    return not subprocess.run(
+        [str(python), "-m", "pip", "install", "--quiet", *package.split()],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+    ).returncode  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -33,6 +33,8 @@ class Files:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._ours: set[Path] = set()
+        self._refused: dict[Path, str] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def network(self, name: str) -> tuple[Path, Path]:
@@ -85,20 +87,28 @@ class Files:
         if not hasattr(module, "convert"):
             return source
         out = source.with_name(f"{source.stem}-{precision}.{module.FORMAT}")
-        if engine == "lite":
-            out.unlink(missing_ok=True)  # the engine changes under our hands
+        if engine == "lite" and out not in self._ours:
+            out.unlink(missing_ok=True)  # made by another state of the engine
+            self._ours.add(out)
         return self._make(engine, source, out, precision, feeds)
 
     def _make(self, engine: str, source: Path, out: Path, what: str, feeds: Path) -> Path:
-        """`out`, made by a process of its own unless it is there."""
+        """`out`, made by a process of its own unless it is there. What a converter refused is not
+        tried again: some need minutes for that."""
         if out.exists():
             return out
+        if out in self._refused:
+            raise RuntimeError(self._refused[out])
         part = out.with_name(f"part-{os.getpid()}-{out.name}")
         python = python_of(engine, converting=what != "quantise")
         command = [python, "-m", "benchmarks.models", engine, str(source), str(part), what]
-        _run([*command, str(feeds)], "conversion")
-        if not part.exists():
-            raise RuntimeError("no file was written")
+        try:
+            _run([*command, str(feeds)], "conversion")
+            if not part.exists():
+                raise RuntimeError("no file was written")
+        except RuntimeError as error:
+            self._refused[out] = str(error)
+            raise
         part.rename(out)
         return out
 

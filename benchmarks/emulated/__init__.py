@@ -34,7 +34,7 @@ def count_peer(engine: str, model: Path, feeds: Path, root: Path, cpu: str = "ne
     """Instructions of one inference of a peer (peer.py) with one thread, by the difference of two
     processes. `root` is what arm_python.sh made. Raises as `count`."""
     environment = {"LD_LIBRARY_PATH": "/usr/lib/aarch64-linux-gnu", "PYTHONHASHSEED": "0",
-                   "PYTHONPATH": str(root / "site")}  # fmt: skip
+                   "PYTHONPATH": f"{root / 'site'}:{_HERE.parents[1]}"}  # fmt: skip
     options = ["-L", str(root)]
     for name, value in environment.items():
         options += ["-E", f"{name}={value}"]

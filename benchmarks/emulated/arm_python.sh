@@ -22,7 +22,7 @@ apt-get -q update
 for file in debs/*.deb; do dpkg -x "$file" root; done
 python3 -m pip download -q -d wheels --no-deps --only-binary=:all: --python-version 311 \
   --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 \
-  --platform manylinux2014_aarch64 onnxruntime ncnn ai-edge-litert numpy flatbuffers protobuf
+  --platform manylinux2014_aarch64 onnxruntime ncnn MNN ai-edge-litert numpy flatbuffers protobuf
 for file in wheels/*.whl; do python3 -m zipfile -e "$file" root/site; done
 # onnxruntime asks for the kind of core before it starts: a neoverse-n1.
 cat > root/proc/cpuinfo <<END

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,15 @@ from benchmarks.wide import NAMES, NETWORKS
 #: Every peer reads it, and attention is still written out in it.
 OPSET = 18
 
+#: Alive as long as what it defines.
+_OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
+
 
 def export(name: str, out: Path) -> None:
     """Writes both files; the same weights every time."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
+    _describe()
     builder = importlib.import_module(f"benchmarks.wide.{NETWORKS[name]}")
     network, inputs = builder.build(name)
     network.eval()
@@ -32,6 +37,15 @@ def export(name: str, out: Path) -> None:
         )  # fmt: skip
     arrays = {key: value.numpy() for key, value in inputs.items()}
     np.savez(out.with_suffix(".npz"), **arrays)  # type: ignore[arg-type]
+
+
+def _describe() -> None:
+    """Beside a PyTorch for processors, the usual torchvision cannot load its operators, which want
+    CUDA. No network here calls one, but the import of torchvision gives two a meaning."""
+    builds = [version(name).endswith("+cpu") for name in ("torch", "torchvision")]
+    if builds == [True, False]:
+        for name in ("nms", "qnms"):
+            _OPERATORS.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
 
 
 if __name__ == "__main__":

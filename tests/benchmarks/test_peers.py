@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import table, wide
+from benchmarks import environments, table, wide
 from benchmarks.cold import cold_starts
 from benchmarks.environments import extra, python_of
 from benchmarks.losses import compare
@@ -77,6 +77,19 @@ def test_the_wide_set_says_what_it_needs(files, no_peers, monkeypatch):
     monkeypatch.setattr("benchmarks.environments.EXPORT", ("no_such_library",))
     with pytest.raises(RuntimeError, match=r"needs no_such_library: run `python -m benchmarks"):
         files.network("wide/vit_b_16")
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_pytorch_for_processors_is_tried_first(found, no_peers, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(environments.venv, "create", lambda *_, **__: None)
+    monkeypatch.setattr(
+        environments, "_installed",
+        lambda python, package: asked.append(package) or found or "+cpu" not in package,
+    )  # fmt: skip
+    assert environments.install(export=True) == 0
+    assert asked == [environments.FOR_PROCESSORS, *environments.EXPORT]
+    assert ("the usual build is installed" in capsys.readouterr().err) is not found
 
 
 def test_every_network_of_the_wide_set_has_a_builder():
