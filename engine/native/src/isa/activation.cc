@@ -5,15 +5,17 @@ namespace lite::LITE_ISA {
 namespace {
 
 template <Act A>
-void map(const float* x, float* y, int64_t n, float p, float q) {
+void map(const float* x, float* y, int64_t rows, ptrdiff_t stride, int64_t n, float p, float q) {
   const F a = splat(p), b = splat(q);
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) store(y + i, activate_vector<A>(load(x + i), a, b));
-  const int rest = static_cast<int>(n - i);
-  if (rest) store_part(y + i, activate_vector<A>(load_part(x + i, rest), a, b), rest);
+  for (; rows > 0; --rows, x += stride, y += stride) {
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) store(y + i, activate_vector<A>(load(x + i), a, b));
+    const int rest = static_cast<int>(n - i);
+    if (rest) store_part(y + i, activate_vector<A>(load_part(x + i, rest), a, b), rest);
+  }
 }
 
-using Map = void (*)(const float*, float*, int64_t, float, float);
+using Map = void (*)(const float*, float*, int64_t, ptrdiff_t, int64_t, float, float);
 // In the order of Act.
 constexpr Map kMaps[] = {
     map<Act::kNone>,      map<Act::kClip>,     map<Act::kLeakyRelu>, map<Act::kHardSigmoid>,
@@ -26,7 +28,11 @@ constexpr Map kMaps[] = {
 }  // namespace
 
 void activate(const float* x, float* y, int64_t n, const Activation& activation) {
-  kMaps[static_cast<int>(activation.act)](x, y, n, activation.a, activation.b);
+  kMaps[static_cast<int>(activation.act)](x, y, 1, 0, n, activation.a, activation.b);
+}
+
+void activate_rows(float* x, int64_t rows, ptrdiff_t stride, int64_t n, const Activation& activation) {
+  kMaps[static_cast<int>(activation.act)](x, x, rows, stride, n, activation.a, activation.b);
 }
 
 void activate(float* x, int64_t n, const Activation& activation) {

@@ -43,6 +43,9 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
 // In place on n numbers that are still in the cache.
 void activate(Real* x, int64_t n, const Activation& activation);
 
+// In place on n numbers of each of `rows`, `stride` numbers apart.
+void activate_rows(Real* x, int64_t rows, ptrdiff_t stride, int64_t n, const Activation& activation);
+
 // y = activation(x), n numbers; x and y may be the same.
 void activate(const Real* x, Real* y, int64_t n, const Activation& activation);
 

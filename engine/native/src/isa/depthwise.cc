@@ -185,9 +185,9 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
                                   y * s.residual.row + x * s.residual.pixel
                             : nullptr;
       (pair ? d.pair : d.tile[pixels - 1])(t);
-      for (int64_t p = 0; (apply || (pair && t.hard_swish)) && p < rows * pixels; ++p)
-        activate(t.out + p / pixels * s.out.row + p % pixels * s.out.pixel + t.begin,
-                 t.end - t.begin, s.activation);
+      for (int64_t row = 0; (apply || (pair && t.hard_swish)) && row < rows; ++row)
+        activate_rows(t.out + row * s.out.row + t.begin, pixels, s.out.pixel, t.end - t.begin,
+                      s.activation);
     }
   }
 }

@@ -205,9 +205,7 @@ void run_dynamic(const MatMul& s, const float* a, const float* b, float* y, int 
         t.a = ai + m0 * s.lda;
         t.c = yi + m0 * s.ldc;
         kTile[0][tile_vectors(columns) - 1][height - 1](t);
-        if (apply) {
-          for (int m = 0; m < height; ++m) activate(t.c + m * t.ldc, columns, s.activation);
-        }
+        if (apply) activate_rows(t.c, height, t.ldc, columns, s.activation);
       }
     }
   }

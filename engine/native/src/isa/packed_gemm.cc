@@ -52,7 +52,8 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* pat
   const int64_t low_x = -s.in.halo[1], high_x = s.in.w + s.in.halo[3];
   const int64_t low_y = -s.in.halo[0], high_y = s.in.h + s.in.halo[2];
   const int64_t run = s.kernel[1] * s.group_in;
-  PackedAt at{out, out + (kGroups >= 2 ? 8 * g.depth : 0)};
+  const ptrdiff_t group = 4 * g.depth;
+  float* at = out;
   const float* rows[kRows];
   for (int64_t ky = 0; ky < s.kernel[0]; ky++) {
     const int64_t down = ky * s.dilation[0];
@@ -69,7 +70,7 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* pat
           rows[m] = row_of_taps(g, pixels[m].image, pixels[m].y + down, pixels[m].x,
                                 patches + m * run);
       }
-      at = pack_run<kGroups>(rows, run, at);
+      at = pack_run<kGroups>(rows, run, at, group);
       continue;
     }
     for (int64_t kx = 0; kx < s.kernel[1]; kx++) {
@@ -78,12 +79,13 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* pat
         const bool is_inside = y >= low_y && y < high_y && x >= low_x && x < high_x;
         rows[m] = is_inside ? pixels[m].image + y * s.in.row + x * s.in.pixel : g.zeros;
       }
-      at = pack_run<kGroups>(rows, s.group_in, at);
+      at = pack_run<kGroups>(rows, s.group_in, at, group);
     }
   }
   const int64_t rest = g.depth - s.kernel[0] * run;   // ones, which meet the bias, then zeros
-  for (int64_t i = 0; kGroups >= 2 && i < 8 * rest; i++) at.low[i] = i < 8 ? 1.0f : 0.0f;
-  for (int64_t i = 0; kGroups % 2 && i < 4 * rest; i++) at.high[i] = i < 4 ? 1.0f : 0.0f;
+  for (int64_t i = 0; i < rest; i++)
+    LITE_UNROLL for (int j = 0; j < kGroups; j++)
+      store(at + j * group + i * kLanes, splat(i == 0 ? 1.0f : 0.0f));
 }
 
 // Up to kPackedRows output pixels from `begin` on.
@@ -209,8 +211,9 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
           t.residual_rows = residual ? rows.residual : nullptr;
         }
         tile[height - 1](t);
-        for (int64_t m = 0; apply && m < t.tiles * height; m++)
-          activate(g.even ? t.c + m * t.ldc : t.c_rows[m] + t.channel, t.columns, activation);
+        if (apply && g.even) activate_rows(t.c, t.tiles * height, t.ldc, t.columns, activation);
+        for (int64_t m = 0; apply && !g.even && m < height; m++)
+          activate(t.c_rows[m] + t.channel, t.columns, activation);
         pixel += t.tiles * height;
       }
     }

@@ -22,7 +22,7 @@ struct PackedGemm {
 
 // Whether packing pays: what a row costs to pack is spread over the columns that it meets.
 LITE_INLINE bool packs_rows(const ConvShape& s) {
-  return kPacks && s.groups == 1 && s.group_out >= 24 && s.group_in > 0 &&
+  return kPacks && s.groups == 1 && s.group_out >= 16 && s.group_in > 0 &&
          s.out.images * s.out.h * s.out.w >= 8;
 }
 

@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include <type_traits>
-
 #include "activation.h"
 
 #if defined(LITE_PACKED_TILE)
@@ -43,6 +41,39 @@ LITE_INLINE void four_rows(F (&acc)[kRows][kVectors], F x, const F (&w)[2]) {
   }
 }
 
+// Two k of a group of rows, while its next one is loaded.
+template <int kFirst, bool kStart, bool kLast, int kRows, int kVectors>
+LITE_INLINE void group(F (&acc)[kRows][kVectors], const F (&now)[2], F (&next)[2],
+                       const float*& from, F (&b)[2], const F (&b1)[2], const float*& w) {
+  load_pair(next[0], next[1], from);
+  four_rows<kFirst, kStart>(acc, now[0], b);
+  if (kLast && kVectors == 2) load_pair(b[0], b[1], w);
+  four_rows<kFirst, false>(acc, now[1], b1);
+}
+
+// Two k of a tile: `now` are of its first group, b of the first k. Groups take `now` and `next` in
+// turn.
+template <bool kStart, int kRows, int kVectors>
+LITE_INLINE void two_k(F (&acc)[kRows][kVectors], F (&now)[2], F (&next)[2], F (&b)[2], F (&b1)[2],
+                       const float*& w, const float* (&from)[(kRows + 3) / 4]) {
+  constexpr int kGroups = (kRows + 3) / 4;
+  if (kVectors == 2) load_pair(b1[0], b1[1], w);
+  else b1[0] = b[1];
+  group<0, kStart, kGroups == 1>(acc, now, next, from[1 % kGroups], b, b1, w);
+  if constexpr (kGroups > 1)
+    group<4, kStart, kGroups == 2>(acc, next, now, from[2 % kGroups], b, b1, w);
+  if constexpr (kGroups > 2) group<8, kStart, true>(acc, now, next, from[0], b, b1, w);
+  if (kVectors == 1) load_pair(b[0], b[1], w);
+}
+
+template <bool kStart, int kRows, int kVectors>
+LITE_INLINE void four_k(F (&acc)[kRows][kVectors], F (&x)[2][2], F (&b)[2], F (&b1)[2],
+                        const float*& w, const float* (&from)[(kRows + 3) / 4]) {
+  constexpr int kOdd = (kRows + 3) / 4 % 2;
+  two_k<kStart>(acc, x[0], x[1], b, b1, w, from);
+  two_k<false>(acc, x[kOdd], x[1 - kOdd], b, b1, w, from);
+}
+
 // What finish() does for tiles that are not whole or not even; sums[rows][vectors * kLanes].
 __attribute__((noinline)) void finish_part(const PackedTile& t, const float* sums, int rows,
                                            int vectors, float* c, const float* residual) {
@@ -75,9 +106,16 @@ LITE_INLINE void finish(const PackedTile& t, F (&acc)[kRows][kVectors], float* c
   }
   const F lo = splat(t.lo), hi = splat(t.hi);
   if (tasks & kResidual) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++)
-      LITE_UNROLL for (int n = 0; n < kVectors; n++)
-        acc[m][n] += load(residual + m * t.ldr + n * kLanes);
+    LITE_UNROLL for (int m = 0; m < kRows; m++, residual += t.ldr) {
+      if constexpr (kVectors == 2) {
+        F first, second;
+        load_pair_at(first, second, residual);
+        acc[m][0] += first;
+        acc[m][1] += second;
+      } else {
+        acc[m][0] += load(residual);
+      }
+    }
   }
   if (tasks & kHardSwish) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
@@ -93,63 +131,38 @@ LITE_INLINE void finish(const PackedTile& t, F (&acc)[kRows][kVectors], float* c
       LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, acc[m][n]);
   }
   const ptrdiff_t ldc = t.ldc;
-  LITE_UNROLL for (int m = 0; m < kRows; m++, c += ldc)
-    LITE_UNROLL for (int n = 0; n < kVectors; n++) store(c + n * kLanes, acc[m][n]);
+  LITE_UNROLL for (int m = 0; m < kRows; m++, c += ldc) {
+    if constexpr (kVectors == 2) store_pair(c, acc[m][0], acc[m][1]);
+    else store(c, acc[m][0]);
+  }
 }
 
 template <int kRows, int kVectors>
 void tile(const PackedTile& t) {
-  constexpr bool kTwo = kRows > 4, kOdd = kRows <= 4 || kRows > 8;   // which parts A has
-  constexpr int kHigh = kTwo ? 8 : 0;                            // first row of the odd group
+  constexpr int kGroups = (kRows + 3) / 4;
   const float* a = t.a;
   float* c = t.c;
   const float* residual = t.residual;
   for (int64_t tiles = t.tiles; tiles > 0; tiles--) {
     F acc[kRows][kVectors];
     const float* w = t.w;
-    const float* low = a;
-    const float* high = kTwo ? a + 8 * t.k : a;
-    F x[2], y[2], b[2], b1[2];   // rows 0-3 and 4-7; 8-11 of two k; W of two k
+    const float* from[kGroups];
+    LITE_UNROLL for (int g = 0; g < kGroups; g++) from[g] = a + g * 4 * t.k;
+    F x[2][2], b[2], b1[2];      // two k: of a group of rows and of the next one; of W
     load_pair(b[0], b[1], w);
-    if (kTwo) load_pair(x[0], x[1], low);
-    if (kOdd) load_pair(y[0], y[1], high);
-    const auto two_k = [&](auto start) __attribute__((always_inline)) {
-      if (kVectors == 2) load_pair(b1[0], b1[1], w);
-      else b1[0] = b[1];
-      if (kTwo) {
-        four_rows<0, start()>(acc, x[0], b);
-        four_rows<4, start()>(acc, x[1], b);
-        load_pair(x[0], x[1], low);
-      }
-      if (kOdd) four_rows<kHigh, start()>(acc, y[0], b);
-      if (kVectors == 2) load_pair(b[0], b[1], w);
-      if (kTwo) {
-        four_rows<0, false>(acc, x[0], b1);
-        four_rows<4, false>(acc, x[1], b1);
-        load_pair(x[0], x[1], low);
-      }
-      if (kOdd) {
-        four_rows<kHigh, false>(acc, y[1], b1);
-        load_pair(y[0], y[1], high);
-      }
-      if (kVectors == 1) load_pair(b[0], b[1], w);
-    };
+    load_pair(x[0][0], x[0][1], from[0]);
     if (t.bias) {
       LITE_UNROLL for (int n = 0; n < kVectors; n++) {
         const F v = load(t.bias + n * kLanes);
         LITE_UNROLL for (int m = 0; m < kRows; m++) acc[m][n] = v;
       }
-      two_k(std::false_type{});
+      four_k<false>(acc, x, b, b1, w, from);
     } else {
-      two_k(std::true_type{});
+      four_k<true>(acc, x, b, b1, w, from);
     }
-    two_k(std::false_type{});
-    if (!(t.k & 4)) {
-      two_k(std::false_type{});
-      two_k(std::false_type{});
-    }
+    if (!(t.k & 4)) four_k<false>(acc, x, b, b1, w, from);
     for (int64_t eights = (t.k - 4) / 8; eights > 0; eights--)
-      LITE_UNROLL for (int i = 0; i < 4; i++) two_k(std::false_type{});
+      LITE_UNROLL for (int i = 0; i < 2; i++) four_k<false>(acc, x, b, b1, w, from);
     finish(t, acc, c, residual);
     a += t.a_next;
     c += kRows * t.ldc;

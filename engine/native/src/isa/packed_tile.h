@@ -1,7 +1,7 @@
 // The register tile of AArch64 for rows of A that were packed: 12 rows x 8 columns.
 //
 // Packing lets one load bring four rows of A, where the tile of f32_tile.h needs one load for each
-// row. Groups of four rows lie as [k][8] for every two groups, then [k][4] for an odd one:
+// row. Groups of four rows follow each other, each as [k][4]:
 //
 //   C[m][n] = f(bias[n] + R[m][n] + sum over k of A[k][m] * W[k][n])
 //
@@ -12,7 +12,6 @@
 #include <math.h>
 
 #include "f32_tile.h"
-#include "transpose.h"
 
 namespace lite::LITE_ISA {
 
@@ -59,22 +58,24 @@ using PackedTileFn = void (*)(const PackedTile&);
 // kPackedTile[vectors - 1][rows - 1]
 extern const PackedTileFn kPackedTile[2][kPackedRows];
 
-// Where the next k of a tile is written: every two groups of rows, and an odd one.
-struct PackedAt {
-  float* low;
-  float* high;
-};
-
 LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
   asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));
 }
-template <int kOffset>  // bytes
+LITE_INLINE void load_pair_at(F& first, F& second, const float* p) {
+  asm volatile("ldp %q0, %q1, [%2]" : "=w"(first), "=w"(second) : "r"(p));
+}
 LITE_INLINE void store_pair(float* p, F first, F second) {
-  asm volatile("stp %q0, %q1, [%2, %3]" ::"w"(first), "w"(second), "r"(p), "i"(kOffset) : "memory");
+  asm volatile("stp %q0, %q1, [%2]" ::"w"(first), "w"(second), "r"(p) : "memory");
 }
 
-// Four or eight floats of four rows to [k][4]. By llvm-mca st4 takes no longer than the shuffles
+// One, four or eight floats of four rows to [k][4]. By llvm-mca st4 takes no longer than the shuffles
 // that it replaces, on a cortex-a53 half as long.
+LITE_INLINE void pack_one_k(const float** p, float*& to) {
+  asm volatile(
+      "ld1 {v0.s}[0], [%0], 4\n\tld1 {v0.s}[1], [%1], 4\n\tld1 {v0.s}[2], [%2], 4\n\t"
+      "ld1 {v0.s}[3], [%3], 4\n\tstr q0, [%4], 16"
+      : "+r"(p[0]), "+r"(p[1]), "+r"(p[2]), "+r"(p[3]), "+r"(to)::"v0", "memory");
+}
 LITE_INLINE void pack_four_k(const float** p, float*& to) {
   asm volatile(
       "ldr q0, [%0], 16\n\tldr q1, [%1], 16\n\tldr q2, [%2], 16\n\tldr q3, [%3], 16\n\t"
@@ -89,58 +90,24 @@ LITE_INLINE void pack_eight_k(const float** p, float*& to) {
         "v6", "v7", "memory");
 }
 
-// Four k of eight rows to [k][8].
-LITE_INLINE void store_four_k(F (&first)[4], F (&second)[4], float* to) {
-  transpose(first);
-  transpose(second);
-  store_pair<0>(to, first[0], second[0]);
-  store_pair<32>(to, first[1], second[1]);
-  store_pair<64>(to, first[2], second[2]);
-  store_pair<96>(to, first[3], second[3]);
-}
-
-// n floats of every row of `kGroups` times four.
+// n floats of every row of `kGroups` times four; group g lies at to + g * group. Where the next ones
+// belong.
 template <int kGroups>
-LITE_INLINE PackedAt pack_run(const float* const* rows, int64_t n, PackedAt at) {
-  constexpr bool kTwo = kGroups >= 2, kOdd = kGroups % 2 == 1;
-  constexpr int kHigh = kTwo ? 8 : 0;
+LITE_INLINE float* pack_run(const float* const* rows, int64_t n, float* to, ptrdiff_t group) {
   const float* p[4 * kGroups];
+  float* at[kGroups];
   LITE_UNROLL for (int m = 0; m < 4 * kGroups; m++) p[m] = rows[m];
+  LITE_UNROLL for (int g = 0; g < kGroups; g++) at[g] = to + g * group;
   int64_t left = n;
-  for (; left >= 8; left -= 8) {
-    if (kTwo) {
-      F x[4], x2[4], y[4], y2[4];
-      LITE_UNROLL for (int m = 0; m < 4; m++) load_pair(x[m], x2[m], p[m]);
-      LITE_UNROLL for (int m = 0; m < 4; m++) load_pair(y[m], y2[m], p[4 + m]);
-      store_four_k(x, y, at.low);
-      store_four_k(x2, y2, at.low + 32);
-      at.low += 64;
-    }
-    if (kOdd) pack_eight_k(p + kHigh, at.high);
-  }
+  for (; left >= 8; left -= 8)
+    LITE_UNROLL for (int g = 0; g < kGroups; g++) pack_eight_k(p + 4 * g, at[g]);
   if (left >= 4) {
     left -= 4;
-    if (kTwo) {
-      F x[4], y[4];
-      LITE_UNROLL for (int m = 0; m < 4; m++) x[m] = load(p[m]);
-      LITE_UNROLL for (int m = 0; m < 4; m++) y[m] = load(p[4 + m]);
-      LITE_UNROLL for (int m = 0; m < 8; m++) p[m] += 4;
-      store_four_k(x, y, at.low);
-      at.low += 32;
-    }
-    if (kOdd) pack_four_k(p + kHigh, at.high);
+    LITE_UNROLL for (int g = 0; g < kGroups; g++) pack_four_k(p + 4 * g, at[g]);
   }
-  for (int64_t k = 0; k < left; k++) {
-    if (kTwo) {
-      LITE_UNROLL for (int m = 0; m < 8; m++) at.low[m] = p[m][k];
-      at.low += 8;
-    }
-    if (kOdd) {
-      LITE_UNROLL for (int m = 0; m < 4; m++) at.high[m] = p[kHigh + m][k];
-      at.high += 4;
-    }
-  }
-  return at;
+  for (; left > 0; left--)
+    LITE_UNROLL for (int g = 0; g < kGroups; g++) pack_one_k(p + 4 * g, at[g]);
+  return at[0];
 }
 #endif
 

@@ -191,11 +191,8 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.ldr = s.ldr;
     t.prefetch = weights + g.panel_elems + ahead * (g.panel_elems / 2);
     kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1](t);
-    if (apply && t.ldc == t.columns) {
-      activate(t.c, rows * t.ldc, g.activation);
-    } else if (apply) {
-      for (int32_t m = 0; m < rows; ++m) activate(t.c + m * t.ldc, t.columns, g.activation);
-    }
+    if (apply && t.ldc == t.columns) activate(t.c, rows * t.ldc, g.activation);
+    else if (apply) activate_rows(t.c, rows, t.ldc, t.columns, g.activation);
   };
   for_each_tile(g.list, range, g.block_tiles, enter, body);
 }

@@ -74,7 +74,19 @@ LITE_INLINE F expm1_negative(F x) {
   return select(x > splat(-0.34f), fma(x * x, p, x), exp(x) - splat(1.0f));
 }
 
-LITE_INLINE F sigmoid(F x) { return splat(1.0f) / (splat(1.0f) + exp(-x)); }
+// 1 / (1 + e^-x). Below -88.4 it is 0, the least denormals are left out.
+LITE_INLINE F sigmoid(F x) {
+  const F z = max(splat(-89.0f), min(splat(87.0f), x));
+  // Added to a number of moderate size, it rounds it; the last bits are then n + 127.
+  const F shift = splat(12582912.0f + 127);
+  const F shifted = fma(z, splat(-1.44269504f), shift), n = shifted - shift;
+  F r = fma(n, splat(0.693359375f), z);  // e^-x = 2^n e^-r
+  r = fma(n, splat(-2.12194440e-4f), r);
+  const F p = horner(r, -5.000000095e-01f, 1.666651890e-01f, -4.166620601e-02f, 8.368882434e-03f,
+                     -1.395047681e-03f);
+  const F e = splat(1.0f) - fma(r * r, p, r);
+  return splat(1.0f) / fma(e, as_float(as_int(shifted) << 23), splat(1.0f));
+}
 
 LITE_INLINE F copy_sign(F magnitude, F sign) {
   return as_float(as_int(magnitude) | (as_int(sign) & static_cast<int32_t>(0x80000000)));

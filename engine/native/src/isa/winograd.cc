@@ -130,9 +130,9 @@ void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_
       for (int64_t k = 0; k < kPackedRows; ++k)  // groups of four are filled with the last one
         from[k] = v + xi * v_stride + (k < rows ? k : rows - 1) * w.row_elems;
       float* out = packed + xi * tiles * tile;
-      if (rows > 8) pack_run<3>(from, w.depth, {out, out + 8 * w.depth});
-      else if (rows > 4) pack_run<2>(from, w.depth, {out, nullptr});
-      else pack_run<1>(from, w.depth, {nullptr, out});
+      if (rows > 8) pack_run<3>(from, w.depth, out, 4 * w.depth);
+      else if (rows > 4) pack_run<2>(from, w.depth, out, 4 * w.depth);
+      else pack_run<1>(from, w.depth, out, 4 * w.depth);
     }
   }
 }

@@ -24,4 +24,8 @@ void activate(Real* x, int64_t n, const Activation& activation) {
   if (activation.act != Act::kNone) activate(x, x, n, activation);
 }
 
+void activate_rows(Real* x, int64_t rows, ptrdiff_t stride, int64_t n, const Activation& activation) {
+  for (; rows > 0; --rows, x += stride) activate(x, n, activation);
+}
+
 }  // namespace lite::LITE_ISA
