@@ -45,9 +45,9 @@ LITE_INLINE void four_rows(F (&acc)[kRows][kVectors], F x, const F (&w)[2]) {
 template <int kFirst, bool kStart, bool kLast, int kRows, int kVectors>
 LITE_INLINE void group(F (&acc)[kRows][kVectors], const F (&now)[2], F (&next)[2],
                        const float*& from, F (&b)[2], const F (&b1)[2], const float*& w) {
-  load_pair(next[0], next[1], from);
+  reload_pair(next[0], next[1], from);
   four_rows<kFirst, kStart>(acc, now[0], b);
-  if (kLast && kVectors == 2) load_pair(b[0], b[1], w);
+  if (kLast && kVectors == 2) reload_pair(b[0], b[1], w);
   four_rows<kFirst, false>(acc, now[1], b1);
 }
 
@@ -57,13 +57,13 @@ template <bool kStart, int kRows, int kVectors>
 LITE_INLINE void two_k(F (&acc)[kRows][kVectors], F (&now)[2], F (&next)[2], F (&b)[2], F (&b1)[2],
                        const float*& w, const float* (&from)[(kRows + 3) / 4]) {
   constexpr int kGroups = (kRows + 3) / 4;
-  if (kVectors == 2) load_pair(b1[0], b1[1], w);
+  if (kVectors == 2) reload_pair(b1[0], b1[1], w);
   else b1[0] = b[1];
   group<0, kStart, kGroups == 1>(acc, now, next, from[1 % kGroups], b, b1, w);
   if constexpr (kGroups > 1)
     group<4, kStart, kGroups == 2>(acc, next, now, from[2 % kGroups], b, b1, w);
   if constexpr (kGroups > 2) group<8, kStart, true>(acc, now, next, from[0], b, b1, w);
-  if (kVectors == 1) load_pair(b[0], b[1], w);
+  if (kVectors == 1) reload_pair(b[0], b[1], w);
 }
 
 template <bool kStart, int kRows, int kVectors>
@@ -151,6 +151,7 @@ void tile(const PackedTile& t) {
     F x[2][2], b[2], b1[2];      // two k: of a group of rows and of the next one; of W
     load_pair(b[0], b[1], w);
     load_pair(x[0][0], x[0][1], from[0]);
+    asm("" : "=w"(x[1][0]), "=w"(x[1][1]), "=w"(b1[0]), "=w"(b1[1]));  // any values
     if (t.bias) {
       LITE_UNROLL for (int n = 0; n < kVectors; n++) {
         const F v = load(t.bias + n * kLanes);

@@ -61,6 +61,10 @@ extern const PackedTileFn kPackedTile[2][kPackedRows];
 LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
   asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));
 }
+// Into the registers that hold both now: what a loop keeps in them stays where it is.
+LITE_INLINE void reload_pair(F& first, F& second, const float*& p) {
+  asm volatile("ldp %q0, %q1, [%2], 32" : "+w"(first), "+w"(second), "+r"(p));
+}
 LITE_INLINE void load_pair_at(F& first, F& second, const float* p) {
   asm volatile("ldp %q0, %q1, [%2]" : "=w"(first), "=w"(second) : "r"(p));
 }
