@@ -30,6 +30,21 @@ def test_a_few(seed: int) -> None:
     check(40, seed, ["cpu", "reference", "optimized"])
 
 
+def test_terms_that_cancel_leave_their_rounding() -> None:
+    check(1, 2_054_150, ["cpu", "reference"])
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_one_element_normalized_is_the_bias(backend: str) -> None:
+    """To the bit, where onnxruntime rounds."""
+    calls = [graphs.Call("InstanceNormalization", ("x", "s", "b"), ("y",), {"epsilon": 1e-2})]
+    x = np.array([0.11607152, -0.69616187, 1.7993603], np.float32).reshape(3, 1, 1)
+    values = {"x": x, "y": x, "s": np.float32([-1.8672146]), "b": np.float32([-1.0021653])}
+    model = graphs.Model(calls, values, {"s", "b"})
+    (y,) = graphs.BACKENDS[backend].run(model.content(["y"]), [x])
+    np.testing.assert_array_equal(y, np.full_like(x, values["b"]))
+
+
 @pytest.mark.hours
 @pytest.mark.parametrize("block", range(100))
 def test_many(block: int) -> None:

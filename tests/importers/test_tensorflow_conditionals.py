@@ -43,15 +43,23 @@ def answers(graph, **feeds: np.ndarray) -> dict[str, np.ndarray]:
     return run_graph(graph, feeds)
 
 
-def test_prelu_and_dropout_as_mtcnn_has_them(tensorflow_imported):
-    """PReLU as relu(x) + a·−relu(−x); the branch of training draws numbers, and is not taken."""
+@pytest.mark.parametrize("given", ["default", "input", "negated input"])
+def test_prelu_and_dropout_as_mtcnn_has_them(tensorflow_imported, given):
+    """PReLU as relu(x) + a·−relu(−x); the branch of training draws numbers, and is not taken.
+    An input that would switch training on is no input of the model."""
     slope = np.array([0.25, -0.5, 2.0], np.float32)
+    predicate = {
+        "default": [const("c", np.array(False)),
+                    node("is_training", "PlaceholderWithDefault", "c", dtype=np.bool_)],
+        "input": [placeholder("is_training", (), np.bool_)],
+        "negated input": [placeholder("is_test", (), np.bool_),
+                          node("is_training", "LogicalNot", "is_test")],
+    }  # fmt: skip
     graph = tensorflow_imported([
-        placeholder("x", (1, 3)), const("a", slope), const("c", np.array(False)),
+        placeholder("x", (1, 3)), const("a", slope), *predicate[given],
         node("above", "Relu", "x", T=F32), node("minus", "Neg", "x", T=F32),
         node("under", "Relu", "minus", T=F32), node("back", "Neg", "under", T=F32),
         node("sloped", "Mul", "a", "back", T=F32), node("prelu", "AddV2", "above", "sloped", T=F32),
-        node("is_training", "PlaceholderWithDefault", "c", dtype=np.bool_),
         node("pred_id", "Identity", "is_training", T=np.bool_),
         node("switch", "Switch", "is_training", "is_training", T=np.bool_),
         node("switch_t", "Identity", "switch:1", T=np.bool_),
@@ -64,6 +72,17 @@ def test_prelu_and_dropout_as_mtcnn_has_them(tensorflow_imported):
     ])  # fmt: skip
     (found,) = answers(graph, x=X).values()
     np.testing.assert_array_equal(found, np.abs(np.where(X > 0, X, slope * X)))
+    fixed = {"default": [], "input": ["is_training", "false"], "negated input": ["is_test", "true"]}
+    said = " ".join(graph.metadata.get("warnings", []))
+    assert all(word in said for word in fixed[given]) and bool(said) == bool(fixed[given])
+
+
+def test_numbers_drawn_outside_of_training_are_refused(tensorflow_imported):
+    nodes = [const("s", np.array([1, 3], np.int32)), placeholder("x", (1, 3)),
+             node("drawn", "RandomUniform", "s", T=np.int32, dtype=F32),
+             node("y", "Mul", "x", "drawn", T=F32)]  # fmt: skip
+    with pytest.raises(UnsupportedOperatorError, match=r"RandomUniform.*is_training\) as false"):
+        tensorflow_imported(nodes)
 
 
 @pytest.mark.parametrize("taken", [True, False])

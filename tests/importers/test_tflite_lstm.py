@@ -42,8 +42,9 @@ def test_reference(tmp_path, name):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    "name", ["coupled gates", "projection", "everything", "bidirectional", "dynamic, everything"]
-)
+    "name", ["coupled gates", "projection", "everything", "bidirectional", "dynamic, everything",
+             "dynamic, symmetric ranges, everything"],
+)  # fmt: skip
 def test_backends(tmp_path, name, place):
     content, x = CASES[name]()
     where = PLACES[place]
@@ -72,9 +73,9 @@ def test_bytes_are_chosen_and_matter(tmp_path):
     assert _of_bytes(_graph(tmp_path, content, "dynamic"))
 
 
-def test_symmetric_ranges_stay_in_floats(tmp_path):
-    content, _ = forward(in_bytes=True, asymmetric=False)
-    assert not _of_bytes(_graph(tmp_path, content, "dynamic"))
+def test_symmetric_ranges_are_another_rule(tmp_path):
+    asymmetric, symmetric = WANTED["dynamic"], WANTED["dynamic, symmetric ranges"]
+    assert np.abs(asymmetric - symmetric).max() > 1e-4
 
 
 def test_an_activation_that_no_cell_has(tmp_path):

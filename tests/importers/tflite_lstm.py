@@ -81,8 +81,9 @@ def forward(
 
 
 def both(
-    *, merge: bool, peephole: bool = False, coupled: bool = False, in_bytes: bool = False
-) -> Made:
+    *, merge: bool, peephole: bool = False, coupled: bool = False, in_bytes: bool = False,
+    asymmetric: bool = True,
+) -> Made:  # fmt: skip
     """Of one series: LiteRT 2.3 mixes up the states of several where it merges the outputs."""
     m = TinyModel()
     weights = _Weights(m, 8, in_bytes)
@@ -92,7 +93,9 @@ def both(
     ys = [m.tensor("y", "float32", _shape(False, 2 * UNITS if merge else UNITS, 1))]
     if not merge:
         ys.append(m.tensor("z", "float32", _shape(False, UNITS, 1)))
-    options = Table(_0=Num("b", 4), _3=Num("?", merge), _4=Num("?", 0), _5=Num("?", in_bytes))
+    options = Table(
+        _0=Num("b", 4), _3=Num("?", merge), _4=Num("?", 0), _5=Num("?", in_bytes and asymmetric)
+    )
     m.op(52, [x, *cells[0], *cells[1], *states, *[-1] * 9], ys, options, kind=69)
     return m.bytes([x], ys), _given(False, 1)
 
@@ -131,6 +134,14 @@ CASES: dict[str, Callable[[], Made]] = {
         cell_clip=0.5, projection_clip=0.4, time_major=True,
     ),
     "dynamic, bidirectional": lambda: both(merge=True, in_bytes=True),
+    "dynamic, symmetric ranges": lambda: forward(in_bytes=True, asymmetric=False),
+    "dynamic, symmetric ranges, everything": lambda: forward(
+        in_bytes=True, asymmetric=False, peephole=True, projection=True, projection_bias=True,
+        norms=True, cell_clip=0.5, projection_clip=0.4, time_major=True,
+    ),
+    "dynamic, symmetric ranges, bidirectional": lambda: both(
+        merge=True, in_bytes=True, asymmetric=False
+    ),
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from lite_messages import tr
 from ..errors import LiteError, ModelFormatError, UsageError, VersionError
 from ..files import head
 from ..ir import Entry, Journal
+from ..ops import find_op
 from . import schema
 from ._container import ALIGN, MAGIC, Sections, read_container
 from .model import Model
@@ -23,7 +24,7 @@ from .precision import PRECISIONS
 from .scales import restore_scales
 
 if TYPE_CHECKING:
-    from ..ir import Graph
+    from ..ir import Graph, Node
 
 
 def is_lite(path: Path) -> bool:
@@ -102,7 +103,7 @@ class _Graphs(Mapping[str, "Graph"]):
 
 
 def _graph(sections: Sections, tag: str) -> Graph:
-    from ..ir import from_text, verify
+    from ..ir import from_text, verify, walk
 
     with _damage_named(sections, tag):
         data = schema.read(bytes(sections[tag]), schema.GRAPH, tag)
@@ -111,7 +112,29 @@ def _graph(sections: Sections, tag: str) -> Graph:
         graph.metadata = dict(data["metadata"])
         restore_scales(graph)
         verify(graph, "reading")
+        walk(graph, _check_inputs)
         return graph
+
+
+def _check_inputs(node: Node) -> None:
+    """Raises VersionError for an input that this version would not read."""
+    op = find_op(node.op)
+    if op is None or op.is_variadic:
+        return
+    count = max((i for i, v in enumerate(node.inputs, 1) if v is not None), default=0)
+    if count > len(op.inputs):
+        raise VersionError(
+            tr(
+                "{op} has {count} inputs where this version knows {known}: "
+                "the file was made by a newer version",
+                op=node.op,
+                count=count,
+                known=len(op.inputs),
+            ),
+            where=node.name,
+            fix=tr("install a newer lite-workbench"),
+            command="pip install -U lite-workbench",
+        )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ computes so with the weights of dynamic-range models; its two sets of kernels fo
 y = sum·x_scale·w_scale + b, the first product rounded, the second and the sum as one.
 `ties="away"` (LiteRT's own): x_scale = (highest − lowest) / 255, halves away from 0; each operation
 is rounded: sum·w_scale·x_scale + b for whole fours of channels, sum·x_scale·w_scale + b for the
-rest.
+rest. `symmetric`: x_scale = |x|'s highest / 127 with the zero point 0, as older converters ask for.
 """
 
 from __future__ import annotations
@@ -32,9 +32,15 @@ Array = np.ndarray
 _WEIGHTS = ("w", "w_scale", "b")
 
 
-def parameters(x: Array, axes: tuple[int, ...], ties: str) -> tuple[Array, Array, Array]:
+def parameters(
+    x: Array, axes: tuple[int, ...], ties: str, symmetric: bool
+) -> tuple[Array, Array, Array]:
     """Integers of one, scale and zero point of each range along `axes`, which stay as size 1."""
     f32 = np.float32
+    if symmetric:
+        widest = np.abs(x).max(axes, keepdims=True, initial=0)
+        widest = np.where(widest == 0, f32(127), widest)
+        return f32(127) / widest, widest / f32(127), np.zeros_like(widest)
     low = np.minimum(x.min(axes, keepdims=True, initial=0), f32(0))
     high = np.maximum(x.max(axes, keepdims=True, initial=0), f32(0))
     width = np.where(low == high, f32(255), high - low).astype(f32)
@@ -56,9 +62,11 @@ def rounded(x: Array, ties: str) -> Array:
     return np.asarray(np.rint(x))
 
 
-def centred(x: Array, axes: tuple[int, ...], ties: str) -> tuple[Array, Array]:
+def centred(
+    x: Array, axes: tuple[int, ...], ties: str, symmetric: bool = False
+) -> tuple[Array, Array]:
     """q − zero as floats, and the scale."""
-    factor, scale, zero = parameters(x, axes, ties)
+    factor, scale, zero = parameters(x, axes, ties, symmetric)
     q = np.clip(rounded(x * factor, ties) + zero, -128, 127)
     return (q - zero).astype(np.float64), scale
 
@@ -133,14 +141,17 @@ dynamic_gemm = define_op(
     "DynamicQuantizeGemm",
     dynamic=True,
     inputs="a w w_scale b?",
-    attrs={"ties": "even"},
+    attrs={"ties": "even", "symmetric": False},
     packed_inputs=_WEIGHTS,
     source="a dense layer as LiteRT runs dynamic-range models",
 )
 
 
 @dynamic_gemm.infer
-def _(a: TypeInfo, w: TypeInfo, w_scale: TypeInfo, b: TypeInfo | None, *, ties: str) -> TypeInfo:
+def _(
+    a: TypeInfo, w: TypeInfo, w_scale: TypeInfo, b: TypeInfo | None,
+    *, ties: str, symmetric: bool,
+) -> TypeInfo:  # fmt: skip
     _check_ties(ties)
     if w.rank != 2 or not a.dims:
         raise ShapeError(tr("w must be a matrix of one row per output"))
@@ -150,14 +161,14 @@ def _(a: TypeInfo, w: TypeInfo, w_scale: TypeInfo, b: TypeInfo | None, *, ties: 
 
 
 @dynamic_gemm.reference
-def _(a: Array, w: Array, w_scale: Array, b: Array | None, *, ties: str) -> Array:
+def _(a: Array, w: Array, w_scale: Array, b: Array | None, *, ties: str, symmetric: bool) -> Array:
     """a (…,K) float, each row with a scale of its own, w (N,K) i8, b (N,) → (…,N)"""
-    q, a_scale = centred(a, (-1,), ties)
+    q, a_scale = centred(a, (-1,), ties, symmetric)
     return scaled(np.rint(q @ w.T.astype(np.float64)), a_scale, w_scale, b, ties)
 
 
 @dynamic_gemm.cost
-def _(a: TypeInfo, w: TypeInfo, w_scale: TypeInfo, b: TypeInfo | None, *, ties: str) -> Cost:
+def _(a: TypeInfo, w: TypeInfo, w_scale: TypeInfo, b: TypeInfo | None, **attrs: object) -> Cost:
     rows, outputs = a.with_shape(a.dims[:-1]).size, w.with_shape(w.dims[:1]).size
     return Cost(macs=a.size * outputs, flops=4 * a.size + 2 * rows * outputs)
 
@@ -211,3 +222,5 @@ def _(draw: Draw) -> Iterator[Sample]:
         for rows, k, n in ((1, 5, 3), (7, 33, 16), (9, 64, 17), (40, 19, 65)):
             x = draw.f32(rows, k)
             yield Sample([x, *_weights(draw, n, k)], {"ties": ties}, constant=(1, 2, 3))
+    more = {"ties": "away", "symmetric": True}
+    yield Sample([draw.f32(6, 33), *_weights(draw, 17, 33)], more, constant=(1, 2, 3))

@@ -138,6 +138,30 @@ CONVS += [
     (W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
     (W43_BF16, (1, 17, 9, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True}),
 ]
+#: Sums of many products, added up in parts: of k, of taps, of rows of taps.
+LONG: list = [
+    (GEMM, (2, 5, 7, 600), 40, (1, 1), {"r": True, "activation": "HardSwish"}),
+    (GEMM, (1, 6, 11, 130), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True, "activation": "Relu"}),
+    (
+        GEMM,
+        (1, 7, 9, 40),
+        50,
+        (3, 3),
+        {"strides": [2, 1], "pads": [1, 0, 1, 2], "activation": "Silu"},
+    ),
+    (GEMM, (1, 9, 12, 60), 30, (5, 5), {"dilations": [1, 2]}),
+    (GEMM, (1, 5, 5, 1030), 24, (1, 1), {"r": True}),
+    (W23, (1, 9, 10, 530), 40, (3, 3), {"pads": [1, 1, 1, 1], "r": True, "activation": "Relu"}),
+    (W43, (1, 13, 17, 270), 33, (3, 3), {"pads": [1, 1, 1, 1]}),
+]
+CONVS += LONG
+#: Root mean square of what rounding may add, as a share of the output's: one chain of so many sums
+#: has three times as much, Winograd's F(4,3) at the points 0, ±1, ±2 twice as much.
+ROUNDED: list = [
+    (GEMM, (1, 6, 8, 512), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 5e-7),
+    (GEMM, (1, 6, 8, 2048), 32, (1, 1), {}, 5e-7),
+    (W43, (1, 12, 12, 64), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 1.2e-6),
+]
 
 
 def cases(convs: list) -> list:
@@ -156,6 +180,11 @@ def close(got: np.ndarray, want: np.ndarray, limit: float = 3e-5) -> None:
     assert np.all(np.isfinite(got)) and error[worst] <= limit * scale, (
         f"{got[worst]} instead of {want[worst]} at {worst}, output rms {scale}"
     )
+
+
+def rounding_error(got: np.ndarray, want: np.ndarray) -> float:
+    off = got.astype(np.float64) - want
+    return float(np.sqrt(np.mean(off**2) / np.mean(np.square(want, dtype=np.float64))))
 
 
 def limit_of(kernel: str, isa: str) -> float:

@@ -57,21 +57,24 @@ def run_file(program, folder, isa: str, cpu: str, options) -> None:
 
 
 def test_float_kernels(tmp_path):
-    cases = [f32.conv_case(*c) for c in f32.CONVS]
+    sizes = [*f32.CONVS, *(c[:5] for c in f32.ROUNDED)]
+    cases = [f32.conv_case(*c) for c in sizes]
     plans = [
         one_step_plan(
             op, c[0], inputs, [np.zeros(want.shape, np.float32)], attrs, range(len(inputs))
         )
-        for c, (op, inputs, attrs, want) in zip(f32.CONVS, cases)
+        for c, (op, inputs, attrs, want) in zip(sizes, cases)
     ]
     profile = tmp_path / "profile.json"
     results = run_on_arm(merged(plans), tmp_path, "", options=["--profile", str(profile)])
     taken = {s["variant"].split("__")[0] for s in json.loads(profile.read_text())["steps"]}
     forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", "43x23", "23_by2")}
     assert forms | {"f32_conv2d_gemm"} <= taken
-    for got, c, case in zip(results, f32.CONVS, cases):
+    for got, c, case in zip(results, sizes, cases):
         w43 = (f32.W43, f32.W43_BF16, f32.F32_3X3)
         f32.close(got, case[3], 1e-4 if c[0] in w43 else 3e-5)
+    for got, c, case in zip(results[len(f32.CONVS) :], f32.ROUNDED, cases[len(f32.CONVS) :]):
+        assert f32.rounding_error(got, case[3]) < c[5], c
 
 
 @pytest.mark.parametrize("graph", [bands.separable(), bands.dense()], ids=lambda g: g.name)

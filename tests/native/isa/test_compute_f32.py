@@ -20,6 +20,7 @@ from .cases_f32 import (
     DEPTHWISE_BF16,
     F32_3X3,
     GEMM,
+    ROUNDED,
     TILED,
     W23,
     W43,
@@ -28,6 +29,7 @@ from .cases_f32 import (
     close,
     conv_case,
     limit_of,
+    rounding_error,
 )
 
 pytestmark = pytest.mark.cpu
@@ -49,6 +51,15 @@ def test_conv(kernel, x, out_c, k, options, isa):
             max_isa=isa,
         )
         close(got, want, limit_of(kernel, isa))
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("case", ROUNDED, ids=lambda c: f"{c[0]}-{c[1][3]}")
+def test_long_sums_are_rounded_little(case, isa):
+    op, inputs, attrs, want = conv_case(*case[:5])
+    blank = np.full(want.shape, np.nan, np.float32)
+    (got,) = run_step(op, case[0], inputs, [blank], attrs, constant=(1, 2), max_isa=isa)
+    assert rounding_error(got, want) < case[5]
 
 
 def test_threads_take_what_others_leave():

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
@@ -22,7 +23,7 @@ from .._emit import Emitter, name_open_sizes
 from .._protobuf import Message
 from . import fields, ops_basic, ops_control, ops_nn, ops_quantized
 from ._translate import OPS, Nodes
-from .conditionals import fold_conditionals
+from .conditionals import DRAWING, fold_conditionals
 from .frames import rewrite_frames
 from .functions import Flat, Ref, split_ref
 from .graphdef import DTYPES, STRING, GraphDef, NodeDef, read_graph, read_shape
@@ -104,7 +105,17 @@ def _build(
     conditionals.check(wanted)
     order = flat.order([ref for _, ref in wanted])
     _check_operators(flat, order)
-    _add_inputs(nodes, order, signature)
+    _add_inputs(nodes, [n for n in order if n not in conditionals.switches], signature)
+    for name, value in conditionals.switches.items():
+        nodes.values[name, 0] = emit.const(np.array(value))
+        graph.metadata.setdefault("warnings", []).append(
+            tr(
+                "{name} decides whether random numbers are drawn, as in training: it is {value} "
+                "here, and no input",
+                name=name,
+                value="true" if value else "false",
+            )
+        )
     for name in order:
         nodes.translate(name)
     emit.finish([(name, nodes.value(ref)) for name, ref in wanted])
@@ -190,6 +201,11 @@ def _check_operators(flat: Flat, order: list[str]) -> None:
     if counts.keys() & {"Switch", "Merge", "Enter"}:
         hint = tr(
             "control flow is not supported: export for inference, with training switches frozen"
+        )
+    elif counts.keys() & set(DRAWING):
+        hint = tr(
+            "random numbers are drawn in training: export for inference, or freeze the training "
+            "switch (is_training) as false"
         )
     elif counts.keys() & {
         "DecodeJpeg",

@@ -2,12 +2,15 @@
 which takes the one that was computed.
 
 Where the predicate is constant a Merge stands for the branch that is taken, and nodes of the other
-are dropped. Otherwise both branches are computed, and the predicate selects between the results.
+are dropped. So it is where an input decides whether random numbers are drawn, as `is_training` does
+for dropout: it is no input, and none are drawn. Otherwise both branches are computed, and the
+predicate selects between the results.
 Merges and Switches of loops are left alone: `frames` makes a While of each loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lite_messages import tr
@@ -19,6 +22,11 @@ from .frames import is_loop_merge
 from .functions import Flat, Ref
 from .graphdef import read_tensor
 
+#: They draw numbers, which an inference does not.
+DRAWING = (
+    "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "StatelessRandomUniform",
+    "StatelessRandomUniformV2", "StatelessRandomNormal", "StatelessRandomNormalV2",
+)  # fmt: skip
 _PASSING = ("Identity", "StopGradient", "PlaceholderWithDefault")
 #: A predicate, and which output of its Switches: what must hold for a node to be computed.
 Branch = tuple[Ref, int]
@@ -30,6 +38,8 @@ class Conditionals:
 
     branches: dict[Ref, frozenset[Branch]] = field(default_factory=dict)
     known: dict[Ref, bool] = field(default_factory=dict)
+    #: Placeholders that switch training on, and what stands for each.
+    switches: dict[str, bool] = field(default_factory=dict)
     #: Identities of a predicate that went through a Switch: what a branch's nodes wait for
     pivots: set[str] = field(default_factory=set)
 
@@ -62,6 +72,7 @@ def fold_conditionals(flat: Flat) -> Conditionals:
     found = Conditionals()
     if not any(node.op == "Switch" for node in flat.nodes.values()):
         return found
+    found.switches = _training_switches(flat)
     for name in _in_order(flat):
         node, inputs = flat.nodes[name], [flat.resolve(r) for r in flat.inputs[name]]
         needs = [*inputs, *((c, 0) for c in node.controls if c in flat.nodes)]
@@ -86,7 +97,7 @@ def fold_conditionals(flat: Flat) -> Conditionals:
             if flat.nodes[predicate[0]].op == "LoopCond":
                 found.branches[name, 0] = found.branches[name, 1] = above
                 continue
-            value = _constant(flat, predicate)
+            value = _constant(flat, predicate, found.switches)
             if value is not None:
                 found.known[predicate] = value
             for k in (0, 1):
@@ -123,23 +134,60 @@ def _source(flat: Flat, ref: Ref) -> Ref:
     return ref
 
 
-def _constant(flat: Flat, ref: Ref) -> bool | None:
-    """The predicate where the file says it, through Identity, LogicalNot and defaults."""
+def _constant(flat: Flat, ref: Ref, switches: Mapping[str, bool]) -> bool | None:
+    """The predicate where the file or a switch of training says it."""
+    name, flip = _origin(flat, ref)
+    node = flat.nodes.get(name)
+    if name in switches:
+        return switches[name] != flip
+    message = node.attrs.tensor("value") if node is not None and node.op == "Const" else None
+    array = None if message is None else read_tensor(message, name)[0]
+    return None if array is None or array.size != 1 else bool(array.reshape(())) != flip
+
+
+def _origin(flat: Flat, ref: Ref) -> tuple[str, bool]:
+    """The node behind Identity, LogicalNot and defaults, and whether its value is turned round."""
     flip = False
     for _ in range(len(flat.nodes)):
         name = flat.resolve(ref)[0]
         node = flat.nodes.get(name)
-        if node is None:
-            return None
-        if node.op == "Const":
-            message = node.attrs.tensor("value")
-            array = None if message is None else read_tensor(message, name)[0]
-            return None if array is None or array.size != 1 else bool(array.reshape(())) != flip
-        if node.op not in (*_PASSING, "LogicalNot") or not flat.inputs[name]:
-            return None
+        if node is None or node.op not in (*_PASSING, "LogicalNot") or not flat.inputs[name]:
+            break
         flip ^= node.op == "LogicalNot"
         ref = flat.inputs[name][0]
-    return None
+    return flat.resolve(ref)[0], flip
+
+
+def _training_switches(flat: Flat) -> dict[str, bool]:
+    """Placeholders with a branch in which numbers are drawn, and the value of the other one."""
+    quiet: dict[str, set[bool]] = {}
+    for name, node in flat.nodes.items():
+        if node.op not in DRAWING:
+            continue
+        for predicate, k in _guards(flat, name):
+            origin, flip = _origin(flat, predicate)
+            if flat.nodes[origin].op == "Placeholder":
+                quiet.setdefault(origin, set()).add((not k) != flip)
+    return {name: values.pop() for name, values in quiet.items() if len(values) == 1}
+
+
+def _guards(flat: Flat, name: str) -> set[Branch]:
+    """The predicates of the Switches that a node's inputs and controls come from."""
+    found: set[Branch] = set()
+    seen: set[str] = set()
+    waiting: list[Ref] = [(name, 0)]
+    while waiting:
+        at, output = waiting.pop()
+        node = flat.nodes.get(at)
+        if node is None or node.op == "Merge":
+            continue
+        if node.op == "Switch" and len(flat.inputs[at]) == 2:
+            found.add((flat.resolve(flat.inputs[at][1]), output))
+        elif at not in seen:
+            seen.add(at)
+            waiting += [flat.resolve(ref) for ref in flat.inputs[at]]
+            waiting += [(control, 0) for control in node.controls]
+    return found
 
 
 def _in_order(flat: Flat) -> list[str]:

@@ -123,14 +123,14 @@ def _byte_steps(
     c: Call, at: int
 ) -> tuple[list[np.float32], list[np.float32], list[np.float32]] | None:
     """`Cell.steps` of the weights that begin with input `at`; None where the layer stays in floats:
-    of another kind of weights, of symmetric ranges, and of a series that cannot be written out."""
+    of another kind of weights, and of a series that cannot be written out."""
     first = int(not c.has(at))
     w, r = (list(range(i + first, i + 4)) for i in (at, at + 4))
     projection = [at + 15] if c.has(at + 15) else []
     sizes = c.emit.dims(c.raw(0))[:2]
     steps = sizes[0 if _time_first(c) else 1]
     known = None not in sizes and (steps or 0) <= MAX_STEPS
-    if not known or not c.opt("asymmetric") or not _dynamic.takes(c, 0, (*w, *r, *projection)):
+    if not known or not _dynamic.takes(c, 0, (*w, *r, *projection)):
         return None
     negated = (w[0], r[0]) if first else ()  # the input gate's weights are minus the forget gate's
     if any((np.asarray(c.raw(i).const) == -128).any() for i in negated):
@@ -228,7 +228,8 @@ def _matrix(c: Call, gates: list[Array], steps: Sequence[np.float32]) -> list[Va
 def _product(c: Call, x: Value, matrix: list[Value]) -> Value:
     if len(matrix) == 1:
         return c.emit("MatMul", x, matrix[0])
-    return c.emit("DynamicQuantizeGemm", x, *matrix, None, ties="away")
+    symmetric = not c.opt("asymmetric")
+    return c.emit("DynamicQuantizeGemm", x, *matrix, None, ties="away", symmetric=symmetric)
 
 
 def _step(

@@ -7,6 +7,7 @@
 // ties = "away", that of LiteRT's own kernels: scale = (highest - lowest) / 255, halves away from 0,
 //   y = float(sum) * w_scale * x_scale + bias    of whole fours of channels,
 //   y = float(sum) * x_scale * w_scale + bias    of those behind them, each operation rounded.
+// symmetric: scale = the highest magnitude / 127, the zero point 0.
 #include <math.h>
 
 #include "int8_gemm.h"
@@ -20,7 +21,7 @@ constexpr int32_t kOffset = kDotSigned ? 0 : 128;
 
 struct State {
   IntGemm gemm;
-  bool away;
+  bool away, symmetric;
   bool by_pixel;
   int64_t units;            // images or pixels
   RealSums real;            // without what lies in Step::shared
@@ -115,6 +116,7 @@ bool prepare(Step& step, Env& env) {
   if (!s) return env.out_of_memory();
   step.state = s;
   s->away = strcmp(ties, "away") == 0;
+  s->symmetric = attr_int(step, "symmetric", 0) != 0;
   if (!s->away && strcmp(ties, "even") != 0) return env.fail("ties %s is not known", ties);
   if (!by_pixel && strcmp(rows, "image") != 0) return env.fail("scale_per %s is not known", rows);
   const bool pointwise = shape.kernel[0] * shape.kernel[1] == 1 && shape.stride[0] == 1 &&
@@ -179,7 +181,12 @@ void widen_range(const float* x, int64_t n, Range* r) {
 // A float that no later operation is joined with.
 float alone(float v) { return rounded(splat(v))[0]; }
 
-Rule rule_of(bool away, Range r) {
+Rule rule_of(const State& s, Range r) {
+  const bool away = s.away;
+  if (s.symmetric) {
+    const float widest = -r.low > r.high ? -r.low : r.high;
+    return widest == 0 ? Rule{1, 1, 0} : Rule{127.0f / widest, widest / 127.0f, 0};
+  }
   if (r.low == r.high) return {1, 1, away ? 0 : kHigh};
   const float width = alone(r.high - r.low);
   const float scale = width / 255.0f, factor = away ? 1.0f / scale : 255.0f / width;
@@ -239,7 +246,7 @@ Rule rule_of_image(const State& s, const Shared& shared, int64_t image, int thre
     const Range r = shared.ranges[t * s.units + image];
     all = {r.low < all.low ? r.low : all.low, r.high > all.high ? r.high : all.high};
   }
-  return rule_of(s.away, all);
+  return rule_of(s, all);
 }
 
 // The operands as IntGemm wants its copy: [image][row][pixel][group][channels, padded with zeros], with
@@ -285,7 +292,7 @@ void copy_quantized(const State& s, const Step& step, int thread, int threads) {
       if (s.by_pixel) {
         Range r{0, 0};
         widen_range(from, v.c, &r);
-        rule = rule_of(s.away, r);
+        rule = rule_of(s, r);
         const int64_t u = line * v.w + p;  // a 1x1 kernel has no border
         shared.scales[u] = rule.scale, shared.zeros[u] = rule.zero + kOffset;
       }

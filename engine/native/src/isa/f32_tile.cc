@@ -1,6 +1,8 @@
 // Instances of the float tile for every height. Why the loop looks as it does: docs/kernels.md.
 #include "f32_tile.h"
 
+#include <math.h>
+
 #include "activation.h"
 
 namespace lite::LITE_ISA {
@@ -136,7 +138,49 @@ void tile(const Tile& t) {
   finish(t, acc);
 }
 
+const Real kNoBias[kTileColumns] = {};
+
+// Parts of nearly equal length, at most `most` each.
+ptrdiff_t part_length(ptrdiff_t all, ptrdiff_t most) {
+  const ptrdiff_t parts = most > 0 ? (all + most - 1) / most : all;
+  return (all + parts - 1) / parts;
+}
+template <class T>
+T at_most(T a, T b) { return a < b ? a : b; }
+
 }  // namespace
+
+void multiply_in_parts(TileFn fn, const Tile& whole) {
+  const ptrdiff_t k = part_length(whole.k, kLongestSum);
+  const ptrdiff_t taps_x = k < whole.k ? 1 : part_length(whole.taps_x, kLongestSum / k);
+  const ptrdiff_t taps_y = taps_x < whole.taps_x || k < whole.k
+                               ? 1 : part_length(whole.taps_y, kLongestSum / (taps_x * k));
+  Tile t = whole;
+  t.lo = -INFINITY;
+  t.hi = INFINITY;
+  t.hard_swish = false;
+  for (ptrdiff_t y = 0; y < whole.taps_y; y += taps_y) {
+    t.taps_y = static_cast<int32_t>(at_most(taps_y, whole.taps_y - y));
+    for (ptrdiff_t x = 0; x < whole.taps_x; x += taps_x) {
+      t.taps_x = static_cast<int32_t>(at_most(taps_x, whole.taps_x - x));
+      for (ptrdiff_t first = 0; first < whole.k; first += k) {
+        t.k = at_most(k, whole.k - first);
+        t.a = whole.a + y * whole.tap_y + x * whole.tap_x + first;
+        t.w = whole.w + y * whole.w_y + (x * whole.k + first) * whole.ldw;
+        if (y + taps_y >= whole.taps_y && x + taps_x >= whole.taps_x && first + k >= whole.k) {
+          t.lo = whole.lo;
+          t.hi = whole.hi;
+          t.hard_swish = whole.hard_swish;
+        }
+        fn(t);
+        t.bias = kNoBias;
+        t.residual = whole.c;
+        t.ldr = whole.ldc;
+        t.prefetch += t.taps_y * t.taps_x * t.k * kLanes;
+      }
+    }
+  }
+}
 
 #define LITE_TILE(rows, vectors, prefetch) tile<rows, vectors, prefetch>
 const TileFn kTile[2][2][kTileRows] = {

@@ -81,6 +81,18 @@ using TileFn = void (*)(const Tile&);
 // kTile[prefetch][vectors - 1][rows - 1]
 extern const TileFn kTile[2][2][kTileRows];
 
+// The rounding error of one chain of sums grows with its length: longer ones are added up in parts, through C.
+constexpr ptrdiff_t kLongestSum = 256;
+
+// The tile in parts of the taps and of k: only the last one clamps.
+void multiply_in_parts(TileFn fn, const Tile& whole);
+LITE_INLINE void multiply_tile(TileFn fn, const Tile& t) {
+  if constexpr (kProducts == 1 && sizeof(Real) == sizeof(float)) {
+    if (t.taps_y * t.taps_x * t.k > kLongestSum) return multiply_in_parts(fn, t);
+  }
+  fn(t);
+}
+
 LITE_INLINE int tile_vectors(int64_t columns) { return columns > kLanes ? 2 : 1; }
 
 // Splits `total` rows into the fewest tiles of nearly equal height (49 = 13+12+12+12).

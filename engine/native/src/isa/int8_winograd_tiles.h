@@ -10,7 +10,7 @@
 namespace lite::LITE_ISA {
 namespace {
 
-constexpr int kPoints = F43::kPoints, kAll = kPoints * kPoints, kSide = F43::kOutputs;
+constexpr int kPoints = F43Whole::kPoints, kAll = kPoints * kPoints, kSide = F43Whole::kOutputs;
 // Channels whose products are summed in one lane, and those that the products take at once.
 #if !defined(__ARM_NEON)
 constexpr int kPair = 2, kGroup = 2;
@@ -54,7 +54,7 @@ int64_t v_elems(const Winograd& w) { return kTileRows * w.row_elems + kNarrow; }
 constexpr int64_t kSumElems = kTileRows * kTileColumns + kLanes;
 
 int32_t weight_factor(int point, int tap) {
-  return static_cast<int32_t>(F43::kWeights[point][tap] * (point == kPoints - 1 ? 12 : 24));
+  return static_cast<int32_t>(F43Whole::kWeights[point][tap] * (point == kPoints - 1 ? 12 : 24));
 }
 
 void transform_weights(const IntShape& s, const Winograd& w, int16_t* out) {
@@ -115,13 +115,13 @@ void transform_patch(const uint8_t* x, int64_t row, int64_t pixel, int64_t chann
     LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
       S d[kPoints], o[kPoints];
       LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(rows[i] + j * pixel + c);
-      F43::input(d, o);
+      F43Whole::input(d, o);
       LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
     }
     int16_t* to = v + c;
     LITE_UNROLL for (int i = 0; i < kPoints; ++i) {
       S o[kPoints];
-      F43::input(t[i], o);
+      F43Whole::input(t[i], o);
       if (i == 1) o[1] -= static_cast<int16_t>(36 * zero);
       LITE_UNROLL for (int j = 0; j < kPoints; ++j, to += stride) memcpy(to, &o[j], sizeof o[j]);
     }
@@ -176,14 +176,14 @@ void transform_output(const Winograd& w, const int32_t* products, int64_t n0, Ti
         d[i] = (U)load(products + (i * kPoints + j) * kSumElems + n * kLanes);
       if (j == 1) d[1] += (U)load(bias + n * kLanes);    // the point (1, 1) counts once in every output
       d[kPoints - 1] *= 2;
-      F43::output(d, o);
+      F43Whole::output(d, o);
       LITE_UNROLL for (int i = 0; i < kSide; ++i) t[n][i][j] = j + 1 < kPoints ? o[i] : 2 * o[i];
     }
   for (int64_t i = 0; i < rows; ++i, to.c += w.out.row) {
     I sums[kSide][kVectors];
     LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
       U o[kSide];
-      F43::output(t[n][i], o);
+      F43Whole::output(t[n][i], o);
       LITE_UNROLL for (int j = 0; j < kSide; ++j) sums[j][n] = (I)(o[j] * kNinth);
     }
     if (pixels == 4) finish(to, sums);

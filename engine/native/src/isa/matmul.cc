@@ -204,7 +204,7 @@ void run_dynamic(const MatMul& s, const float* a, const float* b, float* y, int 
         const int height = tile_rows(split, j);
         t.a = ai + m0 * s.lda;
         t.c = yi + m0 * s.ldc;
-        kTile[0][tile_vectors(columns) - 1][height - 1](t);
+        multiply_tile(kTile[0][tile_vectors(columns) - 1][height - 1], t);
         if (apply) activate_rows(t.c, height, t.ldc, columns, s.activation);
       }
     }

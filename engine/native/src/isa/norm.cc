@@ -105,11 +105,12 @@ bool prepare_group(Step& step, Env& env) {
   for (int i = 1; i + 1 < x.rank; ++i) s->pixels *= x.dims[i];
   if (s->groups < 1 || c % s->groups != 0)
     return env.fail("num_groups does not divide the channels");
-  step.scratch_bytes = 2 * c * sizeof(float);
+  step.scratch_bytes = c * sizeof(float);
   return true;
 }
 
-// Channels [c, c + n) of all pixels, each lane its own statistics.
+// Channels [c, c + n) of all pixels, each lane its own statistics. The mean is subtracted first: in one
+// shift with the bias, its rounding would remain where it is larger than the deviations.
 void instance_lanes(const GroupState& s, const float* x, const float* scale, const float* bias,
                     float* y, int n) {
   const int64_t c = s.channels;
@@ -122,10 +123,9 @@ void instance_lanes(const GroupState& s, const float* x, const float* scale, con
     squares = fma(d, d, squares);
   }
   const F variance = squares * inverse + splat(static_cast<float>(s.epsilon));
-  const F factor = load_part(scale, n) / sqrt(variance);
-  const F shift = load_part(bias, n) - mean * factor;
+  const F factor = load_part(scale, n) / sqrt(variance), shift = load_part(bias, n);
   for (int64_t p = 0; p < s.pixels; ++p)
-    store_part(y + p * c, fma(load_part(x + p * c, n), factor, shift), n);
+    store_part(y + p * c, fma(load_part(x + p * c, n) - mean, factor, shift), n);
 }
 
 F sum_row(F acc, const float* x, int64_t n, F mean, bool squared) {
@@ -153,12 +153,14 @@ void one_group(const GroupState& s, const float* x, const float* scale, const fl
   for (int64_t p = 0; p < s.pixels; ++p)
     squares = sum_row(squares, x + p * c, n, splat(mean), true);
   const float factor = 1.0f / sqrtf(sum(squares) * inverse + static_cast<float>(s.epsilon));
-  float *a = scratch, *b = scratch + n;
-  for (int64_t i = 0; i < n; ++i) {
-    a[i] = scale[i] * factor;
-    b[i] = bias[i] - mean * a[i];
+  for (int64_t i = 0; i < n; ++i) scratch[i] = scale[i] * factor;
+  for (int64_t p = 0; p < s.pixels; ++p) {
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const int rest = static_cast<int>(n - i < kLanes ? n - i : kLanes);
+      const F v = load_part(x + p * c + i, rest) - splat(mean);
+      store_part(y + p * c + i, fma(v, load_part(scratch + i, rest), load_part(bias + i, rest)), rest);
+    }
   }
-  for (int64_t p = 0; p < s.pixels; ++p) affine_row(x + p * c, a, b, y + p * c, n);
 }
 
 void run_group(const Step& step, int, int thread, int threads, void* scratch) {

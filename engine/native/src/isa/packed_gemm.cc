@@ -173,6 +173,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
   const PixelView &out = g.shape.out, &more = g.shape.residual;
   PackedTile t{};
   t.k = g.depth;
+  t.group = 4 * g.depth;
   t.a_next = stride;
   t.ldc = out.pixel;
   t.ldr = more.pixel;
@@ -210,7 +211,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
           t.c_rows = rows.c;
           t.residual_rows = residual ? rows.residual : nullptr;
         }
-        tile[height - 1](t);
+        multiply_packed_tile(tile[height - 1], t);
         if (apply && g.even) activate_rows(t.c, t.tiles * height, t.ldc, t.columns, activation);
         for (int64_t m = 0; apply && !g.even && m < height; m++)
           activate(t.c_rows[m] + t.channel, t.columns, activation);

@@ -147,7 +147,7 @@ void tile(const PackedTile& t) {
     F acc[kRows][kVectors];
     const float* w = t.w;
     const float* from[kGroups];
-    LITE_UNROLL for (int g = 0; g < kGroups; g++) from[g] = a + g * 4 * t.k;
+    LITE_UNROLL for (int g = 0; g < kGroups; g++) from[g] = a + g * t.group;
     F x[2][2], b[2], b1[2];      // two k: of a group of rows and of the next one; of W
     load_pair(b[0], b[1], w);
     load_pair(x[0][0], x[0][1], from[0]);
@@ -172,6 +172,28 @@ void tile(const PackedTile& t) {
 }
 
 }  // namespace
+
+void multiply_packed_tile(PackedTileFn fn, const PackedTile& whole) {
+  if (whole.k <= kLongestSum) return fn(whole);
+  const int64_t parts = (whole.k + kLongestSum - 1) / kLongestSum;
+  const int64_t k = ((whole.k + parts - 1) / parts + 3) / 4 * 4;
+  PackedTile t = whole;
+  for (int64_t first = 0; first < whole.k; first += k) {
+    const bool last = first + k >= whole.k;
+    t.k = last ? whole.k - first : k;
+    t.a = whole.a + first * 4;
+    t.w = whole.w + first * tile_vectors(whole.columns) * kLanes;
+    t.lo = last ? whole.lo : -INFINITY;
+    t.hi = last ? whole.hi : INFINITY;
+    t.hard_swish = last && whole.hard_swish;
+    t.tasks = tasks_of(t, first > 0 || whole.tasks & kResidual, whole.c_rows);
+    fn(t);
+    t.bias = nullptr;
+    t.residual = whole.c;
+    t.residual_rows = whole.c_rows;
+    t.ldr = whole.ldc;
+  }
+}
 
 #define LITE_TILES(v)                                                                          \
   {                                                                                            \

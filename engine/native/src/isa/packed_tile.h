@@ -27,6 +27,7 @@ constexpr int kPackedSlack = 16;
 
 struct PackedTile {
   const float* a;
+  ptrdiff_t group;                 // floats from one group of four rows to the next
   ptrdiff_t a_next;                // floats from one tile to the next
   int64_t tiles;                   // at least 1
   int64_t k;                       // a positive multiple of 4
@@ -57,6 +58,9 @@ LITE_INLINE uint32_t tasks_of(const PackedTile& t, bool residual, bool rows_apar
 using PackedTileFn = void (*)(const PackedTile&);
 // kPackedTile[vectors - 1][rows - 1]
 extern const PackedTileFn kPackedTile[2][kPackedRows];
+
+// `fn` in parts of k, as multiply_tile has them.
+void multiply_packed_tile(PackedTileFn fn, const PackedTile& t);
 
 LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
   asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));

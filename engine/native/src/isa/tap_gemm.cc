@@ -190,7 +190,7 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.residual = residual ? residual + s.r + m0 * s.ldr + channel_out : nullptr;
     t.ldr = s.ldr;
     t.prefetch = weights + g.panel_elems + ahead * (g.panel_elems / 2);
-    kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1](t);
+    multiply_tile(kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1], t);
     if (apply && t.ldc == t.columns) activate(t.c, rows * t.ldc, g.activation);
     else if (apply) activate_rows(t.c, rows, t.ldc, t.columns, g.activation);
   };

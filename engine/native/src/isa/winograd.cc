@@ -144,6 +144,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const floa
   p.a = packed;
   p.a_next = packed_tile_elems(w);
   p.k = w.depth;
+  p.group = 4 * w.depth;
   p.ldc = static_cast<ptrdiff_t>(w.points) * kTileColumns;
   p.lo = t.lo;
   p.hi = t.hi;
@@ -155,12 +156,12 @@ void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const floa
     p.w = t.w + w.weight_of[xi] * w.depth * t.ldw;
     p.c = products + xi * kTileColumns;
     p.tiles = whole;
-    if (whole) tile[kPackedRows - 1](p);
+    if (whole) multiply_packed_tile(tile[kPackedRows - 1], p);
     p.a += whole * p.a_next;
     if (rest == 0) continue;
     p.c += whole * kPackedRows * p.ldc;
     p.tiles = 1;
-    tile[rest - 1](p);
+    multiply_packed_tile(tile[rest - 1], p);
     p.a += p.a_next;
   }
 }
@@ -225,7 +226,7 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
             t.c = products + (p - first) * m_panel + xi * m_stride + m0 * t.ldc;
             const bool ahead = has_next && split.tiles > 1 && j < 2;
             t.prefetch = next.w + j * w.channels * kLanes;
-            kTile[ahead][t.columns > kLanes][tile_rows(split, j) - 1](t);
+            multiply_tile(kTile[ahead][t.columns > kLanes][tile_rows(split, j) - 1], t);
           }
         }
       }

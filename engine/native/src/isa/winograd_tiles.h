@@ -191,11 +191,11 @@ LITE_INLINE void transform_output(const Real* products, int64_t stride, const Re
     F d[Down::kPoints], o[kRows];
     LITE_UNROLL for (int i = 0; i < Down::kPoints; ++i)
       d[i] = load(products + (i * Along::kPoints + j) * stride);
-    if (j == 1) d[1] += load(bias);    // the point (1, 1) counts once in every output
     Down::output(d, o);
     LITE_UNROLL for (int i = 0; i < kRows; ++i) t[i][j] = o[i];
   }
-  LITE_UNROLL for (int i = 0; i < kRows; ++i) Along::output(t[i], q[i]);
+  const F added = load(bias);
+  LITE_UNROLL for (int i = 0; i < kRows; ++i) Along::output(t[i], q[i], added);
   const int64_t rows = to.rows, pixels = to.pixels;
   if (to.residual) {
     int64_t row = to.residual_row, pixel = to.residual_pixel;

@@ -3,8 +3,7 @@
 //
 //   kOutputs, kPoints   of a tile; the tile reads kPoints pixels, each tile kOutputs * kStride further
 //   kWeights            rows of the weights' transform that differ, and which row each point takes
-//
-// Point 1 counts once in every output.
+//   output(t, o, bias)  adds the bias to every output
 #pragma once
 
 #include "f32_tile.h"
@@ -25,6 +24,11 @@ struct F23 {
     o[0] = t[0] + t[1] + t[2];
     o[1] = t[1] - t[2] - t[3];
   }
+  static LITE_INLINE void output(const F* t, F* o, F bias) {
+    const F once = t[1] + bias;
+    o[0] = t[0] + once + t[2];
+    o[1] = once - t[2] - t[3];
+  }
 };
 
 struct F23By2 {
@@ -42,9 +46,57 @@ struct F23By2 {
     o[0] = t[0] + t[1] + t[3];
     o[1] = t[1] - t[2] + t[4];
   }
+  static LITE_INLINE void output(const F* t, F* o, F bias) {
+    const F once = t[1] + bias;
+    o[0] = t[0] + once + t[3];
+    o[1] = once - t[2] + t[4];
+  }
 };
 
+// At the points 0, ±3/4, ±3/2 and infinity: their powers lie closer together than those of 1 and 2, so that
+// float32 loses half as much (Barabasz et al. 2020), and they are exact in binary.
 struct F43 {
+  static constexpr int kOutputs = 4, kPoints = 6, kStride = 1;
+  static constexpr float kNear = .75f, kFar = 1.5f;
+  static constexpr float kNear2 = kNear * kNear, kNear3 = kNear2 * kNear, kFar2 = kFar * kFar;
+  static constexpr double kFactors[6] = {64. / 81,  -128. / 243, -128. / 243,   // of the points
+                                         32. / 243, 32. / 243,   1};
+  static constexpr double kWeights[6][3] = {
+      {64. / 81, 0, 0},
+      {-128. / 243, -32. / 81, -8. / 27},
+      {-128. / 243, 32. / 81, -8. / 27},
+      {32. / 243, 16. / 81, 8. / 27},
+      {32. / 243, -16. / 81, 8. / 27},
+      {0, 0, 1}};
+  static constexpr int kWeightOf[6] = {0, 1, 2, 3, 4, 5};
+  static LITE_INLINE void input(const F* d, F* o) {
+    const F p = d[4] - kFar2 * d[2], q = d[3] - kFar2 * d[1];
+    o[1] = p + kNear * q;
+    o[2] = p - kNear * q;
+    const F r = d[4] - kNear2 * d[2], s = d[3] - kNear2 * d[1];
+    o[3] = r + kFar * s;
+    o[4] = r - kFar * s;
+    o[0] = r + kFar2 * (kNear2 * d[0] - d[2]);
+    o[5] = (d[5] - kNear2 * d[3]) - kFar2 * s;
+  }
+  static LITE_INLINE void output(const F* t, F* o) {
+    const F a = t[1] + t[2], b = t[1] - t[2], c = t[3] + t[4], d = t[3] - t[4];
+    o[0] = t[0] + a + c;
+    o[3] = t[5] + kNear3 * (b + 8 * d);
+    o[1] = kNear * (b + 2 * d);
+    o[2] = kNear2 * (a + 4 * c);
+  }
+  static LITE_INLINE void output(const F* t, F* o, F bias) {
+    const F a = t[1] + t[2], b = t[1] - t[2], c = t[3] + t[4], d = t[3] - t[4];
+    o[0] = (t[0] + bias) + a + c;
+    o[3] = (t[5] + bias) + kNear3 * (b + 8 * d);
+    o[1] = bias + kNear * (b + 2 * d);
+    o[2] = bias + kNear2 * (a + 4 * c);
+  }
+};
+
+// At the points 0, ±1, ±2 and infinity, in whole numbers: point 1 counts once in every output.
+struct F43Whole {
   static constexpr int kOutputs = 4, kPoints = 6, kStride = 1;
   static constexpr double kWeights[6][3] = {
       {1. / 4, 0, 0},           {-1. / 6, -1. / 6, -1. / 6}, {-1. / 6, 1. / 6, -1. / 6},

@@ -4,7 +4,7 @@
 // With so few tiles the weights of F(4,3), four times the 3x3 ones, and even those of F(2,3) take
 // longer to arrive than to multiply. Here they stay in memory as they are and become points in
 // registers, a row of six at a time, which all tiles are multiplied with. The factors of the
-// points, 1/4, -1/6 and 1/24, are left out of the weights and multiplied into the sums.
+// points (F43::kFactors) are left out of the weights and multiplied into the sums.
 //
 //   V[chunk of 16 channels][point][tile][channel]       input transform
 //   g[panel of 16 columns][channel][3][3][column]       weights; a chunk stays in the L1 cache
@@ -22,23 +22,21 @@ constexpr int kPoints = F43::kPoints, kAll = kPoints * kPoints;
 constexpr int kMostTiles = 4, kChunk = kLanes;
 constexpr int64_t kChunkElems = kAll * kMostTiles * kLanes;   // of V
 constexpr int kAhead = kChunk * 9 / kPoints;                    // cache lines
-constexpr double kFactors[kPoints] = {1. / 4, -1. / 6, -1. / 6, 1. / 24, 1. / 24, 1};
 
 struct Compact : Winograd {
   int64_t chunks;
   float factors[kAll];                 // of the points
 };
 
-// Row kRow of the points of one column of 3x3 weights, without its factor: 0, 1, -1, 2, -2, infinity.
+// Row kRow of the points of one column of 3x3 weights, without its factor.
 template <int kRow>
 LITE_INLINE F blend(const float* g) {
   constexpr int kNext = 3 * kLanes;
   const F first = load(g + (kRow == 5 ? 2 * kNext : 0));
   if (kRow == 0 || kRow == 5) return first;
   const F middle = load(g + kNext), last = load(g + 2 * kNext);
-  if (kRow == 1) return first + last + middle;
-  if (kRow == 2) return first + last - middle;
-  return fma(splat(kRow == 3 ? 2.f : -2.f), middle, fma(splat(4.f), last, first));
+  constexpr float kPoint = (kRow < 3 ? F43::kNear : F43::kFar) * (kRow % 2 ? 1 : -1);
+  return fma(splat(kPoint), middle, fma(splat(kPoint * kPoint), last, first));
 }
 
 // Row kRow of M += a chunk of V times weights. Meanwhile kAhead cache lines are fetched to L2.
@@ -48,7 +46,8 @@ void multiply(const float* v, const float* g, float* sums, const float* ahead) {
   LITE_UNROLL for (int j = 0; j < kPoints; ++j)
     LITE_UNROLL for (int t = 0; t < kTiles; ++t)
       acc[j][t] = load(sums + (j * kTiles + t) * kLanes);
-  const F four = splat(4.f);
+  const F near = splat(F43::kNear), near2 = splat(F43::kNear2);
+  const F far = splat(F43::kFar), far2 = splat(F43::kFar2);
   const auto channel = [&](const float* v, const float* g) __attribute__((always_inline)) {
     const auto point = [&](int j, F u) __attribute__((always_inline)) {
       LITE_UNROLL for (int t = 0; t < kTiles; ++t)
@@ -57,12 +56,11 @@ void multiply(const float* v, const float* g, float* sums, const float* ahead) {
     const F a = blend<kRow>(g), b = blend<kRow>(g + kLanes), c = blend<kRow>(g + 2 * kLanes);
     point(0, a);
     point(5, c);
-    const F even = a + c;
-    point(1, even + b);
-    point(2, even - b);
-    const F wide = fma(four, c, a), twice = b + b;
-    point(3, wide + twice);
-    point(4, wide - twice);
+    const F even = fma(near2, c, a), even2 = fma(far2, c, a);
+    point(1, fma(near, b, even));
+    point(2, fma(-near, b, even));
+    point(3, fma(far, b, even2));
+    point(4, fma(-far, b, even2));
   };
   // Fetched one by one: more at once would hold up what is needed now.
   constexpr int kStep = 2, kLines = kAhead * kStep / kChunk;
@@ -103,7 +101,7 @@ bool prepare(Step& step, Env& env) {
   step.state = w;
   if (!describe(s, kF43, env, w)) return false;
   for (int i = 0; i < kAll; ++i)
-    w->factors[i] = static_cast<float>(kFactors[i / kPoints] * kFactors[i % kPoints]);
+    w->factors[i] = static_cast<float>(F43::kFactors[i / kPoints] * F43::kFactors[i % kPoints]);
   w->chunks = w->padded_channels / kChunk;
   w->panels = (s.out.c + kLanes - 1) / kLanes;
   w->panel_elems = w->padded_channels * 9 * kLanes;
