@@ -82,7 +82,7 @@ using TileFn = void (*)(const Tile&);
 extern const TileFn kTile[2][2][kTileRows];
 
 // The rounding error of one chain of sums grows with its length: longer ones are added up in parts, through C.
-constexpr ptrdiff_t kLongestSum = 256;
+constexpr ptrdiff_t kLongestSum = 512;
 
 // The tile in parts of the taps and of k: only the last one clamps.
 void multiply_in_parts(TileFn fn, const Tile& whole);
