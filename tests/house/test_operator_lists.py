@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,11 +79,3 @@ def test_a_private_list_is_found(tmp_path: Path) -> None:
         'PRIVATE = ("Relu", "Tanh", "Sigmoid")\nRULES = {"Relu": f, "Tanh": f, "Exp": f}\n'
     )
     assert [(t, n) for t, n, _ in literals(path)] == [("PRIVATE", 1)]
-
-
-def test_the_runtime_knows_how_many_inputs_operators_have(root: Path) -> None:
-    spec = importlib.util.spec_from_file_location("inputs", root / "scripts/operator_inputs.py")
-    assert spec and spec.loader
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    assert script.FILE.read_text() == script.text(), "run python scripts/operator_inputs.py"

@@ -149,25 +149,6 @@ bool parse_attr(Reader& in, const Strings& strings, Env& env, Attr* attr) {
   return true;
 }
 
-struct OperatorInputs {
-  const char* op;
-  int count;
-};
-constexpr OperatorInputs kOperatorInputs[] = {
-#include "operator_inputs.inc"
-};
-
-// An input that this version would not read changes the result: it may not be passed over.
-bool knows_inputs(const Step& step, Env& env) {
-  int last = step.num_inputs;
-  while (last > 0 && !step.inputs[last - 1]) --last;
-  for (const OperatorInputs& known : kOperatorInputs)
-    if (strcmp(known.op, step.op) == 0 && last > known.count)
-      return env.fail("step %d '%s': %s has %d inputs where this version knows %d: the file was made by a "
-                      "newer version, update the runtime", step.index, step.name, step.op, last, known.count);
-  return true;
-}
-
 bool parse_step(Reader& in, const Strings& strings, Env& env, int index, Program* program) {
   Step& step = program->steps[index];
   step.index = index;
@@ -200,7 +181,6 @@ bool parse_step(Reader& in, const Strings& strings, Env& env, int index, Program
   step.outputs = table + num_inputs;
   step.num_inputs = static_cast<int32_t>(num_inputs);
   step.num_outputs = static_cast<int32_t>(num_outputs);
-  if (!knows_inputs(step, env)) return false;
   step.attrs = attrs;
   step.num_attrs = static_cast<int32_t>(num_attrs);
   for (uint32_t i = 0; i < num_attrs; ++i)
