@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from lite_engine.compare.comparison import Comparison
-from lite_engine.compare.finding import Finding, LayerError
+from lite_engine.compare.finding import AnswerDifference, Finding, LayerError
 from lite_engine.compare.words import sentence
 from lite_workbench.verdict import verdict
 from lite_workbench.views import comparison_data
@@ -55,6 +56,60 @@ def test_each_finding_has_its_words(case) -> None:
     for name in ("layer", "output"):
         assert what.get(name, "") in line
     assert not line.endswith(".")
+
+
+FAILS = {"kind": "layer_fails", "side": "candidate", "error": 0.13, **AT}
+SAME = {"same": True, "baseline": "TOTAL 128.40", "candidate": "TOTAL 128.40"}
+#: finding, answer, tolerance → kind, what, the beginning of the explanation, the line's first words
+ANSWERS: dict[str, tuple[dict[str, Any], dict[str, Any], float | None, list[str]]] = {
+    "same": ({"kind": "agree", "layers": 9}, SAME, None,
+             ["done", "**Same answer, 35.0 dB from float**: TOTAL 128.40.",
+              "float and int8 agree on all 9 layers.",
+              "same answer, 35.0 dB from float (TOTAL 128.40); float and int8 agree"]),
+    "same, over the caller's tolerance": (
+        FAILS, SAME, 0.05,
+        ["done", "**Same answer, 35.0 dB from float**: TOTAL 128.40.",
+         "1 of 9 layers exceeds its tolerance: b3/dw, 0.13.",
+         "same answer, 35.0 dB from float (TOTAL 128.40); 1 of 9 layers exceeds its tolerance"]),
+    "same, over what rounding explains": (
+        FAILS, SAME, None,
+        ["warn", "**Same answer, 35.0 dB from float**: TOTAL 128.40.",
+         "1 of 9 layers exceeds its tolerance: b3/dw, 0.13.", "same answer, 35.0 dB from float"]),
+    "another, and a layer is wrong": (
+        FAILS, {**SAME, "same": False, "candidate": "TOTAL 128.46", "sqnr_db": 3.0}, 0.05,
+        ["warn", "**Different answers, 3.0 dB from float**: float gives TOTAL 128.40, int8 gives "
+         "TOTAL 128.46.", "int8 goes wrong at b3/dw: on the input of float",
+         "different answers, 3.0 dB from float (TOTAL 128.40 and TOTAL 128.46); b3/dw (Conv) "
+         "fails on its own"]),
+    "another, by rounding alone": (
+        {"kind": "agree", "layers": 9, "largest_own": LayerError("b3/dw", 0.2)},
+        {**SAME, "same": False, "candidate": ""}, None,
+        ["warn", "**Different answers, 35.0 dB from float**: float gives TOTAL 128.40, int8 gives "
+         "nothing.", "float and int8 agree on all 9 layers. b3/dw has the largest error of its own",
+         "different answers, 35.0 dB from float (TOTAL 128.40 and nothing); float and int8 agree"]),
+    "numbers": ({"kind": "agree", "layers": 9}, {"detail": "98.2 % are the same"}, None,
+                ["done", "**The outputs are 35.0 dB from float.**", "98.2 % are the same. float",
+                 "the outputs are 35.0 dB from float, 98.2 % are the same; float and int8 agree"]),
+    "numbers, and a layer is wrong": (
+        FAILS, {"sqnr_db": None}, 0.05,
+        ["warn", "**The outputs are equal to float.**", "int8 goes wrong at b3/dw",
+         "the outputs are equal to float; b3/dw (Conv) fails on its own"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_integers_against_floats_say_the_answer_first(case) -> None:
+    what, said, tolerance, (kind, first, then, line) = ANSWERS[case]
+    answer = AnswerDifference(**{"integers": "candidate", "sqnr_db": 35.0, **said})
+    rows = [SimpleNamespace(name=what["layer"], within=False)] if "layer" in what else []
+    made = dataclasses.replace(found(**what), baseline="float", candidate="int8", answer=answer,
+                               tolerance=tolerance, layers=rows)  # fmt: skip
+    notice = verdict(made)
+    assert (notice["kind"], notice["what"]) == (kind, first)
+    assert notice["detail"].startswith(then)
+    assert notice.get("layer", "b3/dw") == "b3/dw" and ("layer" in notice or kind == "done")
+    assert sentence(made).startswith(line)
+    assert made.needs_attention == (kind == "warn")
 
 
 def test_what_comes_after_a_failing_layer() -> None:

@@ -14,6 +14,7 @@ from lite_engine.errors import CalibrationError, ShapeError, UsageError
 from lite_engine.quantize.samples import read_samples
 from lite_messages import tr
 
+from .answers_compared import reader
 from .blas import one_blas_thread
 from .cluster import Cluster, Progress, Work, run_shards
 from .data_sets import is_labeled
@@ -76,11 +77,13 @@ def compare_inputs(
 def _compared(sides: Sides, sample: Sample) -> InputResult | Unreadable:
     try:
         with local(sample) as here:
-            feeds, _ = read_source(sides.model, here.source)
+            feeds, picture = read_source(sides.model, here.source)
     except (UnreadableSource, UsageError, ShapeError, CalibrationError) as error:
         return Unreadable(sample.name, str(error))
+    read = reader((sides.a, sides.b), feeds, picture)
     with one_blas_thread():
-        return InputResult.of(sample.name, compare(sides.a, sides.b, feeds, **sides.options))
+        found = compare(sides.a, sides.b, feeds, read=read, **sides.options)
+    return InputResult.of(sample.name, found)
 
 
 def _on_cluster(

@@ -28,7 +28,7 @@ Schema = dict[str, Any]
 
 #: The version of each verb's document.
 VERSIONS = {"doctor": 1, "info": 1, "convert": 2, "quantize": 3, "prune": 1, "run": 2, "profile": 3,
-            "tune": 2, "compare": 4, "evaluate": 1, "sweep": 2, "recommend": 1, "devices": 1,
+            "tune": 2, "compare": 5, "evaluate": 1, "sweep": 2, "recommend": 1, "devices": 1,
             "export": 2, "edit": 1, "diff": 1, "pipeline": 2, "runs": 3, "get": 1}  # fmt: skip
 _SCALARS: dict[Any, Schema] = {
     Any: {}, bool: {"type": "boolean"}, int: {"type": "integer"}, str: {"type": "string"},

@@ -7,7 +7,7 @@ Changes are told as ``(what, value)``: "versions", "targets", "prepared", "label
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -277,11 +277,11 @@ class Session(SessionInputs):
 
     def values(
         self, side: str, layer: str, alone_after: str | None = None, pair: Pair | None = None,
-        outputs: Collection[str] = (),
+        outputs: Sequence[str] = (),
     ) -> np.ndarray:  # fmt: skip
-        """A layer's output on one side (its first, or the first that is in `outputs`);
-        `alone_after` names the side that feeds it (isolated), `pair` the comparison that the sides
-        belong to (default: the chosen version)."""
+        """A layer's output on one side (its first, or the first that is in `outputs`, which has a
+        row's names on both sides); `alone_after` names the side that feeds it (isolated), `pair`
+        the comparison that the sides belong to (default: the chosen version)."""
         return comparisons.values(self, side, layer, alone_after, pair, outputs)
 
     def look(self, name: str, sides: Sequence[str] | str = "auto", image: Any = None) -> Look:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.compare.words import from_float
 from lite_messages import tr, trn
 from lite_widgets.formats import NAMES, error_text
 
 if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
-    from lite_engine.compare.finding import Finding
+    from lite_engine.compare.finding import AnswerDifference, Finding
 
 _CAUSES = {
     "errors_add_up": tr("Rounding errors accumulate."),
@@ -21,7 +22,63 @@ _CAUSES = {
 
 
 def verdict(comparison: Comparison) -> dict[str, Any]:
-    """`lite_widgets.data.Verdict` of a comparison."""
+    """`lite_widgets.data.Verdict` of a comparison. Of integers against floats it says first what
+    both answer; layers explain it and are no error."""
+    if comparison.answer is None:
+        return _layers(comparison)
+    notice = {
+        "kind": "warn" if comparison.needs_attention else "done",
+        "what": _answered(comparison, comparison.answer),
+        "detail": _explained(comparison, comparison.answer),
+    }
+    own = comparison.finding.largest_own if comparison.needs_attention else None
+    layer = comparison.finding.layer or (own.layer if own else "")
+    return {**notice, "layer": layer} if layer else notice
+
+
+def _answered(comparison: Comparison, answer: AnswerDifference) -> str:
+    far = from_float(answer)
+    if answer.same is None:
+        return tr("**The outputs are {far}.**", far=far)
+    if answer.same:
+        said = tr("**Same answer, {far}**", far=far)
+        return f"{said}: {answer.baseline}." if answer.baseline else f"{said}."
+    a, b = (NAMES.get(name, name) for name in (comparison.baseline, comparison.candidate))
+    return tr(
+        "**Different answers, {far}**: {a} gives {one}, {b} gives {other}.",
+        far=far,
+        one=answer.baseline or tr("nothing"),
+        a=a,
+        other=answer.candidate or tr("nothing"),
+        b=b,
+    )
+
+
+def _explained(comparison: Comparison, answer: AnswerDifference) -> str:
+    """How boxes or masks differ, and what the layers do."""
+    found = comparison.finding
+    first = f"{answer.detail}." if answer.detail else ""
+    if answer.same and found.kind in ("layer_fails", "layer_differs"):
+        layers = trn(
+            "{n} of {layers} layers exceeds its tolerance: {layer}, {error}.",
+            "{n} of {layers} layers exceed their tolerance, first {layer}: {error}.",
+            comparison.over_tolerance,
+            layers=found.layers,
+            layer=found.layer,
+            error=_error(found).strip("*"),
+        )
+        return f"{first} {layers}".strip()
+    said = _layers(comparison)
+    return " ".join(filter(None, (first, _plain(said["what"]), said["detail"])))
+
+
+def _plain(text: str) -> str:
+    """Without the marks of bold words."""
+    return text.replace("**", "")
+
+
+def _layers(comparison: Comparison) -> dict[str, Any]:
+    """What was found of the layers."""
     found = comparison.finding
     a, b = (NAMES.get(name, name) for name in (comparison.baseline, comparison.candidate))
     layer, limit = (

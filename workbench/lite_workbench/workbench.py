@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.compare.comparison import Comparison
+from lite_engine.compare.finding import AnswerDifference
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.pipeline import Pipeline
 from lite_messages import tr, trn
@@ -310,9 +311,22 @@ def _evaluated(made: Evaluation) -> tuple[str, str]:
 
 
 def _compared(comparison: Comparison) -> tuple[str, str]:
+    state = "attention" if comparison.needs_attention else "done"
+    if (answer := comparison.answer) is not None:
+        return state, _answered(answer)
     if comparison.agrees:
-        return "done", tr("all agree")
-    wrong = len({row.name for row in comparison.layers if not row.within})
-    return "attention", trn("{n} failing layer", "{n} failing layers", wrong) if wrong else tr(
+        return state, tr("all agree")
+    wrong = comparison.over_tolerance
+    return state, trn("{n} failing layer", "{n} failing layers", wrong) if wrong else tr(
         "outputs differ"
     )
+
+
+def _answered(answer: AnswerDifference) -> str:
+    """Of integers against floats."""
+    if answer.same is False:
+        return tr("answers differ")
+    if answer.sqnr_db is None:
+        return tr("same answer") if answer.same else tr("equal outputs")
+    decibels = f"{answer.sqnr_db:.0f} dB"
+    return tr("same answer, {decibels}", decibels=decibels) if answer.same else decibels

@@ -16,8 +16,10 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from .alignment import Pair
+from .answer import Read, answers
 from .comparison import Comparison, LayerDifference
 from .find import find
+from .finding import AnswerDifference
 from .ill_conditioned import ill_conditioned
 from .judge import FLOAT_TOLERANCE
 from .matched import Matched, match, whole_run
@@ -42,14 +44,16 @@ def compare(
     until: str | None = None,
     detail: Sequence[str] = (),
     progress: Progress | None = None,
+    read: Read | None = None,
 ) -> Comparison:
     """Compares every value that both sides have. `tolerance` is a relative L2 error, by default
     each operator's own for the coarser precision. `detail` names layers whose histogram and
-    channel map are wanted; the first divergence always has them. Raises ShapeError, UsageError.
+    channel map are wanted; the first divergence always has them. `read` says what both sides answer
+    where one holds integers and the other floats. Raises ShapeError, UsageError.
     """
     on = match(a, b, feeds, tolerance, isolated, detail)
     pairs = choose(on.pairs, layers, until, detail)
-    return _compared(on, pairs, whole=not (layers or until), progress=progress)
+    return _compared(on, pairs, whole=not (layers or until), progress=progress, read=read)
 
 
 def bisect(
@@ -62,6 +66,7 @@ def bisect(
     layers: Sequence[str] | None = None,
     until: str | None = None,
     detail: Sequence[str] = (),
+    read: Read | None = None,
 ) -> Comparison:
     """The first divergence with the fewest runs: each run of both sides probes as many values, at
     even distances, as a window holds; the layers before the first wrong one are the next to look
@@ -83,9 +88,9 @@ def bisect(
             suspects = suspects[probes[wrong - 1] + 1 if wrong else 0 : probes[wrong] + 1]
             narrowed = True
     whole = not (layers or until)
-    result = _compared(on, [pair for pair, _ in suspects], whole=whole)
+    result = _compared(on, [pair for pair, _ in suspects], whole=whole, read=read)
     if whole and not result.agrees and result.first_divergence is None and len(every) > 1:
-        return _compared(on, every, whole=True)
+        return _compared(on, every, whole=True, read=read)
     return result
 
 
@@ -97,8 +102,9 @@ def _first_differing(on: Matched, probes: Sequence[Pair]) -> int | None:
 
 
 def _compared(
-    on: Matched, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None
-) -> Comparison:
+    on: Matched, pairs: Sequence[Pair], *, whole: bool, progress: Progress | None = None,
+    read: Read | None = None,
+) -> Comparison:  # fmt: skip
     """These layers, window by window; the outputs and what has no counterpart when `whole`."""
     a, b = on.a, on.b
     rows: list[LayerDifference] = []
@@ -111,9 +117,11 @@ def _compared(
     rows, shares, ran = with_backends(on, rows)
     outputs: dict[str, dict[str, Any]] = {}
     unmatched: list[str] = []
+    answer: AnswerDifference | None = None
     if whole:
         va, vb = (window.a, window.b) if rows else (whole_run(on, ()), whole_run(on, (), of_b=True))
         outputs, unmatched = compare_outputs(on, va, vb)
+        answer = answers(on, outputs, (va, vb), read)
     apart = differing(on, rows, outputs)
     excused: dict[str, str] = {}
     if on.tolerance is None and isinstance(b, Side) and all(x.within for x in rows):
@@ -125,7 +133,7 @@ def _compared(
         on.tolerance or max((x.tolerance for x in rows), default=0.0) or FLOAT_TOLERANCE,
         model=on.model_name, outputs=outputs, ill_conditioned=excused, differing_outputs=apart,
         unmatched_outputs=unmatched, unaligned=len(b.value_names()) - len(on.pairs) if whole else 0,
-        runs=on.tally.runs, shares=shares, ran=ran,
+        runs=on.tally.runs, shares=shares, ran=ran, answer=answer,
     )  # fmt: skip
     return replace(result, verdict=sentence(result), first_divergence=_first_divergence(result))
 

@@ -9,11 +9,13 @@ from .._deprecated import deprecated_name
 from ..runtime.answer import Answer
 from ..runtime.shares import Share
 from .difference import Difference
-from .finding import Finding
+from .finding import AnswerDifference, Finding
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
+#: Findings about the errors of layers.
+_OF_LAYERS = ("layer_fails", "layer_differs")
 State = Literal["within", "propagated", "differing", "failing"]
 
 
@@ -76,6 +78,7 @@ class Comparison(Answer):
     unaligned            number of the candidate's values without a counterpart
     shares               {"baseline" or "candidate": {backend: its share of the compared layers}}
     ran                  the same as a sentence
+    answer               what both answer, where one side holds integers and the other floats
 
     With `layers` or `until`, outputs are not compared.
     """
@@ -98,6 +101,21 @@ class Comparison(Answer):
     runs: int = 0
     shares: dict[str, dict[str, Share]] = field(default_factory=dict)
     ran: str = ""
+    answer: AnswerDifference | None = None
+
+    @property
+    def needs_attention(self) -> bool:
+        """Something may be wrong. Not so where integers give the answer of the floats and layers
+        exceed only the caller's own tolerance."""
+        if self.answer is None or self.answer.same is None:
+            return not self.agrees
+        strict = self.tolerance is not None and self.finding.kind in _OF_LAYERS
+        return not (self.answer.same and (self.agrees or strict))
+
+    @property
+    def over_tolerance(self) -> int:
+        """The number of layers that are wrong or exceed their tolerance."""
+        return len({row.name for row in self.layers if not row.within})
 
     @property
     def headline(self) -> str:

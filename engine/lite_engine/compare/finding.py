@@ -72,4 +72,24 @@ class Finding:
         return {"agree": 0, "outputs_differ": 3, "outputs_unmatched": 3}.get(self.kind, 1)
 
 
-__all__ = ["Finding", "LayerError"]
+@dataclass(frozen=True)
+class AnswerDifference:
+    """What both sides answer, where one holds integers and the other floats.
+
+    integers   the side that holds integers
+    sqnr_db    the smallest SQNR of an output, None where no value differs
+    same       the answers are the same; None where the outputs have no reading that could be
+    baseline, candidate   the answers in words
+    detail     how boxes or masks differ, or why an answer could not be read; a sentence without a
+               full stop
+    """
+
+    integers: Literal["baseline", "candidate"]
+    sqnr_db: float | None
+    same: bool | None = None
+    baseline: str = ""
+    candidate: str = ""
+    detail: str = ""
+
+
+__all__ = ["AnswerDifference", "Finding", "LayerError"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lite_messages import tr, trn
 
 from .comparison import Comparison
-from .finding import Finding
+from .finding import AnswerDifference, Finding
 
 _CAUSES = {
     "errors_add_up": tr("rounding errors accumulate"),
@@ -18,6 +18,56 @@ _CAUSES = {
 
 def sentence(result: Comparison) -> str:
     """The verdict, without a full stop."""
+    if result.answer is None:
+        return _layers(result)
+    return f"{_answers(result.answer)}; {_over_tolerance(result) or _layers(result)}"
+
+
+def _answers(answer: AnswerDifference) -> str:
+    """What both sides answer, before what the layers do."""
+    far = from_float(answer)
+    if answer.same is None:
+        said = tr("the outputs are {far}", far=far)
+        return f"{said}, {answer.detail}" if answer.detail else said
+    if answer.same:
+        said = tr("same answer, {far}", far=far)
+        return f"{said} ({answer.baseline})" if answer.baseline else said
+    return tr(
+        "different answers, {far} ({baseline} and {candidate})",
+        far=far,
+        baseline=answer.baseline or tr("nothing"),
+        candidate=answer.candidate or tr("nothing"),
+    )
+
+
+def from_float(answer: AnswerDifference) -> str:
+    """How far the outputs in integers are from those in floats."""
+    if answer.sqnr_db is None:
+        return tr("equal to float")
+    return tr("{sqnr_db:.1f} dB from float", sqnr_db=answer.sqnr_db)
+
+
+def _over_tolerance(result: Comparison) -> str:
+    """Layers over a tolerance, as an explanation: the answer is the same in spite of them."""
+    found = result.finding
+    same = result.answer is not None and result.answer.same
+    if not same or found.kind not in ("layer_fails", "layer_differs"):
+        return ""
+    return trn(
+        "{n} of {layers} layers exceeds its tolerance: {layer} ({op}), {error}, tolerance "
+        "{tolerance:.1e}",
+        "{n} of {layers} layers exceed their tolerance, first {layer} ({op}), {error}, tolerance "
+        "{tolerance:.1e}",
+        result.over_tolerance,
+        layers=found.layers,
+        layer=found.layer,
+        op=found.op,
+        error=_error(result),
+        tolerance=found.tolerance,
+    )
+
+
+def _layers(result: Comparison) -> str:
     found = result.finding
     if found.kind in ("layer_fails", "layer_differs"):
         how = (
@@ -162,4 +212,4 @@ def _ill_conditioned(result: Comparison) -> str:
     )
 
 
-__all__ = ["sentence", "wrong_side"]
+__all__ = ["from_float", "sentence", "wrong_side"]

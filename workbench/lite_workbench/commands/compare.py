@@ -102,6 +102,7 @@ def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
     from lite_engine.compare import bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
+    from ..answers_compared import reader
     from ._first_look import say_first
 
     model = load_model(args)
@@ -118,7 +119,7 @@ def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
         result = (bisect if args.bisect else compare)(
             a, b, feeds, tolerance=args.tolerance, isolated=args.isolated,
             layers=args.layers.split(",") if args.layers else None, until=args.until,
-            detail=args.detail,
+            detail=args.detail, read=reader((a, b), feeds),
         )  # fmt: skip
         if seeds > 1:
             note = tr(
@@ -270,6 +271,7 @@ def _many(result: ComparisonOfInputs) -> str:
 
 
 def _one(result: Comparison) -> str:
+    over = "WRONG" if result.needs_attention else tr("over")
     rows = [
         [
             x.index,
@@ -280,7 +282,7 @@ def _one(result: Comparison) -> str:
             f"{x.max_abs:.1e}",
             f"{x.cosine:.6f}",
             "–" if x.sqnr_db is None else f"{x.sqnr_db:.1f}",
-            "" if x.within else "WRONG",
+            "" if x.within else over,
             clip(" + ".join(x.sources), 40),
         ]
         for x in result.layers

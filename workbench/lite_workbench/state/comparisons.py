@@ -5,7 +5,7 @@ A side is named "opencl" (a backend), "int8" (a version) or "int8@opencl" (both)
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,17 @@ import numpy as np
 from lite_engine.compare import Side
 from lite_engine.compare import compare as compare_sides
 from lite_engine.compare.comparison import Comparison
+from lite_engine.compare.evidence import compared_values
 from lite_engine.compare.many import ComparisonOfInputs
 from lite_engine.errors import UsageError
+from lite_engine.model_file.precision import is_quantised
 from lite_engine.runtime import Predictor
 from lite_messages import tr
 
+from ..answers_compared import reader
 from ..cluster import Cluster
 from ..compare_inputs import Sides, compare_inputs, inputs_of
+from ..inputs import size_of
 from ..names import BACKENDS
 from ._state import Pair, SessionState
 from .feeds import input_of
@@ -67,7 +71,8 @@ def compare(state: SessionState, pair: Pair, image: Any, **options: Any) -> Comp
         feeds = input_of(state, image)
         used = current_sides(state, pair)
         a, b = (Side(used[name], name) for name in pair)
-        made = compare_sides(a, b, feeds, progress=state.progress, **options)
+        read = reader((a, b), feeds, size_of(state.image))
+        made = compare_sides(a, b, feeds, progress=state.progress, read=read, **options)
         state.comparisons.pop(pair, None)  # the newest is last
         state.comparisons[pair] = made
         state.compared[pair] = used
@@ -112,7 +117,7 @@ def values(
     layer: str,
     alone_after: str | None,
     pair: Pair | None,
-    outputs: Collection[str] = (),
+    outputs: Sequence[str] = (),
 ) -> np.ndarray:
     """See `Session.values`. Raises UsageError."""
     feeds = input_of(state)
@@ -127,9 +132,13 @@ def _values(
     layer: str,
     alone_after: str | None,
     pair: Pair | None,
-    outputs: Collection[str],
+    outputs: Sequence[str],
 ) -> np.ndarray:
     used = sides_of(state, pair or (side, alone_after or side))
+    if pair is not None and outputs and _mixed(used, pair):
+        a, b = (Side(used[name]) for name in pair)
+        both = compared_values(a, b, feeds, outputs[1], alone=alone_after is not None)
+        return both[pair.index(side)]
     own = Side(used[side]).at(feeds)
     node = layer_of(own.graph, layer)
     name = next((v.name for v in node.outputs if v.name in outputs), node.outputs[0].name)
@@ -139,3 +148,9 @@ def _values(
     inner = [r for r in reads if r not in feeds]
     source = used[alone_after].run(feeds, taps=inner)
     return own.isolated([node], {**feeds, **source})[name]
+
+
+def _mixed(used: Mapping[str, Predictor], pair: Pair) -> bool:
+    """One side holds integers, where layers and values have other names, and the other floats."""
+    a, b = (is_quantised(used[name].graph) for name in pair)
+    return a != b
