@@ -12,6 +12,7 @@ from lite_engine.importers import onnx as importer
 
 pytest.importorskip("onnx", reason="pip install onnx")
 pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+import onnx
 import onnxruntime as ort
 from onnx import helper
 
@@ -244,3 +245,22 @@ def test_tree_classifier(low: float, kind: str, how: str) -> None:
         if base:
             attrs["base_values"] = rng.normal(size=base).tolist()
         agree(model("TreeEnsembleClassifier", [x], 2, **trees["nodes"], **weights, **attrs), x)
+
+
+@pytest.mark.parametrize("op, domain, attrs", [
+    ("StringNormalizer", "", {"case_change_action": "LOWER"}),
+    ("TfIdfVectorizer", "", {
+        "mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0,
+        "ngram_counts": [0], "ngram_indexes": [0, 1], "pool_strings": ["a", "b"],
+    }),
+    ("OneHotEncoder", "ai.onnx.ml", {"cats_strings": ["a", "b"]}),
+])  # fmt: skip
+def test_text_is_refused_in_one_line(op: str, domain: str, attrs: dict[str, Any]) -> None:
+    node = helper.make_node(op, ["x"], ["y"], domain=domain, **attrs)
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [2])
+    graph = helper.make_graph([node], op, [x], [helper.make_empty_tensor_value_info("y")])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 3)]
+    with pytest.raises(LiteError) as error:
+        importer.read_bytes(helper.make_model(graph, opset_imports=opsets).SerializeToString())
+    assert "x: element type string is not supported" in str(error.value)
+    assert "\n" not in str(error.value)

@@ -7,6 +7,7 @@ import pytest
 from lite_engine.errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from lite_engine.importers import format_of, load
 from lite_engine.importers.tensorflow.bundle import Bundle
+from lite_engine.importers.tensorflow.slices import extents, slice_key
 
 from tests.importers.tensorflow_runs import W, X, run, same_conv
 from tests.importers.tiny_tensorflow import (
@@ -15,6 +16,8 @@ from tests.importers.tiny_tensorflow import (
     graph_def,
     node,
     placeholder,
+    restoring,
+    saved_model,
     small_saved_model,
     write_bundle,
 )
@@ -71,6 +74,62 @@ def test_bundle(tmp_path):
         np.testing.assert_array_equal(bundle.read(key)[0], array)
     with pytest.raises(ModelFormatError, match="no variable"):
         bundle.read("missing")
+
+
+@pytest.mark.parametrize("name, part, key", [
+    ("a/w", "7 2 5,2:-", b"\0a/w\0\1\1\2\x85\x82\x80\x7f"),
+    ("a/w", "7 2 5,2:0,2", b"\0a/w\0\1\1\2\x85\x82\x80\x82"),
+    ("a/long", "300 2 200,100:0,2", b"\0a/long\0\1\1\2\xc0\xc8\xc0d\x80\x82"),
+    ("a/longer", "60000 1 20000,20000:0,1", b"\0a/longer\0\1\1\2\xe0N \xe0N \x80\x81"),
+    ("a/huge", "2500000 1666667,833333", b"\0a/huge\0\1\1\1\xf0\x19nk\xec\xb75"),
+])  # fmt: skip
+def test_keys_of_parts_are_those_that_tensorflow_wrote(name, part, key):
+    assert slice_key(name, extents(part)) == key
+
+
+def partitioned(folder, parts):
+    """A dense layer as TensorFlow 1 saves it: its 5x2 weight is two variables by reference."""
+    weight = np.arange(10, dtype=np.float32).reshape(5, 2)
+    graph = graph_def([
+        placeholder("x", (None, 5)), node("w/part_0", "VariableV2"), node("w/part_1", "VariableV2"),
+        const("axis", np.int32(0)), node("w", "ConcatV2", "w/part_0", "w/part_1", "axis"),
+        node("y", "MatMul", "x", "w"),
+        *restoring({"w/part_0": "w", "w/part_1": "w"}, parts, "Assign"),
+    ])  # fmt: skip
+    keys = [b"\0w\0\1\1\2\x80\x83\x80\x82", b"\0w\0\1\1\2\x83\x82\x80\x82"]
+    names = [key.decode("utf-8", "surrogateescape") for key in keys]
+    stored = dict(zip(names, (weight[:3], weight[3:])))
+    saved_model(folder, graph, {"x": "x:0"}, {"y": "y:0"}, stored)
+    return weight
+
+
+def test_partitioned_variables(tmp_path):
+    weight = partitioned(tmp_path, ["5 2 0,3:0,2", "5 2 3,2:0,2"])
+    x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    np.testing.assert_allclose(run(load(tmp_path), x=x)["y"], x @ weight, rtol=1e-5)
+
+
+def test_a_part_of_what_is_stored_whole(tmp_path):
+    """TensorFlow stores all of a variable as one, however it is asked for."""
+    w = np.arange(12, dtype=np.float32).reshape(4, 3)
+    write_bundle(tmp_path, {"w": w})
+    bundle = Bundle(tmp_path / "variables")
+    for part, wanted in (("4 3 -:-", w), ("4 3 1,2:-", w[1:3]), ("4 3 4,0:0,1", w[4:, :1])):
+        np.testing.assert_array_equal(bundle.read("w", part)[0], wanted)
+    for part in ("4 3 -", "4 3 4,1:-", "4 3 -1,2:-"):
+        with pytest.raises(ModelFormatError, match=f"no variable 'w {part}'"):
+            bundle.read("w", part)
+
+
+@pytest.mark.parametrize("part, said", [
+    ("5 2 0,2:0,2", "no variable 'w 5 2 0,2:0,2'"),
+    ("5 2 0:3", "does not say which part of 'w' it is"),
+    (" ", "does not say which part of 'w' it is"),
+])  # fmt: skip
+def test_parts_that_are_not_there(part, said, tmp_path):
+    partitioned(tmp_path, [part, "5 2 3,2:0,2"])
+    with pytest.raises(ModelFormatError, match=said):
+        load(tmp_path)
 
 
 def tensor(dims, *values, dtype=1):

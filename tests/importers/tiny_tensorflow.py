@@ -106,7 +106,7 @@ def write_bundle(folder: Path, variables: dict[str, np.ndarray]) -> None:
     folder.mkdir(exist_ok=True)
     entries, data = {b"": message((1, 1))}, b""
     for key, array in variables.items():
-        entries[key.encode()] = message(
+        entries[key.encode("utf-8", "surrogateescape")] = message(
             (1, TYPES[array.dtype.name]),
             (2, shape_proto(array.shape)),
             (4, len(data)),
@@ -117,22 +117,22 @@ def write_bundle(folder: Path, variables: dict[str, np.ndarray]) -> None:
     (folder / "variables.data-00000-of-00001").write_bytes(data)
 
 
-def restoring(names: dict[str, str]) -> list[bytes]:
-    """The part of a graph that restores: handle node → key in the bundle."""
+def restoring(
+    names: dict[str, str], parts: list[str] | None = None, assign: str = "AssignVariableOp"
+) -> list[bytes]:
+    """The part of a graph that restores: handle node → key in the bundle; which part of each."""
     keys = list(names.values())
     strings = message((8, strings_proto(keys)))
     nodes = [
         const("prefix", np.int32(0)),
         node("save/names", "Const", value=strings),
-        node("save/slices", "Const", value=message((8, strings_proto([""] * len(keys))))),
+        node("save/slices", "Const", value=message((8, strings_proto(parts or [""] * len(keys))))),
         node("save/RestoreV2", "RestoreV2", "prefix", "save/names", "save/slices"),
     ]
     for index, handle in enumerate(names):
         ref = f"save/RestoreV2:{index}" if index else "save/RestoreV2"
         nodes.append(node(f"save/Identity_{index}", "Identity", ref))
-        nodes.append(
-            node(f"save/Assign_{index}", "AssignVariableOp", handle, f"save/Identity_{index}")
-        )
+        nodes.append(node(f"save/Assign_{index}", assign, handle, f"save/Identity_{index}"))
     return nodes
 
 

@@ -24,6 +24,7 @@ from ...mapped import map_file
 from .._protobuf import Message, read_varint
 from . import fields
 from .graphdef import DTYPES, read_shape
+from .slices import Extent, cut, extents, slice_key
 
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER, _TRAILER = 48, 5
@@ -50,18 +51,33 @@ class Bundle:
                 where=index,
                 fix=tr("save them again on a little-endian machine"),
             )
-        self._entries = {k.decode("utf-8", "replace"): v for k, v in entries.items()}
+        self._entries = {k.decode("utf-8", "surrogateescape"): v for k, v in entries.items()}
         self._maps: dict[int, memoryview] = {}
 
     def keys(self) -> list[str]:
         return list(self._entries)
 
-    def read(self, key: str) -> tuple[np.ndarray, DType]:
-        """Raises ModelFormatError for an unknown key and for what is not a plain tensor."""
-        if key not in self._entries:
-            raise ModelFormatError(tr("no variable {key!r}", key=key), where=self._prefix)
-        entry = Message(self._entries[key])
-        if 7 in entry:
+    def read(self, key: str, part: str = "") -> tuple[np.ndarray, DType]:
+        """A variable, or the `part` of one ("7 6 0,3:-"), however it is stored. Raises
+        ModelFormatError for an unknown key and for what is not a plain tensor."""
+        places = self._places(key, part)
+        entry = self._entry(key)
+        if places and (entry is None or fields.BundleEntry.SLICES in entry):
+            entry = self._entry(slice_key(key, places).decode("utf-8", "surrogateescape"))
+            places = []
+        if entry is not None:
+            array, dtype = self._tensor(key, entry)
+            found = cut(array, places) if places else array
+            if found is not None:
+                return found, dtype
+        wanted = f"{key} {part}".rstrip()
+        raise ModelFormatError(tr("no variable {key!r}", key=wanted), where=self._prefix)
+
+    def _entry(self, key: str) -> Message | None:
+        return Message(self._entries[key]) if key in self._entries else None
+
+    def _tensor(self, key: str, entry: Message) -> tuple[np.ndarray, DType]:
+        if fields.BundleEntry.SLICES in entry:
             raise ModelFormatError(
                 tr("{key!r} is stored in slices", key=key),
                 where=self._prefix,
@@ -83,6 +99,15 @@ class Bundle:
             )
         data = np.frombuffer(view[offset : offset + size], dtype.np.newbyteorder("<"))
         return data.reshape(sizes), dtype
+
+    def _places(self, key: str, part: str) -> list[Extent]:
+        try:
+            return extents(part) if part else []
+        except ValueError as error:
+            raise ModelFormatError(
+                tr("{part!r} does not say which part of {key!r} it is", part=part, key=key),
+                where=self._prefix,
+            ) from error
 
     def _shard(self, number: int) -> memoryview:
         if not 0 <= number < self._shards:

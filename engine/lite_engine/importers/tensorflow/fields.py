@@ -126,3 +126,4 @@ class BundleEntry:
     SHARD_ID = 3
     OFFSET = 4
     SIZE = 5
+    SLICES = 7

@@ -93,9 +93,9 @@ def _variables(flat: Flat, folder: Path) -> dict[str, Variable]:
     """Contents of each variable, by the name of its handle node.
 
     Which entry of the bundle belongs to which variable is what the restoring part of the graph
-    says:
-    Assign(handle, RestoreV2(prefix, names):i) means names[i]. A variable that another one starts
-    from, Assign(other, Read(handle)), was a copy when the model was saved.
+    says: Assign(handle, RestoreV2(prefix, names, parts):i) means names[i], of a partitioned
+    variable the part that parts[i] names. A variable that another one starts from,
+    Assign(other, Read(handle)), was a copy when the model was saved.
     """
     prefix = folder / "variables" / "variables"
     if not prefix.with_name("variables.index").is_file():
@@ -113,10 +113,11 @@ def _variables(flat: Flat, folder: Path) -> dict[str, Variable]:
             copies.append((handle[0], value[0]))
         if flat.nodes[value[0]].op != "RestoreV2":
             continue
-        keys = _strings(flat, flat.inputs[value[0]][1])
-        if value[1] < len(keys):
+        restore, at = value
+        keys, parts = _strings(flat, restore, 1), _strings(flat, restore, 2)
+        if at < len(keys):
             try:
-                out[handle[0]] = bundle.read(keys[value[1]])
+                out[handle[0]] = bundle.read(keys[at], parts[at] if at < len(parts) else "")
             except LiteError as error:
                 # counters and optimiser slots may be damaged or of odd types: only the operator
                 # that reads a variable raises
@@ -140,9 +141,10 @@ def _origin(flat: Flat, ref: Ref) -> Ref | None:
     return None
 
 
-def _strings(flat: Flat, ref: Ref) -> list[str]:
-    """Contents of a constant list of strings."""
-    found = _origin(flat, ref)
+def _strings(flat: Flat, name: str, index: int) -> list[str]:
+    """Contents of a constant list of strings that a node reads; empty where it reads none."""
+    refs = flat.inputs[name]
+    found = _origin(flat, refs[index]) if index < len(refs) else None
     node = None if found is None else flat.nodes[found[0]]
     tensor = None if node is None or node.op != "Const" else node.attrs.tensor("value")
     return [] if tensor is None else tensor.texts(fields.TensorProto.STRING_VAL)
