@@ -3,7 +3,7 @@
     python -m tests.importers.make_tflite_zoo FOLDER [NAME …]
 
 needs `pip install tensorflow`. Weights and calibration data are random and seeded. The converter
-of TensorFlow 2.21 ends the process at `lstm_int8`; that of 2.15 makes it, and the LSTM operator.
+of TensorFlow 2.21 ends the process at int8 LSTMs; that of 2.15 makes them, and the LSTM operator.
 """
 
 from __future__ import annotations
@@ -162,6 +162,12 @@ def gates() -> Any:
 @zoo(lstm_int8="int8", lstm_int16="int16", lstm_dynamic="dynamic")
 def lstm() -> Any:
     return _model(SERIES, lambda x: L.Dense(6)(L.LSTM(20)(L.LSTM(24, return_sequences=True)(x))))
+
+
+@zoo(lstm_both_int8="int8")
+def lstm_both() -> Any:
+    """A series read in both directions."""
+    return _model(SERIES, lambda x: L.Dense(6)(L.Bidirectional(L.LSTM(20))(x)))
 
 
 @zoo(lstm_wide_dynamic="dynamic")
