@@ -8,6 +8,7 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 import numpy as np
+from lite_engine.errors import UsageError
 from lite_workbench import views
 from lite_workbench.report.sections import _comparisons
 from lite_workbench.steps import step_class
@@ -46,6 +47,12 @@ def test_int8_that_answers_like_float_is_no_error(session: lw.Session) -> None:
             compare.pane.kind = kind
             worst = compare.pane.detail["worst"]
             assert abs(worst["b"] - worst["a"]) == pytest.approx(figures["max_abs"], abs=1e-5)
+    seen = session.look("/b1/pw/Conv", ("float", "int8"))
+    apart = np.abs(seen.arrays["float"] - seen.arrays["int8"]).max()
+    row = next(x for x in found.layers if x.name == "/b1/pw/Conv")
+    assert apart == pytest.approx(row.max_abs, abs=1e-5)
+    with pytest.raises(UsageError, match="has no counterpart: float and int8 compute it in other"):
+        session.look("/stem/Conv", ("float", "int8"))  # its channels are scaled in int8
     (section,) = _comparisons(session, "", None)
     assert section.intro == f"{found.verdict}."
 

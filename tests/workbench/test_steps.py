@@ -62,7 +62,7 @@ def test_a_step_shows_its_work_and_what_the_engine_does(session: lw.Session) -> 
     assert (now["title"], now["done"], now["total"]) == ("Running on x86: compiling kernels", 3, 12)
     assert then["state"] == "waiting" and then["title"] == "Profiling x86"
     assert run.running.shown.startswith("x86 at ") and "lite-stale" in run._dom_classes
-    assert all(b["disabled"] for b in run.header.buttons)
+    assert all(b["disabled"] and b["why"] for b in run.header.buttons)
     waiting = run.cards[next(name for name in run.cards if name != "x86")].status
     assert waiting["title"].startswith("Running on ") and "button" not in waiting
     click(run.running, "cancel", job=then["id"])

@@ -34,22 +34,24 @@ export const hatchKey = (fill, text) =>
   );
 
 /** A tick; `attribute` with `value` says whose it is. */
-export const tick = (attribute, value, checked, { label = null, disabled = false } = {}) =>
+export const tick = (attribute, value, checked, { label = null, disabled = false, why = "" } = {}) =>
   STILL
     ? html`${checked ? "✓" : "–"}`
     : html`<input
         type="checkbox"
         .checked=${live(checked)}
         ?disabled=${disabled}
+        title=${(disabled && why) || nothing}
         ${attributes({ [attribute]: value, "aria-label": label })}
       />`;
 
 /** Options are [value, text] pairs; the change arrives as set(c, name, value). */
-export const choice = (name, options, current, label = null, disabled = false) =>
+export const choice = (name, options, current, label = null, disabled = false, why = "") =>
   html`<select
     class="sel"
     data-set=${name}
     ?disabled=${disabled}
+    title=${(disabled && why) || nothing}
     ${attributes({ "aria-label": label })}
   >
     ${options.map(
@@ -78,7 +80,7 @@ export const segments = (name, options, current, label) =>
         )}
       </div>`;
 
-export const button = (id, text, { kind = "", payload = null, disabled = false } = {}) =>
+export const button = (id, text, { kind = "", payload = null, disabled = false, why = "" } = {}) =>
   STILL
     ? nothing
     : html`<button
@@ -87,6 +89,7 @@ export const button = (id, text, { kind = "", payload = null, disabled = false }
         data-action=${id}
         data-payload=${payload ? JSON.stringify(payload) : nothing}
         ?disabled=${disabled}
+        title=${(disabled && why) || nothing}
       >
         ${text}
       </button>`;

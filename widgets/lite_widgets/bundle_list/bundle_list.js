@@ -43,6 +43,7 @@ export default widget({
                     ${tick("data-item", i.id, inside.has(i.id), {
                       label: i.file,
                       disabled: Boolean(i.fixed),
+                      why: tr("The model is always part of it."),
                     })}
                   </td>
                   <td class="mono">${i.file}</td>

@@ -116,6 +116,7 @@ function overrides(c) {
       {
         kind: "sm",
         disabled: PARTS.every((n) => c.get(`override_${n}`) === (c.get("current")[n] || "")),
+        why: tr("Choose another backend or precision first."),
       },
     )}${
       m

@@ -17,6 +17,7 @@ export default widget({
           values[x.name],
           x.says || x.label || x.name,
           x.disabled,
+          x.why,
         )}</label
       >`;
     // In the Workbench the top bar says it.
@@ -37,7 +38,7 @@ export default widget({
         ><span class="mu">${c.get("note")}</span>${c
           .get("buttons")
           .map((b) =>
-            button(b.id, b.label, { kind: b.primary ? "pri" : "", disabled: b.disabled }),
+            button(b.id, b.label, { kind: b.primary ? "pri" : "", disabled: b.disabled, why: b.why }),
           )}</span
       >
     </div>`;

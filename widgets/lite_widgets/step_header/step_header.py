@@ -17,9 +17,10 @@ class StepHeader(LiteWidget):
     segments {"name", "label", "options": [[value, text, backend or ""]]} or {}.
     selects  [{"name", "label", "backend": dot or "", "options": [[value, text]]}]; "says" is
              the name for screen readers where the label does not say it; "disabled": true while
-             it cannot be changed
+             it cannot be changed, "why"
     values   {name: value} of segments and selects; set by the choices.
-    buttons  [{"id", "label", "primary": bool, "disabled": bool}]
+    buttons  [{"id", "label", "primary": bool, "disabled": bool,
+             "why": it is disabled}]
 
     Actions: the ids of `buttons`.
     """

@@ -87,7 +87,7 @@ class PipelineStep(Step):
     def buttons(self, what: str) -> None:
         self.header.buttons = [
             button("other", tr("Other file…")),
-            button("run", what, primary=True, disabled=self.pending),
+            button("run", what, primary=True, why_not=self.waits),
         ]
 
     @staticmethod

@@ -59,7 +59,7 @@ class RunStep(PipelineStep):
     def buttons(self, what: str) -> None:
         super().buttons(what)
         other, run = self.header.buttons
-        stream = button("stream", tr("Run as a stream…"), disabled=self.pending)
+        stream = button("stream", tr("Run as a stream…"), why_not=self.waits)
         self.header.buttons = [other, stream, run]
 
     def _run(self) -> None:

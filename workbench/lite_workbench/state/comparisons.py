@@ -135,7 +135,7 @@ def _values(
     outputs: Sequence[str],
 ) -> np.ndarray:
     used = sides_of(state, pair or (side, alone_after or side))
-    if pair is not None and outputs and _mixed(used, pair):
+    if pair is not None and outputs and mixed(used, pair):
         a, b = (Side(used[name]) for name in pair)
         both = compared_values(a, b, feeds, outputs[1], alone=alone_after is not None)
         return both[pair.index(side)]
@@ -150,7 +150,7 @@ def _values(
     return own.isolated([node], {**feeds, **source})[name]
 
 
-def _mixed(used: Mapping[str, Predictor], pair: Pair) -> bool:
+def mixed(used: Mapping[str, Predictor], pair: Pair) -> bool:
     """One side holds integers, where layers and values have other names, and the other floats."""
     a, b = (is_quantised(used[name].graph) for name in pair)
     return a != b

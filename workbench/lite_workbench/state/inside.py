@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from lite_engine.compare import Side
+from lite_engine.compare.evidence import compared_values
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph, Node, Value
 from lite_engine.ops import find_op
@@ -15,7 +17,7 @@ from lite_messages import tr
 
 from ..looking import Look
 from ._state import SessionState
-from .comparisons import backend_and_version, sides_of
+from .comparisons import backend_and_version, mixed, sides_of
 from .feeds import input_of
 from .predictors import predictor
 
@@ -34,7 +36,7 @@ def look(state: SessionState, name: str, sides: Sequence[str] | str, image: Any 
         feeds = input_of(state, image)
         used = _predictors(state, names)
         first, value = find(used[names[0]].graph, name)
-        arrays = {side: _values(used[side], feeds, name, value) for side in names}
+        arrays = _arrays(used, feeds, name, value)
     layer = first.name if first is not None else ""
     role = "weight" if value.is_const else "activation"
     source = "" if role == "weight" else (tr("image") if state.image else tr("random data"))
@@ -91,6 +93,19 @@ def tensors_of(node: Node | None) -> list[list[str]]:
         if v is not None and v.const is not None and v.const.size > 1
     ]
     return outs + consts
+
+
+def _arrays(
+    used: Mapping[str, Predictor], feeds: Mapping[str, np.ndarray], name: str, value: Value
+) -> dict[str, np.ndarray]:
+    """Side → what it holds there. Integers beside floats are the numbers that they stand for:
+    their layers and values have other names."""
+    first, *others = used
+    inside = not value.is_const and value.name not in feeds
+    if not (others and inside and mixed(used, (first, others[0]))):
+        return {side: _values(one, feeds, name, value) for side, one in used.items()}
+    a, b = (Side(one, side) for side, one in used.items())
+    return dict(zip(used, compared_values(a, b, feeds, value.name), strict=True))
 
 
 def _values(

@@ -17,6 +17,8 @@ from .._observe import running_loop
 from ..jobs import Job
 from ..session import Session
 
+#: Why a button cannot be pressed.
+UNDER_WAY = tr("What this step does is not finished yet.")
 COLOURED = ("x86", "opencl", "arm", "reference")
 
 
@@ -70,6 +72,11 @@ class Step(PicturedBox):
     def shown(self) -> str:
         """What the results on show are of and from when, or nothing."""
         return ""
+
+    @property
+    def waits(self) -> str:
+        """Why a button cannot be pressed while this step's work runs, or nothing."""
+        return UNDER_WAY if self.pending else ""
 
     def jobs_changed(self) -> None:
         """Called when this step's work was begun or has ended (`pending`)."""
@@ -196,10 +203,10 @@ def cancel(session: Any, job: str) -> None:
             one.cancel()
 
 
-def button(
-    id_: str, label: str, *, primary: bool = False, disabled: bool = False
-) -> dict[str, Any]:
-    return {"id": id_, "label": label, "primary": primary, "disabled": disabled}
+def button(id_: str, label: str, *, primary: bool = False, why_not: str = "") -> dict[str, Any]:
+    """A button of the header; disabled with a reason `why_not`."""
+    return {"id": id_, "label": label, "primary": primary, "disabled": bool(why_not),
+            "why": why_not}  # fmt: skip
 
 
 def sides(session: Session) -> list[str]:

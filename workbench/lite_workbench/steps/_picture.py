@@ -10,6 +10,7 @@ from lite_engine.preprocess import PRESETS, Preprocess
 from lite_messages import tr
 
 from ..session import Session
+from ._base import UNDER_WAY
 
 #: How pixels become floats, where the file does not say it.
 _PIXELS = [["unit", "0…1"], ["pm1", "−1…1"], ["imagenet", "ImageNet"], ["raw", "0…255"]]
@@ -28,11 +29,21 @@ def choices(session: Session) -> list[dict[str, Any]]:
     own = [] if now["fit"] in dict(_FITS) else [[now["fit"], now["fit"]]]
     busy = bool(session.jobs)
     fits = {"name": "fit", "label": tr("Resize"), "options": [*_FITS, *own], "disabled": busy,
+            "why": UNDER_WAY,
             "says": tr("How an image of another size is brought to the input's size")}  # fmt: skip
     if session.pixels_known or not types[0].dtype.is_float:
         return [fits]
     numbers = [*_PIXELS, _OWN] if now["pixels"] == _OWN[0] else _PIXELS
-    return [{"name": "pixels", "label": tr("Pixels"), "options": numbers, "disabled": busy}, fits]
+    return [
+        {
+            "name": "pixels",
+            "label": tr("Pixels"),
+            "options": numbers,
+            "disabled": busy,
+            "why": UNDER_WAY,
+        },
+        fits,
+    ]
 
 
 def chosen(session: Session) -> dict[str, str]:

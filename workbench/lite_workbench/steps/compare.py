@@ -112,14 +112,14 @@ class CompareStep(Step):
     def _buttons(self) -> None:
         done = self.pair in self.session.comparisons
         self.header.note = self.session.clock("comparison", self.pair)
-        many = [button("many", tr("On many inputs"), disabled=self.pending)]
+        many = [button("many", tr("On many inputs"), why_not=self.waits)]
         self.header.buttons = [
             *(many if self._samples() else []),
             button(
                 "compare",
                 tr("Compare again") if done else tr("Compare"),
                 primary=True,
-                disabled=self.pending,
+                why_not=self.waits,
             ),
         ]
         if not self.strip.comparison:

@@ -40,7 +40,7 @@ class ConvertStep(Step):
 
     def jobs_changed(self) -> None:
         self.header.buttons = [
-            button("convert", tr("Convert again"), disabled=self.pending),
+            button("convert", tr("Convert again"), why_not=self.waits),
             button("next", tr("Run it"), primary=True),
         ]
 

@@ -161,7 +161,7 @@ class EvaluateStep(Step):
         self.header.buttons = [
             button("other", tr("Other data…")),
             button("run", tr("Evaluate again") if again else tr("Evaluate"), primary=True,
-                   disabled=self.pending or not data),
+                   why_not=self.waits or ("" if data else NO_DATA)),
         ]  # fmt: skip
 
     def _run(self) -> None:

@@ -33,7 +33,7 @@ from .. import views
 from ..changes import Change
 from ..jobs import Job
 from ..state import overrides
-from ._base import Step, backend_options, button, stack
+from ._base import UNDER_WAY, Step, backend_options, button, stack
 from ._inside import InsidePanel
 
 RUNS = 20
@@ -157,8 +157,8 @@ class ProfileStep(Step):
         else:
             self.header.note = ""
         self.header.buttons = [
-            button("save", tr("Export…"), disabled=known is None),
-            button("run", what, primary=True, disabled=self._waits),
+            button("save", tr("Export…"), why_not="" if known else tr("There is no profile yet.")),
+            button("run", what, primary=True, why_not=UNDER_WAY if self._waits else ""),
         ]
         if not self.chart.profile:
             self.chart.status = self._empty()

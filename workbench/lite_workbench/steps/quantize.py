@@ -140,8 +140,8 @@ class QuantizeStep(Step):
         no_samples = not self.header.values.get("samples")
         self.header.buttons = [
             button("run", tr("Run again") if points else tr("Quantize"), primary=not points,
-                   disabled=no_samples or self.pending),
-            *([button("keep", tr("Keep this version"), primary=True, disabled=self.pending)]
+                   why_not=self.waits or (_NO_SAMPLES["text"] if no_samples else "")),
+            *([button("keep", tr("Keep this version"), primary=True, why_not=self.waits)]
               if points else []),
         ]  # fmt: skip
         if not points:

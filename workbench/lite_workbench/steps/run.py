@@ -16,7 +16,7 @@ from ..answers import Run
 from ..inputs import is_guessed, save_upload
 from ..state.comparisons import backend_and_version
 from ..words import listed
-from ._base import COLOURED, Step, button, sides
+from ._base import COLOURED, UNDER_WAY, Step, button, sides
 from ._inputs import InputsPanel
 from ._picture import choices, chosen, prepare
 from ._recipes import GUESSED, RecipesPanel
@@ -114,6 +114,7 @@ class RunStep(Step):
                     "label": label,
                     "options": options,
                     "disabled": bool(self.session.jobs),
+                    "why": UNDER_WAY,
                 }
                 for which, label in (("a", tr("Baseline")), ("b", tr("Candidate")))
             ),
@@ -176,8 +177,8 @@ class RunStep(Step):
 
     def _buttons(self) -> None:
         self.header.buttons = [
-            button("inputs", tr("Inputs…"), disabled=self.pending),
-            button("run", tr("Run"), primary=True, disabled=self.pending),
+            button("inputs", tr("Inputs…"), why_not=self.waits),
+            button("run", tr("Run"), primary=True, why_not=self.waits),
         ]
         for name, card in self.cards.items():
             if name not in self._made:

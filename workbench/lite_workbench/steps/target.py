@@ -119,7 +119,7 @@ class TargetStep(Step):
                 "use",
                 tr("Use {targets}", targets=trn("{n} target", "{n} targets", count)),
                 primary=True,
-                disabled=not count,
+                why_not="" if count else tr("No target is chosen."),
             ),
         ]
 
