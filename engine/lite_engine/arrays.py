@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lzma
 import math
 import tokenize
 import zipfile
@@ -15,6 +14,7 @@ import numpy as np
 from lite_messages import tr
 
 from .errors import UsageError
+from .system import LZMAError
 
 #: Arrays larger than this are asked about before they are inflated.
 LARGE_BYTES = 1 << 24
@@ -25,7 +25,7 @@ Accept = Callable[[str, tuple[int, ...]], None]
 
 #: What NumPy and zipfile raise for a file that is no array, cut off, or damaged.
 _DAMAGED = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError,
-            tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)  # fmt: skip
+            tokenize.TokenError, zipfile.BadZipFile, zlib.error, LZMAError)  # fmt: skip
 
 
 def read_array(path: str | Path) -> np.ndarray:

@@ -10,9 +10,19 @@ import sys
 from pathlib import Path
 from typing import IO
 
+try:
+    from lzma import LZMAError
+except ImportError:  # left out of a Python: zipfile says so where an archive needs it
+
+    class LZMAError(Exception):  # type: ignore[no-redef]
+        """Never raised."""
+
+
 WINDOWS = sys.platform == "win32"
 MACOS = sys.platform == "darwin"
-LINUX = not (WINDOWS or MACOS)
+#: Pyodide, in a page of a browser or in Node.js: one process, and no other to lock files against.
+ALONE = sys.platform == "emscripten"
+LINUX = not (WINDOWS or MACOS or ALONE)
 #: Endings of a library that is loaded by its path, and of a program.
 LIBRARY_SUFFIX = ".dll" if WINDOWS else ".dylib" if MACOS else ".so"
 PROGRAM_SUFFIX = ".exe" if WINDOWS else ""
@@ -65,6 +75,8 @@ def peak_rss_bytes() -> int:
             return int(line.split()[1]) * 1024
     if WINDOWS:
         return _peak_working_set()
+    if ALONE:
+        return 0
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -129,6 +141,8 @@ def lock_waiting(file: IO[bytes]) -> None:
                 return
             except OSError:
                 time.sleep(0.05)
+    if ALONE:
+        return
     import fcntl
 
     fcntl.flock(file, fcntl.LOCK_EX)
@@ -137,7 +151,7 @@ def lock_waiting(file: IO[bytes]) -> None:
 def try_lock(number: int) -> bool:
     """Locks an open file or folder; False when another process has, and where that cannot be
     known. Windows keeps an open file from being removed, which says as much."""
-    if WINDOWS:
+    if WINDOWS or ALONE:
         return False
     try:
         import fcntl

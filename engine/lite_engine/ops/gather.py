@@ -39,7 +39,7 @@ def _places(indices: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices counted from the front (0 where out of range), and whether they are in range."""
     at = np.where(indices < 0, indices + size, indices)
     good = (at >= 0) & (at < size)
-    return np.where(good, at, 0), good
+    return np.where(good, at, 0).astype(np.intp, copy=False), good
 
 
 gather = define_op(

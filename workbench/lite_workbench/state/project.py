@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import lzma
 import re
 import tempfile
 import zipfile
@@ -30,6 +29,7 @@ from lite_engine.errors import LiteError, ModelFormatError
 from lite_engine.files import filling, make_folder, sha256, writing
 from lite_engine.model_file import Model, open_model
 from lite_engine.profile import Profile
+from lite_engine.system import LZMAError
 from lite_messages import tr
 
 from ._state import SessionState
@@ -147,7 +147,7 @@ def is_project(path: Path) -> bool:
 
 #: What zipfile raises for an archive that is cut off, damaged, encrypted or of another kind.
 _DAMAGED = (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError,
-            zlib.error, lzma.LZMAError)  # fmt: skip
+            zlib.error, LZMAError)  # fmt: skip
 
 
 @contextmanager
