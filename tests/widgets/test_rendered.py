@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from lite_workbench.answers import answer
 
+from tests.conftest import ROOT
 from tests.widgets import samples
 from tests.widgets.browser import STATES, saved, settle
 from tests.widgets.showcase import difference, showcase, trade_off
@@ -348,6 +349,18 @@ def test_states_stand_in_place_of_the_plot(mount):
     )
     page.click("#w1 [data-action=start]")
     assert saved(page, 1)["action"]["id"] == "start"
+
+
+def test_labels_of_boxes_that_would_cover_each_other_wait_for_the_mouse(mount):
+    far = [{"label": "dog", "score": 0.8, "box": [0.1, 0.2, 0.3, 0.6]},
+           {"label": "cat", "score": 0.7, "box": [0.6, 0.2, 0.9, 0.6]}]  # fmt: skip
+    near = [*far, {"label": "cow", "score": 0.6, "box": [0.15, 0.22, 0.2, 0.5]}]
+    image = (ROOT / "notebooks/models/receipt.png").read_bytes()
+    page = mount([lw.ResultCard(kind="boxes", items=i, image=image) for i in (far, near)])
+    assert page.locator("#w0 .box span").locator("visible=true").count() == 2
+    assert page.locator("#w1 .box span").locator("visible=true").count() == 0
+    page.locator("#w1 .box").nth(1).hover()
+    assert page.locator("#w1 .box span").locator("visible=true").all_inner_texts() == ["cat 0.70"]
 
 
 def test_what_runs_and_what_waits_can_be_cancelled(mount):

@@ -77,16 +77,21 @@ const valuesTable = (items) =>
     </tbody>
   </table>`;
 
+/** About how much of a picture a label takes: [width, height] in parts of it. */
+const LABEL = [0.22, 0.07];
+
+/** Labels would cover each other: they are then shown for the box that the mouse is on. */
+export function crowded(boxes) {
+  const meet = ([ax, ay], [bx, by]) =>
+    Math.abs(ax - bx) < LABEL[0] && Math.abs(ay - by) < LABEL[1];
+  return boxes.some((a, i) => boxes.slice(0, i).some((b) => meet(a, b)));
+}
+
 function picture(c) {
   const url = c.imageUrl("image");
   if (!url) return nothing;
-  const boxes =
-    c.get("kind") !== "boxes"
-      ? []
-      : c
-          .get("items")
-          .filter((i) => i.box)
-          .map((i) => {
+  const found = c.get("kind") === "boxes" ? c.get("items").filter((i) => i.box) : [];
+  const boxes = found.map((i) => {
             const [x0, y0, x1, y1] = i.box.map((v) => 100 * v);
             return html`<div
               class="box${i.bad ? " bad" : ""}"
@@ -95,7 +100,9 @@ function picture(c) {
               <span>${i.label} ${fixed(i.score, 2)}</span>
             </div>`;
           });
-  return html`<div class="pic${boxes.length ? " boxed" : ""}">
+  return html`<div
+    class="pic${boxes.length ? " boxed" : ""}${crowded(found.map((i) => i.box)) ? " crowded" : ""}"
+  >
     <img src=${url} alt=${tr("input")} />${boxes}
   </div>`;
 }
