@@ -81,7 +81,7 @@ const valuesTable = (items) =>
 const LABEL = [0.22, 0.07];
 
 /** Labels would cover each other: they are then shown for the box that the mouse is on. */
-export function crowded(boxes) {
+function crowded(boxes) {
   const meet = ([ax, ay], [bx, by]) =>
     Math.abs(ax - bx) < LABEL[0] && Math.abs(ay - by) < LABEL[1];
   return boxes.some((a, i) => boxes.slice(0, i).some((b) => meet(a, b)));
