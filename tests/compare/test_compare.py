@@ -19,6 +19,7 @@ from lite_engine.compare.rounding import explained
 from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import Model
+from lite_engine.ops import infer_types
 from lite_engine.plan.faults import KINDS
 from lite_engine.quantize.guard import THRESHOLD_DB
 from lite_engine.runtime import host_target
@@ -285,6 +286,29 @@ def test_an_overflow_is_no_rounding() -> None:
     pairs, feeds = align(one, other), image(graph)
     found = explained(pairs, pairs, one, other, (feeds, feeds))
     assert 0 < found["fits"].rel_l2 < 2**-10 and found["over"].rel_l2 == 0
+
+
+def test_half_a_step_of_integers_is_rounding() -> None:
+    """What both sides quantize is stored in half precision before: some numbers take the next
+    integer."""
+
+    class Half(Side):
+        precision = "fp16"
+
+    b = Builder((1, 4096))
+    scale, zero = b.scalar(1 / 128), b.graph.constant(np.int8(0))
+    y = b.add("Mul", b.x, b.scalar(0.3), name="floats")
+    graph = b.done(b.add("QuantizeLinear", y, scale, zero, name="integers"))
+    infer_types(graph)
+    one, other = (kind(Predictor(Model(graph), "reference")) for kind in (Side, Half))
+    pairs, feeds = align(one, other), image(graph)
+    found = explained(pairs, pairs, one, other, (feeds, feeds))
+    halves = np.float32(0.3) * feeds["x"]
+    steps = [np.rint(v.astype(np.float32) * 128) for v in (halves, halves.astype(np.float16))]
+    assert (steps[0] != steps[1]).any()
+    assert found["integers"].rel_l2 == pytest.approx(
+        np.linalg.norm(steps[0] - steps[1]) / np.linalg.norm(steps[0]), rel=0.1
+    )
 
 
 def test_infinity_is_not_not_a_number() -> None:

@@ -108,7 +108,13 @@ def _explained(
         alone: Feeds = finer.predictor.like(graph).run(given)
     else:
         alone = exact
-    known = {n: _stored(clipped[n], across[n], coarser) for n in reads}
+    own_values = {v.name: v for n in ordered for v in n.inputs if v}
+    known = {
+        n: _short(clipped[n], coarser.precision)
+        if _read_as(own_values[n]) is not own_values[n]  # both sides quantize it in layers
+        else _stored(clipped[n], across[n], coarser)
+        for n in reads
+    }
     graph, given = isolated_graph(ordered, known)
     theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
     _round_weights(graph, coarser, theirs)
