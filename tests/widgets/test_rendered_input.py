@@ -65,8 +65,8 @@ def test_inspector_measures_what_differs_from_now(mount):
     assert button.is_disabled() and "2 other selected layers" in page.locator(".ovr").inner_text()
     assert button.get_attribute("title") == "Choose another backend or precision first."
     page.select_option("[data-set=override_precision]", "")
+    button.click()  # waits until it can be pressed
     assert button.get_attribute("title") is None
-    button.click()
     sent = saved(page)["action"]
     assert sent["layers"][1:] == ["b1/dw", "b2/dw"] and sent["precision"] == ""
 
