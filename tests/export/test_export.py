@@ -25,6 +25,9 @@ from tests.small_models import classifier, image
 
 pytestmark = pytest.mark.cpu
 
+#: Segments of AArch64 are aligned to 64 KiB in the file, so that its size grows in such steps.
+MOST_RUNNER = 2_600_000
+
 
 def test_a_folder_that_was_made_for_nothing_goes(tmp_path, monkeypatch) -> None:
     """And one that was there stays, with what is in it."""
@@ -203,7 +206,7 @@ def test_c_for_aarch64(raw, want, tmp_path, qemu):
     check_runner = [*qemu, folder / "bin/lite_run", folder / "classifier.lite"]
     run(*check_runner, "--input", f"x={raw}", "--output", tmp_path)
     np.testing.assert_allclose(np.load(tmp_path / "prob.npy").ravel(), want[0], atol=1e-5)
-    assert made.sizes["bin/lite_run"] <= 2_500_000
+    assert made.sizes["bin/lite_run"] <= MOST_RUNNER
 
 
 def test_cmake(exported, raw, want, tmp_path):
@@ -311,7 +314,7 @@ def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
     with_opencl = export_model(both, tmp_path / "both", "arm", trimmed=True)
     assert with_opencl.sizes["bin/lite_run_opencl"] <= 1_200_000, with_opencl.sizes
     assert made.sizes["bin/lite_run"] <= 1_000_000, made.sizes
-    assert made.sizes["bin/lite_run"] < full.sizes["bin/lite_run"] <= 2_500_000
+    assert made.sizes["bin/lite_run"] < full.sizes["bin/lite_run"] <= MOST_RUNNER
     for one in (full, made):
         run(*qemu, one.folder / "bin/lite_run", one.folder / "m.lite", "--output", one.folder)
     (output,) = [p.name for p in full.folder.glob("*.npy")]

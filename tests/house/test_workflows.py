@@ -142,7 +142,8 @@ def test_the_four_workflows_are_there():
 
 def test_every_wheel_is_tested():
     targets = re.search(r'zig_targets="([^"]+)"', (ROOT / "scripts" / "wheel.sh").read_text())
-    table = re.findall(r"^\| `(\w+)` \| yes", (ROOT / "docs" / "platforms.md").read_text(), re.M)
+    page = (ROOT / "docs" / "platforms.md").read_text()
+    table = re.findall(r"^\| `(\w+)` \| \d{4}-\d\d-\d\d \|", page, re.M)
     matrix = WORKFLOWS["wheels.yml"]["jobs"]["test"]["strategy"]["matrix"]
     assert sorted(row["wheel"] for row in matrix["include"]) == sorted(table)
     assert len(table) == len(["x86_64", "aarch64", *targets[1].split()])

@@ -15,7 +15,6 @@ from lite_messages import tr
 from ..errors import LiteError, ModelFormatError, UsageError, VersionError
 from ..files import head
 from ..ir import Entry, Journal
-from ..ops import find_op
 from . import schema
 from ._container import ALIGN, MAGIC, Sections, read_container
 from .model import Model
@@ -118,6 +117,8 @@ def _graph(sections: Sections, tag: str) -> Graph:
 
 def _check_inputs(node: Node) -> None:
     """Raises VersionError for an input that this version would not read."""
+    from ..ops import find_op
+
     op = find_op(node.op)
     if op is None or op.is_variadic:
         return
