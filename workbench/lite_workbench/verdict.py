@@ -58,7 +58,7 @@ def _explained(comparison: Comparison, answer: AnswerDifference) -> str:
     """How boxes or masks differ, and what the layers do."""
     found = comparison.finding
     first = f"{answer.detail}." if answer.detail else ""
-    if answer.same and found.kind in ("layer_fails", "layer_differs"):
+    if comparison.only_layers_differ:
         layers = trn(
             "{n} of {layers} layers exceeds its tolerance: {layer}, {error}.",
             "{n} of {layers} layers exceed their tolerance, first {layer}: {error}.",

@@ -109,8 +109,14 @@ class Comparison(Answer):
         exceed only the caller's own tolerance."""
         if self.answer is None or self.answer.same is None:
             return not self.agrees
-        strict = self.tolerance is not None and self.finding.kind in _OF_LAYERS
+        strict = self.tolerance is not None and self.only_layers_differ
         return not (self.answer.same and (self.agrees or strict))
+
+    @property
+    def only_layers_differ(self) -> bool:
+        """Integers give the answer of the floats, although layers exceed their tolerance."""
+        same = self.answer is not None and self.answer.same is True
+        return same and self.finding.kind in _OF_LAYERS
 
     @property
     def over_tolerance(self) -> int:

@@ -50,8 +50,7 @@ def from_float(answer: AnswerDifference) -> str:
 def _over_tolerance(result: Comparison) -> str:
     """Layers over a tolerance, as an explanation: the answer is the same in spite of them."""
     found = result.finding
-    same = result.answer is not None and result.answer.same
-    if not same or found.kind not in ("layer_fails", "layer_differs"):
+    if not result.only_layers_differ:
         return ""
     return trn(
         "{n} of {layers} layers exceeds its tolerance: {layer} ({op}), {error}, tolerance "
