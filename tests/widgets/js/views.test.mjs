@@ -226,6 +226,12 @@ test("waterfall: the axis reaches every bar, also below zero", async () => {
   assert.deepEqual(ends(9, 38, all), [-50, 40]);
 });
 
+test("trade-off: the marks of an axis differ, however small its numbers are", async () => {
+  const { rounds } = await at("trade_off/trade_off");
+  assert.deepEqual(rounds([0.061, 0.071], 0.0025), [0.0625, 0.065, 0.0675, 0.07]);
+  assert.deepEqual(rounds([0.05, 0.35], 0.1), [0.1, 0.2, 0.3]);
+});
+
 test("trade-off: the fastest version within the budget", async () => {
   const { choose, frame } = await at("trade_off/trade_off");
   const points = [[98, 3], [97, 2], [98.3, 4]].map(([accuracy, latency_ms]) => ({ method: "kl", accuracy, latency_ms, kept: [], bytes: 1 }));

@@ -101,10 +101,12 @@ const shortName = (p) =>
   (p.kept.length ? tr("{count} in float", { count: p.kept.length }) : tr("all int8"));
 
 /** Multiples of `step` within a range. */
-function rounds([low, high], step) {
+export function rounds([low, high], step) {
   const first = Math.ceil(low / step - 1e-9),
     last = Math.floor(high / step + 1e-9);
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) =>
+    +((first + i) * step).toPrecision(12),
+  );
 }
 
 function chart(c, width) {
@@ -126,13 +128,13 @@ function chart(c, width) {
           x="${LEFT - 6}"
           y="${Y(v) + 4}"
           text-anchor="end"
-          >${+v.toFixed(2)}${THIN}%</text
+          >${v}${THIN}%</text
         >`,
     );
   const stepX = ticks(f.x[1] - f.x[0], 5)[1];
   for (const v of rounds(f.x, stepX))
     grid.push(
-      svg`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${+v.toFixed(2)}</text>`,
+      svg`<text x="${X(v)}" y="${bottom + 16}" text-anchor="middle">${v}</text>`,
     );
   const path = (list) =>
     list
