@@ -1,14 +1,14 @@
 """Is OpenCL right on this device? Many networks, fp32 and fp16, against exact results.
 
-    python -m benchmarks.opencl.networks [--set zoo|torchvision|all] [--only NAME,…] [--workers 4]
-                                         [--json FILE]
+    python -m benchmarks.opencl.networks [--set zoo|torchvision|wide|all] [--only NAME,…]
+                                         [--workers 4] [--json FILE]
 
-The zoo of `benchmarks/zoo`, against onnxruntime on the CPU, and one network of every classification
-and segmentation family of torchvision (random weights, exported to ONNX here; needs torch and
-torchvision), against PyTorch in float64, in which nothing of what is measured is the oracle's own
-rounding. Prints a Markdown table; exit status 1 when a network fails or disagrees, with its reason
-below the table. Each network runs in a process of its own, so that a driver that crashes costs one
-row.
+The zoo of `benchmarks/zoo`, against onnxruntime on the CPU; one network of every classification and
+segmentation family of torchvision and the wide set of `benchmarks/wide` (random weights, exported
+to ONNX here; they need torch, torchvision, timm and transformers), against PyTorch in float64, in
+which nothing of what is measured is the oracle's own rounding. Prints a Markdown table; exit status
+1 when a network fails or disagrees, with its reason below the table. Each network runs in a process
+of its own, so that a driver that crashes costs one row.
 
 `share` is the part of the layers, and of their time, that ran on OpenCL.
 """
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import zoo
+from benchmarks.opencl import cases
 
 #: Relative L2 error of an output: sums of up to thousands of products in another order in fp32;
 #: in fp16 a few bits of ten are lost along a hundred layers.
@@ -38,65 +38,6 @@ OF_TORCH = 1.5
 TIMEOUT_S = 400
 RUNS = 20
 
-#: Side of the images of networks that are not listed.
-SIDE = 224
-#: One network of each family: name → side of its images.
-FAMILIES = {
-    "alexnet": 224, "convnext_tiny": 224, "densenet121": 224, "efficientnet_b0": 224,
-    "efficientnet_v2_s": 224, "googlenet": 224, "inception_v3": 299, "maxvit_t": 224,
-    "mnasnet1_0": 224, "mobilenet_v2": 224, "mobilenet_v3_large": 224, "mobilenet_v3_small": 224,
-    "regnet_x_400mf": 224, "regnet_y_400mf": 224, "resnet18": 224, "resnet50": 224,
-    "resnext50_32x4d": 224, "shufflenet_v2_x0_5": 224, "squeezenet1_0": 224, "swin_t": 224,
-    "swin_v2_t": 224, "vgg11": 224, "vgg11_bn": 224, "vit_b_32": 224, "wide_resnet50_2": 224,
-    "deeplabv3_mobilenet_v3_large": 256, "deeplabv3_resnet50": 256, "fcn_resnet50": 256,
-    "lraspp_mobilenet_v3_large": 256,
-}  # fmt: skip
-
-
-def export(name: str, path: Path) -> Any:
-    """Writes the network to `path`; returns torchvision's module, None for one of the zoo."""
-    if name in zoo.NAMES:
-        path.write_bytes(zoo.build(name).SerializeToString())
-        return None
-    import torch
-    import torchvision
-
-    name = name.removeprefix("tv/")
-    section = torchvision.models
-    section = section if hasattr(section, name) else section.segmentation
-    options = {"weights": None}
-    if section is torchvision.models.segmentation:
-        options["weights_backbone"] = None
-    if name in ("googlenet", "inception_v3"):
-        options.update(aux_logits=False, init_weights=True)
-    torch.manual_seed(0)
-    module = _calibrated(getattr(section, name)(**options), FAMILIES.get(name, SIDE))
-    side = FAMILIES.get(name, SIDE)
-    x = torch.zeros(1, 3, side, side)
-    torch.onnx.export(module, (x,), str(path), input_names=["x"], opset_version=17, dynamo=False)
-    return module
-
-
-def _calibrated(module: Any, side: int) -> Any:
-    """In evaluation mode, batch norms with the statistics of random images: with the initial ones
-    the values of deep networks vanish or explode."""
-    import torch
-
-    for part in module.modules():
-        if isinstance(part, torch.nn.BatchNorm2d):
-            part.reset_running_stats()
-            part.momentum = None  # cumulative average
-        if isinstance(part, torch.nn.Dropout):
-            part.p = 0.0
-        if isinstance(part, torch.nn.Linear) and not part.weight.any():
-            torch.nn.init.xavier_uniform_(part.weight)  # a head of zeros answers zero to anything
-    module.train()
-    with torch.no_grad():
-        for seed in range(2):
-            torch.manual_seed(seed)
-            module(torch.randn(4, 3, side, side))
-    return module.eval()
-
 
 def examine(name: str) -> dict[str, Any]:
     """One network's row: errors by precision, share on OpenCL, ms."""
@@ -106,9 +47,9 @@ def examine(name: str) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "network.onnx"
-        module = export(name, path)
+        module, feeds = cases.build(name, path)
         model = optimize(path)
-        feeds = random_feeds(model.graph)
+        feeds = feeds or random_feeds(model.graph)
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         names = [o.name for o in session.get_outputs()]
         exact = dict(zip(names, session.run(names, feeds), strict=True))
@@ -163,11 +104,11 @@ def _torch(module: Any, feeds: dict[str, np.ndarray], dtype: str, device: str) -
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    (x,) = feeds.values()
     kind = getattr(torch, dtype)
     with torch.no_grad():
-        made = module.to(device, kind)(torch.from_numpy(x).to(device, kind))
-    values = made.values() if isinstance(made, dict) else [made]
+        made = module.to(device, kind)(*cases.tensors(feeds, kind, device))
+    values = made.values() if isinstance(made, dict) else made
+    values = [values] if isinstance(values, torch.Tensor) else values
     return [v.double().cpu().numpy() for v in values]
 
 
@@ -251,7 +192,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.opencl.networks", description=__doc__.split("\n")[0]
     )
-    parser.add_argument("--set", choices=("zoo", "torchvision", "all"), default="all")
+    parser.add_argument("--set", choices=(*cases.SETS, "all"), default="all")
     parser.add_argument("--only", help="some networks, by name")
     parser.add_argument("--workers", type=int, default=4, help="networks at a time")
     parser.add_argument("--json", type=Path, help="file for every figure")
@@ -260,8 +201,7 @@ def main() -> int:
     if args.examine:
         print(json.dumps(examine(args.examine)))
         return 0
-    names = [*zoo.NAMES] if args.set != "torchvision" else []
-    names += [f"tv/{n}" for n in FAMILIES] if args.set != "zoo" else []
+    names = [n for key, some in cases.SETS.items() if args.set in (key, "all") for n in some]
     names = args.only.split(",") if args.only else names
     device, lacking = _device()
     print(f"{device}\n")

@@ -1,12 +1,13 @@
 """On a machine with a GPU: is OpenCL right there, and how fast beside PyTorch?
 
-    python -m benchmarks.opencl.run_gpu --out gpu.json [--nets unet,tv/swin_t,…] [--layers]
+    python -m benchmarks.opencl.run_gpu --out gpu.json [--set zoo|torchvision|wide]
+                                        [--nets unet,tv/swin_t,…] [--files FOLDER] [--layers]
                                         [--tune normal]
 
 Prints a line for each network and writes JSON: per network and precision the error against
 onnxruntime on the CPU, latency with and without host copies, PyTorch eager and replayed as a CUDA
-graph in the same process, and with --layers the slowest layers. Networks are those of
-`benchmarks/zoo`, and with `tv/` those of `benchmarks.opencl.networks`, all of which PyTorch has.
+graph in the same process, and with --layers the slowest layers. `benchmarks.opencl.cases` names the
+networks; --files keeps their ONNX files.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import argparse
 import json
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import zoo
-from benchmarks.opencl.networks import FAMILIES, SIDE, export
+from benchmarks.opencl import cases
 
 COMPARED = ("mobilenet_v1", "resnet50", "squeezenet", "resnet18", "unet")
 
@@ -29,7 +30,9 @@ COMPARED = ("mobilenet_v1", "resnet50", "squeezenet", "resnet18", "unet")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="gpu.json")
-    parser.add_argument("--nets", default=",".join(zoo.NAMES))
+    parser.add_argument("--set", choices=(*cases.SETS,), default="zoo")
+    parser.add_argument("--nets", help="some networks, by name")
+    parser.add_argument("--files", type=Path, help="folder of the networks' ONNX files")
     parser.add_argument("--precisions", default="fp32,fp16")
     parser.add_argument("--layers", action="store_true")
     parser.add_argument("--tune", default="none", help="none, rapid, normal or exhaustive")
@@ -39,8 +42,10 @@ def main() -> None:
     result: dict[str, Any] = {"device": _device(), "nets": {}}
     print(result["device"], flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name in args.nets.split(","):
-            row = _measure(name, Path(folder), args)
+        files = args.files or Path(folder)
+        files.mkdir(parents=True, exist_ok=True)
+        for name in args.nets.split(",") if args.nets else cases.SETS[args.set]:
+            row = _measure(name, files / f"{name.replace('/', '.')}.onnx", args)
             result["nets"][name] = row
             summary = {k: v for k, v in row.items() if not k.startswith("layers")}
             print(name, json.dumps(summary), flush=True)
@@ -57,15 +62,14 @@ def _device() -> dict[str, Any]:
     return asdict(choose())
 
 
-def _measure(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any]:
+def _measure(name: str, path: Path, args: argparse.Namespace) -> dict[str, Any]:
     from lite_engine import Predictor, optimize
     from lite_engine.runtime.inputs import random_feeds
     from lite_engine.runtime.tune import tune
 
-    path = folder / "network.onnx"
-    module = export(name, path)
+    module, feeds = cases.build(name, path)
     model = optimize(path)
-    feeds = random_feeds(model.graph)
+    feeds = feeds or random_feeds(model.graph)
     exact = _onnxruntime(path, feeds)
     row: dict[str, Any] = {}
     for precision in args.precisions.split(","):
@@ -90,10 +94,8 @@ def _measure(name: str, folder: Path, args: argparse.Namespace) -> dict[str, Any
         if args.layers:
             row[f"layers_{precision}"] = _layers(predictor)
         if not args.no_torch and (module is not None or name in COMPARED):
-            found = _torch(module, name, precision, args.runs)
-            row[precision]["torch"] = found
-            ours = min(row[precision].get("kernels_ms", np.inf), row[precision]["events_ms"])
-            row[precision]["of_graph"] = round(ours / found["graph_ms"], 2)
+            of_torch = _beside_torch(row[precision], module, name, precision, feeds, args.runs)
+            row[precision].update(of_torch)
     return row
 
 
@@ -154,38 +156,79 @@ def _layers(predictor: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda r: -r["us"])[:14]
 
 
-def _torch(module: Any, name: str, precision: str, runs: int) -> dict[str, float]:
-    """ms of PyTorch on the same GPU, TF32 off: eager, and replayed as one CUDA graph."""
+def _beside_torch(
+    ours: dict[str, Any], module: Any, name: str, precision: str, feeds: dict[str, np.ndarray],
+    runs: int,
+) -> dict[str, Any]:  # fmt: skip
+    """PyTorch's latency, and ours over that of its graph: kernels, and calls with host copies."""
+    try:
+        found = _torch(module, name, precision, feeds, runs)
+    except Exception as error:  # noqa: BLE001  some networks cannot be captured
+        return {"torch": f"{type(error).__name__}: {error}"[:300]}
+    kernels = min(ours.get("kernels_ms", np.inf), ours["events_ms"])
+    return {
+        "torch": found,
+        "of_graph": round(kernels / found["graph_ms"], 2),
+        "whole_of_graph": round(ours["whole_ms"] / found["graph_whole_ms"], 2),
+    }
+
+
+def _torch(
+    module: Any, name: str, precision: str, feeds: dict[str, np.ndarray], runs: int
+) -> dict[str, float]:
+    """ms of PyTorch on the same GPU, TF32 off: eager, replayed as one CUDA graph, and the graph
+    with copies from and to pinned memory of the host."""
     import torch
 
     from benchmarks.opencl.torch_models import build
 
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    if module is None:
-        model, x = build(name)
-    else:
-        side = FAMILIES.get(name.removeprefix("tv/"), SIDE)
-        model, x = module.cuda(), torch.randn(1, 3, side, side, device="cuda")
     dtype = torch.float16 if precision == "fp16" else torch.float32
-    model, x = model.to(dtype), x.to(dtype)
+    if module is None:
+        model, *inputs = build(name)
+    else:
+        model, inputs = module.cuda(), cases.tensors(feeds, dtype, "cuda")
+    model, inputs = model.to(dtype), [x.to(dtype) if x.is_floating_point() else x for x in inputs]
     with torch.no_grad():
-        eager = []
-        for _ in range(runs + 10):
-            start = time.perf_counter()
-            model(x)
-            torch.cuda.synchronize()
-            eager.append(time.perf_counter() - start)
+
+        def eager() -> None:
+            model(*inputs)
+
+        eager_ms = _timed(eager, runs)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            model(x)
-        replay = []
-        for _ in range(runs + 10):
-            start = time.perf_counter()
+            made = model(*inputs)
+        made = made.values() if isinstance(made, dict) else made
+        made = [made] if isinstance(made, torch.Tensor) else list(made)
+        given = [x.cpu().pin_memory() for x in inputs]
+        taken = [torch.empty_like(y, device="cpu").pin_memory() for y in made]
+
+        def whole() -> None:
+            for x, value in zip(inputs, given, strict=True):
+                x.copy_(value, non_blocking=True)
             graph.replay()
-            torch.cuda.synchronize()
-            replay.append(time.perf_counter() - start)
-    return {"eager_ms": _ms(eager), "graph_ms": _ms(replay)}
+            for y, value in zip(made, taken, strict=True):
+                value.copy_(y, non_blocking=True)
+
+        return {
+            "eager_ms": eager_ms,
+            "graph_ms": _timed(graph.replay, runs),
+            "graph_whole_ms": _timed(whole, runs),
+        }
+
+
+def _timed(work: Callable[[], None], runs: int) -> float:
+    """Median ms until the GPU has finished."""
+    import torch
+
+    seconds = []
+    for _ in range(runs + 10):
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return _ms(seconds)
 
 
 if __name__ == "__main__":

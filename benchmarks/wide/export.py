@@ -22,14 +22,18 @@ OPSET = 18
 _OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 
 
-def export(name: str, out: Path) -> None:
-    """Writes both files; the same weights every time."""
+def build(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
+    """The network and its inputs by name; the same numbers every time."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     _describe()
     builder = importlib.import_module(f"benchmarks.wide.{NETWORKS[name]}")
     network, inputs = builder.build(name)
-    network.eval()
+    return network.eval(), inputs
+
+
+def write(network: torch.nn.Module, inputs: dict[str, torch.Tensor], out: Path) -> None:
+    """Writes both files."""
     with torch.no_grad():
         torch.onnx.export(
             network, tuple(inputs.values()), str(out), input_names=list(inputs),
@@ -53,4 +57,4 @@ if __name__ == "__main__":
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("out", type=Path, metavar="FILE.onnx")
     options = parser.parse_args()
-    export(options.name, options.out)
+    write(*build(options.name), options.out)
