@@ -47,6 +47,7 @@ def page_of(lesson: Path) -> str:
     pages = HTMLExporter(exclude_input_prompt=True, exclude_output_prompt=True, **NO_REQUESTS)
     html, _ = pages.from_notebook_node(book)
     html = html.replace("</head>", f"{ICON}{LINKS}</head>", 1)
+    html = html.replace(f"{ROOT}/", "")  # where the models lie on the machine that built the pages
     return re.sub(r'src="(models/[\w.]+)"', lambda m: f'src="{_inline(lesson, m[1])}"', html)
 
 

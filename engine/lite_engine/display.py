@@ -50,5 +50,10 @@ def answer_html(
 
 def _cell(value: Any) -> str:
     side = "right" if isinstance(value, (int, float)) else "left"
-    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = number_text(value) if isinstance(value, float) else str(value)
     return f"<td style='text-align:{side}'>{html.escape(text)}</td>"
+
+
+def number_text(value: float) -> str:
+    """Four digits; large ones without an exponent."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"

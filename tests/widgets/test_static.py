@@ -6,8 +6,10 @@ import re
 from typing import Any
 
 import lite_widgets as lw
+import numpy as np
 import pytest
 from lite_widgets import CodeDrawer, Notice, Stepper
+from lite_widgets._svg import ticks
 
 from tests.widgets import samples
 from tests.widgets.showcase import ROOF, memory, showcase, tensor
@@ -55,8 +57,51 @@ def test_lines_of_code_have_a_font_of_code() -> None:
 def test_no_accuracy_above_100_percent_stands_on_the_axis() -> None:
     version = {"method": "kl", "accuracy": 100.0, "latency_ms": 1.0, "bytes": 1}
     picture = str(lw.TradeOff(points=[version], float_=version).static_svg())
-    marks = [float(mark) for mark in re.findall(r">(\d+\.\d) %<", picture)]
-    assert len(marks) == 5 and max(marks) == 100
+    marks = [float(mark) for mark in re.findall(r">(\d+(?:\.\d+)?) %<", picture)]
+    assert len(marks) > 3 and max(marks) == 100
+
+
+def test_marks_of_axes_are_round() -> None:
+    assert ticks(0, 2.18) == [0, 1, 2] and ticks(0, 25_000) == [0, 1e4, 2e4]
+    assert ticks(68.3, 92.3) == [70, 80, 90] and ticks(0.032, 0.07) == [0.04, 0.05, 0.06, 0.07]
+
+
+def test_a_version_is_on_the_axes_where_its_numbers_are() -> None:
+    version = {"method": "kl", "accuracy": 80.0, "latency_ms": 2.0, "bytes": 1}
+    other = {**version, "accuracy": 90.0, "latency_ms": 4.0}
+    picture = str(lw.TradeOff(points=[version], float_=other).static_svg())
+    across, up = (
+        {float(m[2]): float(m[1]) for m in re.finditer(mark, picture)}
+        for mark in (r'<text x="([\d.]+)" [^>]*middle[^>]*>([\d.]+)<',
+                     r'<text x="[\d.]+" y="([\d.]+)" [^>]*end[^>]*>([\d.]+) %<')
+    )  # fmt: skip
+    circle = re.search(r'<circle cx="([\d.]+)" cy="([\d.]+)"', picture)
+    at = [np.interp(v, sorted(marks), [marks[k] for k in sorted(marks)])
+          for v, marks in ((2.0, across), (80.0, {k: v - 4 for k, v in up.items()}))]  # fmt: skip
+    np.testing.assert_allclose([float(circle[1]), float(circle[2])], at, atol=0.2)
+
+
+def test_the_saved_roofline_says_that_it_is_too_low() -> None:
+    profile = samples.profile()
+    fast = max(profile["layers"], key=lambda row: row.get("gflops") or 0)
+    for row in profile["layers"]:
+        row["roofline_fraction"] = 1.05
+    roof = {**ROOF, "gflops": 247.5444}
+    said = lw.Roofline(profile=profile, roof=roof).static_svg()
+    assert "248 GFLOP/s measured" in said and "too low" not in said
+    fast["roofline_fraction"] = 1.2
+    said = lw.Roofline(profile=profile, roof={**roof, "gflops": fast["gflops"] / 1.2}).static_svg()
+    assert "The roofline is too low: 1 layer is above it" in said
+    heights = [float(y) for y in re.findall(r'<circle cx="[\d.]+" cy="([\d.]+)"', said)]
+    assert min(heights) > 36, "no circle covers the words above the chart"
+
+
+def test_work_that_a_layer_does_not_do_has_no_rate() -> None:
+    profile = samples.profile()
+    for row in profile["layers"]:
+        row["gflops"] = 0.0
+    said = lw.LayerTable(profile=profile).static_html()
+    assert ">0.0<" not in said and said.count(">–<") == min(20, len(profile["layers"]))
 
 
 def test_text_outside_of_a_picture_has_the_colour_of_the_page() -> None:

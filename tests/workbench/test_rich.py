@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 pytest.importorskip("IPython", reason="pip install 'lite-workbench[lab]'")
 import lite_workbench as lw
 from IPython.core.interactiveshell import InteractiveShell
+from lite_engine import Predictor, load, write_onnx
+from lite_engine.display import answer_html
 from lite_engine.history.changes import changes
-from lite_workbench import rich
+from lite_workbench import rich, views
 
 pytestmark = pytest.mark.cpu
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -70,6 +73,43 @@ def test_a_notebook_gets_the_widget(shell: Any, answers: dict[str, Any], kind: s
     assert VIEW in data
     assert data["text/plain"] == repr(answers[kind]), "short also here"
     assert any(mark in data["text/html"] for mark in ("<svg", "<table")), "what a saved file shows"
+
+
+def test_an_answer_names_blocks_as_the_workbench_does(tmp_path: Path) -> None:
+    """Names of layers that are numbers say nothing of blocks: those are regions of the graph."""
+    graph = load(lw.shipped("digits.onnx"))
+    for number, node in enumerate(graph.nodes):
+        node.name = str(number)
+    session = lw.open(write_onnx(graph, tmp_path / "numbered.onnx"))
+    session.convert(targets=["x86"])
+    profile, comparison = session.profile("x86", runs=2), session.compare("x86", "reference")
+    for alone, there in (
+        (views.profile_data(profile), views.session_profile(session, "x86")),
+        (
+            views.comparison_data(comparison),
+            views.session_comparison(session, ("x86", "reference")),
+        ),
+    ):
+        named = [(row["name"], row["block"], row["region"]) for row in alone["layers"]]
+        assert named == [(row["name"], row["block"], row["region"]) for row in there["layers"]]
+        assert any(region.startswith("stage 2") for _, _, region in named)
+    assert "graph" not in profile.to_dict() and "graph" not in comparison.to_dict()
+
+
+def test_a_graph_and_a_predictor_are_a_line() -> None:
+    graph = load(lw.shipped("ocr.onnx"))
+    said = repr(graph)
+    assert said.startswith(
+        f"<Graph {graph.name}: {len(graph.nodes)} nodes, [<image: f32[1×3×48×320]>]"
+    )
+    assert len(said) < 160
+    predictor = Predictor(graph, "reference")
+    assert repr(predictor) == "<Predictor on reference fp32: ['image'] -> ['probability']>"
+
+
+def test_large_numbers_have_no_exponent() -> None:
+    html = answer_html("rates", ["samples/s"], [[20_021.4], [4649.27], [1e-7], [12_345_678.9]])
+    assert re.findall(r">([^<>]+)</td>", html) == ["20021", "4649", "1e-07", "12345679"]
 
 
 def test_names_are_escaped() -> None:

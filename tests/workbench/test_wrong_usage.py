@@ -35,6 +35,7 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
         ("run --threshold 3", "not a number from 0 to 1"),
         ("run --labels nowhere.txt", "nowhere.txt: labels cannot be read (No such file"),
         ("run --input nowhere.png", "nowhere.png: no such file"),
+        (f"run {MODEL}", f"is given without an option; pass it as `--input {MODEL}`"),
         ("compare --threads 0", "threads must be between 1 and 256, got 0"),
         ("compare --precision fp32,fp16,bf16", "--precision needs two values, like fp32,fp16"),
         ("compare --backends x86", "--backends needs two values, like x86,opencl"),

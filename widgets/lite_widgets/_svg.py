@@ -48,6 +48,15 @@ def nice(value: float) -> float:
     return next((s * power for s in steps if s * power >= value * 0.999999), 10 * power)
 
 
+def ticks(low: float, high: float, n: int = 4) -> list[float]:
+    """Return about `n` round values between two others, as the live charts have them."""
+    raw = (high - low) / n
+    power = 10.0 ** math.floor(math.log10(raw) + 1e-9)
+    step = next(s for s in (1, 2, 2.5, 5, 10) if s * power >= raw * 0.999) * power
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+
+
 def tail(name: str, most: int = 34) -> str:
     """Return a long name by its end, which tells it from its neighbours."""
     return name if len(name) <= most else f"\N{HORIZONTAL ELLIPSIS}{name[1 - most :]}"
@@ -75,6 +84,7 @@ class Picture:
     def __init__(self, width: int, height: int, title: str) -> None:
         self.width, self.height = width, height
         self._texts: list[tuple[float, float, float]] = []  # left and right end, line
+        self._dots: list[tuple[float, float, float]] = []  # middle, radius
         self._marks = [f"<title>{html.escape(title)}</title>"]
 
     def rect(self, x: float, y: float, w: float, h: float, fill: str, **extra: object) -> None:
@@ -94,6 +104,7 @@ class Picture:
 
     def circle(self, x: float, y: float, r: float, fill: str, **extra: object) -> None:
         """Add a circle."""
+        self._dots.append((x, y, r))
         at = f'cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}"'
         self._marks.append(f'<circle {at} fill="{fill}"{_attributes(extra)}/>')
 
@@ -118,7 +129,7 @@ class Picture:
         )
 
     def beside(self, x: float, y: float, text: str, **how: Any) -> None:
-        """Add the text of a mark: above it or below, right or left, where no other text stands."""
+        """Add the text of a mark: above or below, right or left, where no other text or dot is."""
         wide = 0.6 * 11 * columns(text)
         lines = (y - 10, y + 18, y - 24, y + 32)
         seats = [(side, line) for line in lines for side in ("start", "end")]
@@ -126,9 +137,16 @@ class Picture:
         def taken(seat: tuple[str, float]) -> bool:
             start, line = (x + 8 if seat[0] == "start" else x - 8 - wide), seat[1]
             outside = start < 0 or start + wide > self.width or not 11 < line < self.height - 18
-            return outside or any(
-                a < start + wide and start < b and abs(line - other) < 13
-                for a, b, other in self._texts
+            return (
+                outside
+                or any(
+                    a < start + wide and start < b and abs(line - other) < 13
+                    for a, b, other in self._texts
+                )
+                or any(
+                    start < cx + r and cx - r < start + wide and cy - r < line < cy + r + 9
+                    for cx, cy, r in self._dots
+                )
             )
 
         anchor, line = next((seat for seat in seats if not taken(seat)), seats[0])

@@ -156,7 +156,8 @@ def structure_data(session: SessionState) -> dict[str, Any]:
 
 def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]:
     """A Profile: intervals and copies under the names that the widgets know, blocks under those of
-    the `graph` that was measured."""
+    the `graph` that was measured (default: the one that the profile knows)."""
+    graph = graph or profile.graph
     data = profile.to_dict()
     names: dict[str, int] = {}
     for i, row in enumerate(data["layers"]):
@@ -255,7 +256,8 @@ def work_data(info: ModelInfo) -> dict[str, Any]:
 
 def comparison_data(comparison: Comparison, graph: Graph | None = None) -> dict[str, Any]:
     """A Comparison with its verdict in the words of the screen; blocks under the names of the
-    baseline's `graph`."""
+    baseline's `graph` (default: the one that the comparison knows)."""
+    graph = graph or comparison.graph
     data = comparison.to_dict()
     data["notice"] = verdict(comparison)
     data["layers"] = _worst_outputs(data["layers"])

@@ -135,7 +135,8 @@ def _compared(
         unmatched_outputs=unmatched, unaligned=len(b.value_names()) - len(on.pairs) if whole else 0,
         runs=on.tally.runs, shares=shares, ran=ran, answer=answer,
     )  # fmt: skip
-    return replace(result, verdict=sentence(result), first_divergence=_first_divergence(result))
+    result = replace(result, verdict=sentence(result), first_divergence=_first_divergence(result))
+    return result.of(a.graph)
 
 
 def _first_divergence(result: Comparison) -> dict[str, Any] | None:

@@ -139,7 +139,7 @@ class Node:
         return f"<{self.op} {self.name!r} ({ins}) -> {', '.join(o.name for o in self.outputs)}>"
 
 
-@dataclass
+@dataclass(repr=False)
 class Graph:
     """Inputs, outputs and nodes in topological order.
 
@@ -155,7 +155,8 @@ class Graph:
     _taken: set[str] | None = None
     _last: int = 0  # where `position` found a node
 
-    # ---- reading
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.nodes)} nodes, {self.inputs} -> {self.outputs}>"
 
     def values(self) -> Iterator[Value]:
         """Every value once: inputs, then constants and outputs as the nodes meet them."""

@@ -120,7 +120,7 @@ def _profile(
     refused = refusals({**predictor.refused, **execution.refusals})
     estimates = subgraphs(execution.plan, out.layers)
     out.warnings = [*measured.warnings, *warnings_of(out), *refused, *estimates]
-    return out
+    return out.of(predictor.graph)
 
 
 def _shares(layers: list[LayerTime], timed: bool) -> dict[str, Share]:

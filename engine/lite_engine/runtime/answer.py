@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..display import Displayed
 from . import strict_json
@@ -14,10 +14,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+A = TypeVar("A", bound="Answer")
+
+
 class Answer(Displayed):
     """A dataclass with `layers`, one dataclass each."""
 
     layers: list[Any]
+    #: The Graph that the layers are of, in the process that asked; no part of the document.
+    graph: Any = None
+
+    def of(self: A, graph: Any) -> A:
+        """This answer, which from now on knows what its layers are of."""
+        object.__setattr__(self, "graph", graph)  # some answers are frozen
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         return as_dict(self)

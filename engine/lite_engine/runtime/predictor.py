@@ -34,7 +34,6 @@ if TYPE_CHECKING:  # a stored program runs without these
     from .execute import Execution
     from .shares import Share
 
-
 T = TypeVar("T")
 PLANS_KEPT = 4
 
@@ -49,8 +48,7 @@ class Predictor:
     (default: LITE_MMAP) reads a file into memory; one that is mapped may not be overwritten in
     place. A new set of input shapes makes (and caches) a new plan. Threads may share one: their
     runs take turns.
-    Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, and, for a
-    layer that is not in the graph, UsageError.
+    Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, UsageError.
     """
 
     def __init__(
@@ -110,6 +108,10 @@ class Predictor:
 
     # ---- what the model is
 
+    def __repr__(self) -> str:
+        inputs, outputs = self.input_names, self.output_names
+        return f"<Predictor on {self.backend} {self.precision}: {inputs} -> {outputs}>"
+
     @property
     def graph(self) -> Graph:
         """The optimised graph, in the precision that it runs in."""
@@ -159,9 +161,8 @@ class Predictor:
                     input_names=self.input_names[0],
                 ),
             )
-        given = {**(feeds or {}), **named}
         with self._turn:
-            return self._in_turn(given, list(taps))
+            return self._in_turn({**(feeds or {}), **named}, list(taps))
 
     def _in_turn(self, given: Mapping[str, Any], wanted: list[str]) -> dict[str, np.ndarray]:
         checked = settings.get("LITE_CHECK") and self.backend != "reference"
@@ -346,13 +347,12 @@ class Predictor:
     def like(self, graph: Graph) -> Predictor:
         """A predictor of another graph with this one's backend, threads and precision, and what was
         chosen for its layers."""
-        model = Model(graph, metadata=dict(self.model.metadata))
         placed: dict[str, str] = {}
         if is_plugin(self.backend):  # alone a layer may not be worth its copies
             steps = [s for e in self._executions.values() for s in e.plan.steps]
             placed = {s.name: s.backend for s in steps if s.node is not None}
         return Predictor(
-            model,
+            Model(graph, metadata=dict(self.model.metadata)),
             self.backend,
             threads=self.threads,
             precision=self.precision,

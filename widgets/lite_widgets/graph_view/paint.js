@@ -7,6 +7,10 @@ import { fitEnd } from "./names.js";
 import { patterns } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
+// Pixels of a letter in a block's title and in the words right of it, in a wide font.
+const BOLD = 7.2,
+  PLAIN = 6.2;
+
 const visible = (range) => (thing) => {
   const [y0, y1] = "y" in thing ? [thing.y, thing.y + thing.h] : [thing.y0, thing.y1];
   return y1 >= range[0] && y0 <= range[1];
@@ -16,7 +20,7 @@ const visible = (range) => (thing) => {
 function blockTitle(label, room) {
   const [times = ""] = label.match(/ ×\d+$/) || [];
   const title = label.slice(0, label.length - times.length);
-  return fit(title, room - times.length * 6.4, 6.4) + times;
+  return fit(title, room - times.length * BOLD, BOLD) + times;
 }
 
 const nodeLabel = (node) => node.label || lastPart(node.name) || node.op;
@@ -66,7 +70,7 @@ function blockBox(b, style) {
   const count = trn("{n} layer", "{n} layers", block.nodes.length);
   const note = style.note(block);
   const right = note ? `${count} · ${note}` : count;
-  const room = w - 30 - right.length * 5.6 - 18;
+  const room = w - 24 - 10 - right.length * PLAIN - 8;
   const chevron = open ? `M${x + 9} ${y + 11}l4 5 4-5` : `M${x + 11} ${y + 9}l5 4-5 4`;
   return svg`<rect
       class="block${alarm ? " alarm" : ""}"

@@ -7,7 +7,7 @@ from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import BRACKET_ROW, RANK_ROW, SOFT, Picture, bracket_rows, nice, ramp, tail
+from .._svg import BRACKET_ROW, RANK_ROW, SOFT, Picture, bracket_rows, nice, ramp, tail, ticks
 from ..formats import number
 
 _LEFT, _TOP, _STATIC = 48, 30, (760, 315)
@@ -53,8 +53,8 @@ class LatencyChart(LiteWidget):
             height,
             tr("Time per layer on {backend}", backend=self.profile.get("backend", "")),
         )
-        marks = [top * i / 4 for i in range(5)]
-        picture.grid(marks, y, _LEFT, width - 10, [f"{v:.3g}" for v in marks])
+        marks = ticks(0, top)
+        picture.grid(marks, y, _LEFT, width - 10, [f"{v:.12g}" for v in marks])
         picture.text(_LEFT - 6, 14, unit, anchor="end")
         picture.legend(width - 190, 6, "time", "0", f"{max(values):.3g} {unit}, √")
         for i, value in enumerate(values):

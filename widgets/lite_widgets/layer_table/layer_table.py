@@ -60,7 +60,8 @@ class LayerTable(LiteWidget):
             rows = [
                 [r["index"] + 1, r["name"], r["op"], r.get("kernel") or "",
                  number(row_value(r, emulated)),
-                 f"{100 * row_value(r, emulated) / total:.1f} %", number(r.get("gflops"), 1)]
+                 f"{100 * row_value(r, emulated) / total:.1f} %",
+                 number(r.get("gflops") or None, 1)]
                 for r in slowest
             ]  # fmt: skip
             unit = tr("M instr.") if emulated else "ms"

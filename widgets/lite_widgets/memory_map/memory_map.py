@@ -6,7 +6,7 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, SOFT, Picture, ramp
+from .._svg import INK, SOFT, Picture, ramp, ticks
 from ..formats import bytes_text
 
 _LEFT, _TOP, _SIZE = 56, 22, (700, 340)
@@ -36,8 +36,10 @@ class MemoryMap(LiteWidget):
 
         picture = Picture(width, height, tr("Arena map"))
         unit, size = ("MB", 1e6) if peak >= 1e6 else ("kB", 1e3)
-        marks = [peak * i / 4 for i in range(5)]
-        picture.grid(marks, y, _LEFT, width - 12, [f"{m / size:.3g}" for m in marks])
+        marks = ticks(0, peak / size)
+        picture.grid(
+            marks, lambda mark: y(mark * size), _LEFT, width - 12, [f"{m:.12g}" for m in marks]
+        )
         picture.text(_LEFT - 6, 12, unit, anchor="end")
         for tensor in tensors:
             end = tensor["offset"] + tensor["bytes"]

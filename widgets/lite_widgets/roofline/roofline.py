@@ -6,19 +6,28 @@ import math
 from typing import Any
 
 import traitlets as t
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .._base import LiteWidget, Plain
-from .._svg import INK, RANK_ROW, SOFT, Picture, ramp, tail
+from .._svg import BAD, INK, RANK_ROW, SOFT, Picture, ramp, tail
 from ..formats import number
 
-_LEFT, _TOP, _SIZE = 48, 24, (600, 430)
+_LEFT, _TOP, _SIZE = 48, 36, (600, 446)
+#: A layer that reaches more of its roofline says that the roofline is wrong.
+_ABOVE = 1.1
 
 
 def intensity(row: dict[str, Any]) -> float | None:
     """Return FLOP per byte moved, from `bytes` or from the measured GB/s; None if unknown."""
     moved = row.get("bytes") or (row.get("gbytes_per_s") or 0) * 1e6 * (row.get("median_ms") or 0)
     return 2 * row["macs"] / moved if row.get("macs") and moved else None
+
+
+def roof_part(row: dict[str, Any], roof: dict[str, Any]) -> float:
+    """Return the share of its roofline that a layer reaches, 0 where it is not known."""
+    top = roof.get("integer_gops") if row.get("dtype") in ("i8", "u8") else roof["gflops"]
+    limit = min(top or 0, (intensity(row) or 0) * roof["gbytes_per_s"])
+    return float(row.get("roofline_fraction") or (row["gflops"] / limit if limit else 0))
 
 
 class Roofline(LiteWidget):
@@ -41,7 +50,8 @@ class Roofline(LiteWidget):
     height = t.Int(432)
 
     def static_svg(self) -> str | None:
-        """Return roofs and circles, the five costliest numbered and named below."""
+        """Return roofs and circles, the five costliest numbered and named below. What was measured
+        is written above the chart, where no circle is."""
         if not self.profile or not self.roof:
             return None
         reach = {id(r): intensity(r) or 0.0 for r in self.profile["layers"]}
@@ -50,7 +60,7 @@ class Roofline(LiteWidget):
         right, bottom = width - 16, height - 120
         whole = {"i8", "u8"} & {r.get("dtype") for r in rows}
         integers = (self.roof.get("integer_gops") or 0) if whole else 0
-        top_rate = max([self.roof["gflops"], integers, *(r["gflops"] for r in rows)]) * 1.6
+        top_rate = max([self.roof["gflops"], integers, *(r["gflops"] for r in rows)]) * 2
         most_x = max([10.0, *(reach[id(r)] for r in rows)]) * 2
 
         def x(value: float) -> float:
@@ -77,14 +87,24 @@ class Roofline(LiteWidget):
                 f"M{x(knee):.1f} {y(self.roof['gflops']):.1f}L{x(bend):.1f} {y(integers):.1f}"
                 f"H{right}", INK, stroke_dasharray="4 3",
             )  # fmt: skip
-            label = tr("{integers:g} GOP/s in int8 measured", integers=integers)
-            picture.text(right, y(integers) - 6, label, anchor="end", fill=INK)
         label = tr(
             "{gflops:g} GFLOP/s measured ({what})",
-            gflops=self.roof["gflops"],
+            gflops=_rate(self.roof["gflops"]),
             what=self.roof["what"],
         )
-        picture.text(right, y(self.roof["gflops"]) - 6, label, anchor="end", fill=INK)
+        if integers:
+            label += "; " + tr("{integers:g} GOP/s in int8 measured", integers=_rate(integers))
+        picture.text(right, 12, label, anchor="end", fill=INK)
+        above = sum(roof_part(r, self.roof) > _ABOVE for r in rows)
+        if above:
+            words = trn(
+                "The roofline is too low: {n} layer is above it. "
+                "The machine was busy when it was measured.",
+                "The roofline is too low: {n} layers are above it. "
+                "The machine was busy when it was measured.",
+                above,
+            )
+            picture.text(_LEFT, 27, words, fill=BAD)
         most = max([r["median_ms"] for r in rows], default=1) or 1
         rows.sort(key=lambda r: -r["median_ms"])
         for row in rows:
@@ -100,5 +120,10 @@ class Roofline(LiteWidget):
         picture.text(
             (_LEFT + right) / 2, bottom + 30, tr("FLOP per byte"), anchor="middle", fill=SOFT
         )
-        picture.text(_LEFT, 12, tr("GFLOP/s; area: time"))
+        picture.text(8, 12, tr("GFLOP/s; area: time"))
         return str(picture)
+
+
+def _rate(value: float) -> float:
+    """Three digits, which is more than such a measurement repeats."""
+    return float(f"{value:.3g}")

@@ -6,7 +6,7 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget, PlainList
-from .._svg import ACCENT, INK, SOFT, Picture, nice
+from .._svg import ACCENT, INK, SOFT, Picture, nice, ticks
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 20, 28, 38
 _SIZE = (640, 320)
@@ -43,11 +43,10 @@ class SweepChart(LiteWidget):
             return bottom - (bottom - _TOP) * rate / most_y
 
         picture = Picture(width, height, tr("Latency against throughput"))
-        marks = [most_y * i / 4 for i in range(5)]
-        picture.grid(marks, y, _LEFT, right, [f"{m:.4g}" for m in marks])
-        for i in range(5):
-            mark = most_x * i / 4
-            picture.text(x(mark), bottom + 15, f"{mark:.3g}", anchor="middle")
+        marks = ticks(0, most_y)
+        picture.grid(marks, y, _LEFT, right, [f"{m:.12g}" for m in marks])
+        for mark in ticks(0, most_x, 5):
+            picture.text(x(mark), bottom + 15, f"{mark:.12g}", anchor="middle")
         if self.max_ms:
             picture.line(x(self.max_ms), _TOP, x(self.max_ms), bottom, ACCENT, stroke_width=1.5)
         if self.min_rate:

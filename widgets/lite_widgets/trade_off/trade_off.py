@@ -8,7 +8,7 @@ import traitlets as t
 from lite_messages import tr
 
 from .._base import LiteWidget, Plain, PlainList
-from .._svg import ACCENT, INK, SOFT, Picture
+from .._svg import ACCENT, INK, SOFT, Picture, ticks
 from ..formats import bytes_text, number
 
 _LEFT, _SIZE = 56, (560, 360)
@@ -79,8 +79,10 @@ class TradeOff(LiteWidget):
             return bottom - (bottom - top) * float((accuracy - low) / (high - low))
 
         picture = Picture(width, height, tr("Accuracy against latency"))
-        marks = [low + (high - low) * i / 4 for i in range(5)]
-        picture.grid(marks, y, _LEFT, right, [f"{m:.1f} %" for m in marks])
+        marks = ticks(low, high)
+        picture.grid(marks, y, _LEFT, right, [f"{m:.12g} %" for m in marks])
+        for ms in ticks(fast, slow, 5):
+            picture.text(x({"latency_ms": ms}), bottom + 15, f"{ms:.12g}", anchor="middle")
         limit = min(y(self.float_["accuracy"] - self.budget), bottom)
         picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
         budget = tr("budget {points} points", points=number(-self.budget, 1))
@@ -94,12 +96,12 @@ class TradeOff(LiteWidget):
         picture.circle(x(self.float_), y(self.float_["accuracy"]), 7, SOFT)
         if self.best >= 0:
             p = self.points[self.best]
-            note = f"{p['accuracy']:.1f} %, {p['latency_ms']:.2f} ms, {bytes_text(p['bytes'])}"
+            note = f"{p['accuracy']:.1f} %, {p['latency_ms']:.3g} ms, {bytes_text(p['bytes'])}"
             picture.beside(x(p), y(p["accuracy"]), note, fill=INK, bold=True)
         picture.beside(x(self.float_), y(self.float_["accuracy"]), "fp32", fill=INK)
         picture.text(
             (_LEFT + right) / 2,
-            height - 6,
+            height - 4,
             tr("latency on {backend}, ms", backend=self.backend),
             anchor="middle",
         )

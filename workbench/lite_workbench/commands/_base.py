@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from lite_engine.errors import UsageError
@@ -91,6 +93,13 @@ class LiteParser(argparse.ArgumentParser):
         """The options of these words. Raises UsageError."""
         if any("\0" in word for word in words):  # no file has such a name
             self.error(tr("an argument contains a NUL character"))
+        rest = self.parse_known_args(list(words))[1]
+        file = next((word for word in rest if Path(word).is_file()), "")
+        if file and "--input" in self._option_string_actions:
+            raise UsageError(
+                tr("{file} is given without an option", file=file),
+                fix=tr("pass it as `--input {file}`", file=shlex.quote(file)),
+            )
         return self.parse_args(list(words))
 
 

@@ -128,7 +128,7 @@ def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
                 seeds=seeds,
                 seed=seed,
             )
-            result = replace(result, verdict=result.verdict + note)
+            result = replace(result, verdict=result.verdict + note).of(result.graph)
         if not result.agrees:
             break
     return result

@@ -245,7 +245,7 @@ def _timed(x: LayerTime, result: Profiled) -> dict[str, str]:
         "ms": f"{x.median_ms:.3f}",
         "95 %": "–" if x.ci_ms is None else f"±{x.ci_ms:.3f}",
         "%": f"{100 * x.share:.1f}",
-        "GFLOP/s": f"{x.gflops:.1f}",
+        "GFLOP/s": f"{x.gflops:.1f}" if x.flops else "–",
         "GB/s": f"{x.gbytes_per_s:.1f}",
         tr("roofline %"): "–"
         if x.roofline_fraction is None

@@ -6,6 +6,7 @@ import html
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.display import number_text
 from lite_engine.runtime import strict_json
 from lite_messages import tr
 
@@ -146,30 +147,31 @@ class Sweep:
 
 def _quickest(best: Cell, rate: float, limit: float | None) -> str:
     if limit is None:
-        return tr("least latency with at least {goal:g} samples/s: {choice}, {ms}, {rate:.4g} "
+        return tr("least latency with at least {goal:g} samples/s: {choice}, {ms}, {rate} "
                   "samples/s", goal=rate, choice=best.choice, ms=_ms(best),
-                  rate=best.throughput or 0.0)  # fmt: skip
+                  rate=number_text(best.throughput or 0.0))  # fmt: skip
     return tr(
         "least latency with at least {goal:g} samples/s within {limit:g} ms: {choice}, {ms}, "
-        "{rate:.4g} samples/s", goal=rate, limit=limit, choice=best.choice, ms=_ms(best),
-        rate=best.throughput or 0.0,
+        "{rate} samples/s", goal=rate, limit=limit, choice=best.choice, ms=_ms(best),
+        rate=number_text(best.throughput or 0.0),
     )  # fmt: skip
 
 
 def _highest(best: Cell, limit: float | None) -> str:
     if limit is None:
-        return tr("highest throughput: {choice}, {rate:.4g} samples/s, {ms}",
-                  choice=best.choice, rate=best.throughput or 0.0, ms=_ms(best))  # fmt: skip
+        return tr("highest throughput: {choice}, {rate} samples/s, {ms}",
+                  choice=best.choice, ms=_ms(best),
+                  rate=number_text(best.throughput or 0.0))  # fmt: skip
     return tr(
-        "highest throughput within {limit:g} ms: {choice}, {rate:.4g} samples/s, {ms}",
-        limit=limit, choice=best.choice, rate=best.throughput or 0.0, ms=_ms(best),
+        "highest throughput within {limit:g} ms: {choice}, {rate} samples/s, {ms}",
+        limit=limit, choice=best.choice, rate=number_text(best.throughput or 0.0), ms=_ms(best),
     )  # fmt: skip
 
 
 def _row(cell: Cell, energy: bool, metric: bool, elsewhere: bool, machines: bool) -> list[str]:
     c = cell.choice
     memory = "–" if cell.memory_bytes is None else f"{cell.memory_bytes / 1e6:.1f}"
-    rate = "–" if cell.throughput is None else f"{cell.throughput:.4g}"
+    rate = "–" if cell.throughput is None else number_text(cell.throughput)
     shown = [f"{100 * cell.value:.1f} %" if cell.value is not None else "–"] if metric else []
     shown += [c.device] if elsewhere else []
     shown += [cell.machine] if machines else []
