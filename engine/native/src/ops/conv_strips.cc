@@ -11,21 +11,15 @@ void window_of(const ConvShape& s, int axis, int64_t o, int64_t* begin, int64_t*
              size + after, begin, end);
 }
 
-// First and last+1 of the outputs that see the whole kernel along an axis.
-void interior_of(const ConvShape& s, int axis, int64_t outputs, int64_t* low, int64_t* high) {
-  int64_t b, e;
-  *low = 0;
-  while (*low < outputs) {
-    window_of(s, axis, *low, &b, &e);
-    if (b == 0 && e == s.kernel[axis]) break;
-    ++*low;
+// The first output after `from` along an axis, up to `end`, that sees other taps than `from`.
+int64_t run_end(const ConvShape& s, int axis, int64_t from, int64_t end) {
+  int64_t b0, e0, b, e;
+  window_of(s, axis, from, &b0, &e0);
+  for (int64_t o = from + 1; o < end; ++o) {
+    window_of(s, axis, o, &b, &e);
+    if (b != b0 || e != e0) return o;
   }
-  *high = outputs;
-  while (*high > *low) {
-    window_of(s, axis, *high - 1, &b, &e);
-    if (b == 0 && e == s.kernel[axis]) break;
-    --*high;
-  }
+  return end;
 }
 
 // Writes strips when `list->strips` is set, else only counts.
@@ -79,33 +73,39 @@ struct Builder {
     return list->num_windows++;
   }
 
+  // Whether strips down a rectangle of the same taps fill tiles better than strips along it.
+  bool goes_down(int64_t h, int64_t w) const {
+    const auto tiles_of = [&](int64_t n) { return (n + tile_rows - 1) / tile_rows; };
+    return w < tile_rows && w * tiles_of(h) < h * tiles_of(w);
+  }
+
+  // The rectangles of output rows [from, to) of an image, in one of the two directions.
+  void add_group(int64_t image, int64_t from, int64_t to, bool down) {
+    for (int64_t top = from, bottom; top < to; top = bottom) {
+      bottom = run_end(s, 0, top, to);
+      for (int64_t y = top; y < (down ? top + 1 : bottom); ++y)
+        for (int64_t left = 0, right; left < s.out.w; left = right) {
+          right = run_end(s, 1, left, s.out.w);
+          if (goes_down(bottom - top, right - left) != down) continue;
+          if (!down) add(image, y, left, right - left, false);
+          for (int64_t x = left; down && x < right; ++x) add(image, top, x, bottom - top, true);
+        }
+    }
+  }
+
   void build() {
     count = tiles = 0;
-    int64_t x0, x1, y0, y1;
-    interior_of(s, 1, s.out.w, &x0, &x1);
-    interior_of(s, 0, s.out.h, &y0, &y1);
     const int64_t step = list->group_rows;
     for (int64_t image = 0; image < s.out.images; ++image) {
       for (int64_t from = 0; from < s.out.h; from += step) {
         const int64_t to = from + step < s.out.h ? from + step : s.out.h;
         if (list->group_tiles) list->group_tiles[from / step] = static_cast<int32_t>(tiles);
-        for (int64_t y = from; y < to; ++y) add(image, y, x0, x1 - x0, false);
-        const int64_t top = clamp(y0, from, to), bottom = clamp(y1, from, to);
-        for (int64_t x = 0; x < s.out.w; ++x) {
-          if (x == x0) x = x1;
-          if (x == s.out.w) break;
-          for (int64_t y = from; y < top; ++y) add(image, y, x, 1, true);
-          add(image, top, x, bottom - top, true);
-          for (int64_t y = bottom; y < to; ++y) add(image, y, x, 1, true);
-        }
+        add_group(image, from, to, false);
+        add_group(image, from, to, true);
       }
     }
     if (list->group_tiles)
       list->group_tiles[(s.out.h + step - 1) / step] = static_cast<int32_t>(tiles);
-  }
-
-  static int64_t clamp(int64_t v, int64_t low, int64_t high) {
-    return v < low ? low : v > high ? high : v;
   }
 };
 

@@ -1,9 +1,9 @@
 // Output pixels of a convolution grouped into strips that see the same taps.
 //
-// Padding is never materialised: a tap outside the input is left out. In a row of outputs the
-// pixels whose whole kernel width is inside form one strip; each column at the left and right edge
-// forms a strip downwards. Rows at the top and bottom lose whole rows of taps, which costs nothing.
-// An input that owns a halo wider than the padding has no edge at all.
+// Padding is never materialised: a tap outside the input is left out. The outputs of an image fall
+// into rectangles that see the same taps: the inside, its edges and corners, or with taps far apart
+// large ones that see some of them. A rectangle is cut into rows or, where those would leave tiles
+// emptier, into columns. An input that owns a halo wider than the padding is one rectangle.
 #pragma once
 
 #include "conv_shape.h"
