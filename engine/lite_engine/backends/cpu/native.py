@@ -32,8 +32,8 @@ from .native_types import (
     StepInfo,
     TensorInfo,
     dense,
-    room_for,
 )
+from .rooms import Rooms
 
 ABI_VERSION = 5
 _ERROR_BYTES = 1024
@@ -250,6 +250,7 @@ class NativeProgram:
             self._info(lib.lite_program_output(handle, i))
             for i in range(lib.lite_program_num_outputs(handle))
         ]
+        self._rooms = Rooms(self.outputs)
         self._tapped: dict[str, TensorInfo] = {}
 
     def __del__(self) -> None:
@@ -291,7 +292,7 @@ class NativeProgram:
                 )
             )
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
-        outputs = list(out) if out is not None else [room_for(info) for info in self.outputs]
+        outputs = list(out) if out is not None else self._rooms.take()
         for array, info in zip(outputs, self.outputs):
             dense = array.flags.c_contiguous and array.flags.aligned
             if not dense or array.nbytes != info.nbytes:
