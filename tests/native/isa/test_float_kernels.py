@@ -206,3 +206,33 @@ def test_normalisations(isa):
               tolerance=2e-5)  # fmt: skip
         check("LpNormalization", "f32_lp_norm", [row], {"axis": 1}, isas=[isa])
         check("LRN", "f32_lrn", [x], {"size": 5}, channels_last=[0], isas=[isa])
+
+
+@pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize(
+    ("shape", "groups"),
+    [((2, 1, 20011), 1), ((1, 3, 61, 67), 1), ((2, 6, 9001), 3), ((1, 40, 33, 31), 8)],
+)
+def test_statistics_over_many_blocks(shape: tuple[int, ...], groups: int, isa: str) -> None:
+    """Against float64, far from zero; what is rounded does not depend on the number of threads."""
+    c = shape[1]
+    x = (normal(*shape) + 20 * normal(1, c, *[1] * (len(shape) - 2))).astype(np.float32)
+    scale, bias = normal(c), normal(c)
+    last = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+    wide = x.astype(np.float64)
+    for op, kernel, attrs, parts in (
+        ("InstanceNormalization", "f32_instance_norm", {}, c),
+        ("GroupNormalization", "f32_group_norm", {"num_groups": groups}, groups),
+    ):
+        flat = wide.reshape(shape[0], parts, -1)
+        centred = flat - flat.mean(2, keepdims=True)
+        want = (centred / np.sqrt(np.square(centred).mean(2, keepdims=True) + 1e-5)).reshape(shape)
+        sides = [v.astype(np.float64).reshape(c, *[1] * (len(shape) - 2)) for v in (scale, bias)]
+        want = np.moveaxis(want * sides[0] + sides[1], 1, -1)
+        got = [
+            run_step(op, kernel, [last, scale, bias], [last], {"epsilon": 1e-5, **attrs},
+                     threads=threads, max_isa=isa)[0]
+            for threads in (1, 3)
+        ]  # fmt: skip
+        assert np.array_equal(*got)
+        assert np.abs(got[0] - want).max() < 2e-5

@@ -1,33 +1,16 @@
-// Normalisations of float tensors.
-//   f32_batch_norm     channels-last, constant statistics: y = factor x + shift per channel
-//   f32_instance_norm  channels-last, statistics per sample and channel; lanes are channels
-//   f32_group_norm     channels-last, statistics per sample and group of channels
-//   f32_layer_norm     LayerNormalization, RMSNormalization over the last axes of a row-major
-//   tensor f32_lp_norm        LpNormalization (p 1 or 2) along any axis f32_lrn channels-last, over
-//   neighbouring channels
+// Normalisations of float tensors; those of instances and groups are in group_norm.cc.
+//   f32_batch_norm   channels-last, constant statistics: y = factor x + shift per channel
+//   f32_layer_norm   LayerNormalization, RMSNormalization over the last axes of a row-major tensor
+//   f32_lp_norm      LpNormalization (p 1 or 2) along any axis
+//   f32_lrn          channels-last, over neighbouring channels
 #include <cmath>
 
+#include "norm_operands.h"
 #include "transcendental.h"
-
-#include "lite_kernel.h"
 
 namespace lite::LITE_ISA {
 
 namespace {
-
-bool float_in_out(const Step& step, Env& env) {
-  const Tensor* x = input_of(step, 0);
-  const Tensor* y = output_of(step, 0);
-  if (!x || !y || x->dtype != DType::kF32 || y->dtype != DType::kF32 || !same_dims(*x, *y) ||
-      x->rank < 1 || step.num_outputs != 1)
-    return env.fail("needs one f32 input and one f32 output of its shape");
-  return true;
-}
-
-// A dense float operand of exactly `size` elements.
-bool is_vector(const Tensor* t, int64_t size) {
-  return t && t->dtype == DType::kF32 && t->size == size && is_dense(*t);
-}
 
 // y = a x + b over n channels
 void affine_row(const float* x, const float* a, const float* b, float* y, int64_t n) {
@@ -82,51 +65,7 @@ void run_batch(const Step& step, int, int thread, int threads, void*) {
                last_dim(x));
 }
 
-// ---- instance and group
-
-struct GroupState {
-  int64_t images, pixels, channels, groups;
-  double epsilon;
-};
-
-bool prepare_group(Step& step, Env& env) {
-  if (!float_in_out(step, env)) return false;
-  const Tensor& x = *step.inputs[0];
-  const int64_t c = last_dim(x);
-  if (x.rank < 3) return env.fail("needs batch, spatial axes and channels");
-  if (!is_vector(input_of(step, 1), c) || !is_vector(input_of(step, 2), c))
-    return env.fail("scale and bias must have %lld values", static_cast<long long>(c));
-  GroupState* s = static_cast<GroupState*>(env.allocate(sizeof(GroupState)));
-  if (!s) return env.out_of_memory();
-  step.state = s;
-  const bool instance = strcmp(step.op, "InstanceNormalization") == 0;
-  *s = {x.dims[0], 1, c, instance ? c : attr_int(step, "num_groups", 1),
-        attr_float(step, "epsilon", 1e-5)};
-  for (int i = 1; i + 1 < x.rank; ++i) s->pixels *= x.dims[i];
-  if (s->groups < 1 || c % s->groups != 0)
-    return env.fail("num_groups does not divide the channels");
-  step.scratch_bytes = c * sizeof(float);
-  return true;
-}
-
-// Channels [c, c + n) of all pixels, each lane its own statistics. The mean is subtracted first: in one
-// shift with the bias, its rounding would remain where it is larger than the deviations.
-void instance_lanes(const GroupState& s, const float* x, const float* scale, const float* bias,
-                    float* y, int n) {
-  const int64_t c = s.channels;
-  const F inverse = splat(1.0f / static_cast<float>(s.pixels));
-  F total = splat(0.0f), squares = splat(0.0f);
-  for (int64_t p = 0; p < s.pixels; ++p) total += load_part(x + p * c, n);
-  const F mean = total * inverse;
-  for (int64_t p = 0; p < s.pixels; ++p) {
-    const F d = load_part(x + p * c, n) - mean;
-    squares = fma(d, d, squares);
-  }
-  const F variance = squares * inverse + splat(static_cast<float>(s.epsilon));
-  const F factor = load_part(scale, n) / sqrt(variance), shift = load_part(bias, n);
-  for (int64_t p = 0; p < s.pixels; ++p)
-    store_part(y + p * c, fma(load_part(x + p * c, n) - mean, factor, shift), n);
-}
+// ---- layer and RMS
 
 F sum_row(F acc, const float* x, int64_t n, F mean, bool squared) {
   for (int64_t i = 0; i < n; i += kLanes) {
@@ -142,48 +81,6 @@ F sum_row(F acc, const float* x, int64_t n, F mean, bool squared) {
   }
   return acc;
 }
-
-void one_group(const GroupState& s, const float* x, const float* scale, const float* bias, float* y,
-               int64_t n, float* scratch) {
-  const int64_t c = s.channels;
-  const float inverse = 1.0f / static_cast<float>(s.pixels * n);
-  F total = splat(0.0f), squares = splat(0.0f);
-  for (int64_t p = 0; p < s.pixels; ++p) total = sum_row(total, x + p * c, n, total, false);
-  const float mean = sum(total) * inverse;
-  for (int64_t p = 0; p < s.pixels; ++p)
-    squares = sum_row(squares, x + p * c, n, splat(mean), true);
-  const float factor = 1.0f / sqrtf(sum(squares) * inverse + static_cast<float>(s.epsilon));
-  for (int64_t i = 0; i < n; ++i) scratch[i] = scale[i] * factor;
-  for (int64_t p = 0; p < s.pixels; ++p) {
-    for (int64_t i = 0; i < n; i += kLanes) {
-      const int rest = static_cast<int>(n - i < kLanes ? n - i : kLanes);
-      const F v = load_part(x + p * c + i, rest) - splat(mean);
-      store_part(y + p * c + i, fma(v, load_part(scratch + i, rest), load_part(bias + i, rest)), rest);
-    }
-  }
-}
-
-void run_group(const Step& step, int, int thread, int threads, void* scratch) {
-  const GroupState& s = *static_cast<const GroupState*>(step.state);
-  const float* x = step.inputs[0]->as<float>();
-  const float* scale = step.inputs[1]->as<float>();
-  const float* bias = step.inputs[2]->as<float>();
-  float* y = step.outputs[0]->as<float>();
-  const bool lanes = s.groups == s.channels;
-  const int64_t units = lanes ? (s.channels + kLanes - 1) / kLanes : s.groups;
-  const int64_t width = lanes ? kLanes : s.channels / s.groups;
-  int64_t begin, end;
-  share(s.images * units, 1, thread, threads, &begin, &end);
-  for (int64_t unit = begin; unit < end; ++unit) {
-    const int64_t c = unit % units * width;
-    const int64_t at = unit / units * s.pixels * s.channels + c;
-    const int64_t n = s.channels - c < width ? s.channels - c : width;
-    if (lanes) instance_lanes(s, x + at, scale + c, bias + c, y + at, static_cast<int>(n));
-    else one_group(s, x + at, scale + c, bias + c, y + at, n, static_cast<float*>(scratch));
-  }
-}
-
-// ---- layer and RMS
 
 struct LayerState {
   int64_t rows, n;
@@ -314,8 +211,6 @@ void run_lrn(const Step& step, int, int thread, int threads, void*) {
 
 const Kernel kNorm[] = {
     {"BatchNormalization", "f32_batch_norm", prepare_batch, run_batch, kAcceptsPitch | kInPlace},
-    {"InstanceNormalization", "f32_instance_norm", prepare_group, run_group, kInPlace},
-    {"GroupNormalization", "f32_group_norm", prepare_group, run_group, kInPlace},
     {"LayerNormalization RMSNormalization", "f32_layer_norm", prepare_layer, run_layer, kInPlace},
     {"LpNormalization", "f32_lp_norm", prepare_lp, run_lp, kInPlace},
     {"LRN", "f32_lrn", prepare_lrn, run_lrn, 0},
