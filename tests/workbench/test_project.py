@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,8 +16,9 @@ import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import settings
-from lite_engine.errors import LiteError, ModelFormatError, UsageError
-from lite_workbench.state import project
+from lite_engine.errors import BackendUnavailableError, LiteError, ModelFormatError, UsageError
+from lite_workbench import workbench
+from lite_workbench.state import comparisons, project
 
 pytestmark = pytest.mark.cpu
 
@@ -69,6 +72,28 @@ def test_the_workbench_shows_what_was_measured(made: tuple[lw.Session, Path]) ->
     assert not bench.session.jobs, "nothing had to be measured anew"
 
 
+def test_a_comparison_with_a_device_that_is_not_here_is_shown(
+    made: tuple[lw.Session, Path], monkeypatch: Any
+) -> None:
+    real = comparisons.predictor
+
+    def here(state: Any, backend: str, *more: Any) -> Any:
+        if backend == "reference":
+            raise BackendUnavailableError("no driver", fix="install one")
+        return real(state, backend, *more)
+
+    monkeypatch.setattr(comparisons, "predictor", here)
+    session = lw.open(made[1])
+    compare = lw.Workbench(session).step("Compare")
+    assert compare.strip.comparison["verdict"] == made[0].comparisons["x86", "reference"].verdict
+    assert compare.graph.comparison == compare.strip.comparison and compare.graph.graph["nodes"]
+    assert compare.notice.kind == "warn" and "no driver" in compare.notice.what
+    assert "install one" in compare.notice.detail
+    session.selected = ["/b5/Conv"]
+    assert compare.notice.kind == "warn" and compare.pane.layout.display == "none"
+    assert compare.inside.view.layout.display == "none" and not session.jobs
+
+
 def test_a_profile_of_a_device_that_is_not_here_stays_in_the_history(
     made: tuple[lw.Session, Path], tmp_path: Path
 ) -> None:
@@ -95,6 +120,24 @@ def test_restore_brings_the_last_session_back(tmp_path: Path) -> None:
             )
         with pytest.raises(UsageError, match="no saved session of other"):
             lw.restore("other.onnx")
+
+
+def test_what_was_done_before_the_workbench_opened_is_kept(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(workbench, "KEEP_S", 0)
+    model = shutil.copy(lw.shipped("digits.onnx"), tmp_path / "early.onnx")
+    session = lw.open(model)
+    session.convert(targets=["x86"])
+
+    async def opened() -> lw.Workbench:
+        bench = lw.Workbench(session)
+        while project.newest_kept(model) is None:
+            await asyncio.sleep(0.01)
+        return bench
+
+    asyncio.run(asyncio.wait_for(opened(), 60))
+    assert lw.restore(model).targets == ["x86"]
 
 
 def test_what_replaced_the_model_is_not_taken_for_it(tmp_path: Path) -> None:

@@ -183,7 +183,7 @@ def session_profile(session: SessionState, backend: str) -> dict[str, Any]:
 
 def session_comparison(session: SessionState, pair: Pair) -> dict[str, Any]:
     """A session's last comparison of a pair."""
-    graph = comparisons.sides_of(session, pair)[pair[0]].graph
+    graph = comparisons.graph_of(session, pair)
     return comparison_data(session.comparisons[pair], graph)
 
 

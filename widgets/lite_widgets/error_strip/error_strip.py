@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 import traitlets as t
 from lite_messages import tr
@@ -23,6 +24,7 @@ from .._svg import (
 from ..formats import error_text
 
 _LEFT, _SIZE = 56, (760, 260)
+_LETTERS, _LINE = 92, 17  # of the verdict in a line; the height of one
 _NAMED = 5  # layers that the static image names
 
 
@@ -58,8 +60,11 @@ class ErrorStrip(LiteWidget):
         whole = [row.get(self.metric) for row in layers]
         failing = [i for i, row in enumerate(layers) if row.get("state") == "failing"]
         ranked = min(len(failing), _NAMED) if len(failing) > 1 else 0
-        width, height = _SIZE[0], _SIZE[1] + RANK_ROW * ranked
-        top, right = 62, width - 12
+        said = (self.comparison.get("notice") or {}).get("what", self.comparison.get("verdict", ""))
+        verdict = _lines(said.replace("**", ""))
+        below = _LINE * max(len(verdict) - 1, 0)  # where what stands under the verdict begins
+        width, height = _SIZE[0], _SIZE[1] + RANK_ROW * ranked + below
+        top, right = 62 + below, width - 12
         bottom = height - 10 - BRACKET_ROW * bracket_rows(layers) - RANK_ROW * ranked
         known = [e for e in (*own, *whole) if e]
         low = math.floor(math.log10(max(min(known, default=1e-7), 1e-8))) - 0.4
@@ -71,8 +76,8 @@ class ErrorStrip(LiteWidget):
             return top + (bottom - top) * (1 - (level - low) / (high - low))
 
         picture = Picture(width, height, tr("Error per layer"))
-        said = (self.comparison.get("notice") or {}).get("what", self.comparison.get("verdict", ""))
-        picture.text(8, 20, said.replace("**", ""), fill=INK, size=13, bold=True)
+        for i, words in enumerate(verdict):
+            picture.text(8, 20 + _LINE * i, words, fill=INK, size=13, bold=True)
         powers = range(math.ceil(low), high + 1)
         picture.grid([10.0**e for e in powers], y, _LEFT, right, [f"1e{e}" for e in powers])
         line = "".join(
@@ -114,6 +119,12 @@ class ErrorStrip(LiteWidget):
         legend = tr(
             "stem: isolated · hollow line: accumulated · diamond: fails on its own · rel. L2"
         )
-        picture.text(8, 38, legend.replace("rel. L2", self.metric))
+        picture.text(8, 38 + below, legend.replace("rel. L2", self.metric))
         picture.brackets(layers, _LEFT, step, bottom + 4)
         return str(picture)
+
+
+def _lines(verdict: str) -> list[str]:
+    """The verdict in lines that the picture has room for; a Chinese sign is as wide as two."""
+    letters = _LETTERS * len(verdict) // max(columns(verdict), 1)
+    return textwrap.wrap(verdict, max(letters, 1))

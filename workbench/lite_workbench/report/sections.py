@@ -235,7 +235,7 @@ def _comparisons(session: SessionState, prefix: str, profile: Checked | None) ->
         tolerance = data["usual_tolerance"]
         drawn = checked(data, link)
         graph = GraphView(
-            graph=views.graph_data(comparisons.sides_of(session, (a, b))[a].graph),
+            graph=views.graph_data(comparisons.graph_of(session, (a, b))),
             comparison=drawn, link=link, tolerance=tolerance, profile=profile,
         )  # fmt: skip
         strip = ErrorStrip(comparison=drawn, link=link, tolerance=tolerance)

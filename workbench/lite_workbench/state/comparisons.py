@@ -15,7 +15,8 @@ from lite_engine.compare import compare as compare_sides
 from lite_engine.compare.comparison import Comparison
 from lite_engine.compare.evidence import compared_values
 from lite_engine.compare.many import ComparisonOfInputs
-from lite_engine.errors import UsageError
+from lite_engine.errors import BackendUnavailableError, UsageError
+from lite_engine.ir import Graph
 from lite_engine.model_file.precision import is_quantised
 from lite_engine.runtime import Predictor
 from lite_messages import tr
@@ -46,7 +47,7 @@ def backend_and_version(state: SessionState, name: str) -> tuple[str, str | None
     return backend, version or None
 
 
-def current_sides(state: SessionState, pair: Pair) -> dict[str, Predictor]:
+def current_sides(state: SessionState, pair: Sequence[str]) -> dict[str, Predictor]:
     """Side → Predictor, of the versions and overrides of now. Raises UsageError."""
     return {name: predictor(state, *backend_and_version(state, name)) for name in pair}
 
@@ -54,6 +55,28 @@ def current_sides(state: SessionState, pair: Pair) -> dict[str, Predictor]:
 def sides_of(state: SessionState, pair: Pair) -> dict[str, Predictor]:
     """Side → Predictor of the pair's comparison, though another version may be chosen by now."""
     return state.compared.get(pair) or current_sides(state, pair)
+
+
+def missing_side(state: SessionState, pair: Pair) -> BackendUnavailableError | None:
+    """Why a side of a comparison that was made elsewhere cannot run here."""
+    try:
+        sides_of(state, pair)
+    except BackendUnavailableError as error:
+        return error
+    return None
+
+
+def graph_of(state: SessionState, pair: Pair) -> Graph:
+    """The graph of the comparison's baseline; of the chosen version, where no backend here runs
+    the baseline."""
+    known: Graph | None = state.comparisons[pair].graph
+    if known is not None:
+        return known
+    used = state.compared.get(pair)
+    try:
+        return (used or current_sides(state, pair[:1]))[pair[0]].graph
+    except BackendUnavailableError:
+        return model_of(state).graph
 
 
 def precisions_of_sides(state: SessionState, pair: Pair) -> tuple[str, str]:

@@ -49,6 +49,7 @@ class CompareStep(Step):
         self.pane.observe(lambda _: self.guard(self._evidence), names=["kind", "channel"])
         self.inside = InsidePanel(self, self._compared, open=True)
         self.link(self.strip, self.graph, self.pane)
+        self._here = True  # both sides can run on this machine
         self._pixels: Any = None  # of the image that was compared last
         self.recipes = RecipesPanel(
             self, self._measure_image, self._input_image, detail=COMPARE, only_images=True
@@ -58,8 +59,8 @@ class CompareStep(Step):
         self.follow("selected", lambda _: self._evidence())
         self.follow("inputs", self._fill_many)
         self.show(
-            self.recipes.view,
             self.strip,
+            self.recipes.view,
             columns(self.graph, self.pane, kind="graph"),
             self.inside.view,
             self.many,
@@ -106,8 +107,8 @@ class CompareStep(Step):
         return self.header.values["a"], self.header.values["b"]
 
     def _compared(self) -> tuple[str, ...]:
-        """The two sides, once they were compared."""
-        return self.pair if self.pair in self.session.comparisons else ()
+        """The two sides, once they were compared and where both can run."""
+        return self.pair if self._here and self.pair in self.session.comparisons else ()
 
     def _buttons(self) -> None:
         done = self.pair in self.session.comparisons
@@ -215,7 +216,9 @@ class CompareStep(Step):
     def _fill(self) -> None:
         if self.pair not in self.session.comparisons:
             return
-        graph = comparisons.sides_of(self.session, self.pair)[self.pair[0]].graph
+        graph = comparisons.graph_of(self.session, self.pair)
+        missing = comparisons.missing_side(self.session, self.pair)
+        self._here = missing is None
         data = views.session_comparison(self.session, self.pair)
         self._buttons()
         with self.strip.hold_sync():
@@ -230,7 +233,15 @@ class CompareStep(Step):
         self.graph.tolerance = self.pane.tolerance = data["usual_tolerance"]
         self.graph.comparison = data
         self.pane.a, self.pane.b = self.pair
-        self.pane.layout.display = self.inside.view.layout.display = None
+        values = None if self._here else "none"
+        self.pane.layout.display = self.inside.view.layout.display = values
+        if missing is not None:
+            what = tr("**This comparison was made elsewhere**: {reason}", reason=missing.what)
+            fix = tr(
+                "The values of its layers are not in the file; to see them here, {fix}",
+                fix=missing.fix,
+            )
+            self.tell("warn", what, detail=fix)
         finding = self.session.comparisons[self.pair].finding
         if finding.kind == "layer_fails":
             self.session.selected = finding.layer
@@ -246,7 +257,7 @@ class CompareStep(Step):
         picked = self.session.selected[-1:]
         rows = self.strip.comparison["layers"] if comparison and self.strip.comparison else []
         row = next((r for r in rows if r["name"] in picked), None)
-        if comparison is None or row is None:
+        if comparison is None or row is None or not self._here:
             return
         fresh = self.pane.layer is None or self.pane.layer["name"] != row["name"]
         if fresh:
