@@ -87,6 +87,15 @@ class LabPage:
     def goto(self, name: str) -> None:
         """Opens a notebook of the server's folder and waits for its kernel."""
         self.page.goto(self.server.page_of(name))
+        self._ready()
+
+    def reload(self) -> None:
+        """Saves the notebook and loads the page anew; the kernel goes on."""
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.save()")
+        self.page.reload()
+        self._ready()
+
+    def _ready(self) -> None:
         self.page.wait_for_selector("#jupyterlab-splash", state="detached")
         self.page.wait_for_selector(".jp-Notebook")
         self.page.wait_for_function("() => window.jupyterapp?.shell.currentWidget?.context")
@@ -97,6 +106,27 @@ class LabPage:
         return self.page.evaluate(
             "() => window.jupyterapp.commands.execute('notebook:run-all-cells')"
         )
+
+    def add_cell(self, source: str) -> Any:
+        """A new last cell of this source; it has the keys."""
+        number = self.page.evaluate(
+            """(source) => {
+              const { content } = window.jupyterapp.shell.currentWidget;
+              const at = content.widgets.length;
+              content.model.sharedModel.insertCell(at, { cell_type: 'code', source });
+              content.deselectAll();
+              content.activeCellIndex = at;
+              return at;
+            }""",
+            source,
+        )
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(number)
+
+    def run_cell(self, source: str) -> Any:
+        """A new last cell, run."""
+        cell = self.add_cell(source)
+        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
+        return cell
 
     def run_code(self, code: str) -> str:
         """Runs code in the notebook's kernel and returns what it printed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from typing import Any
 
 import lite_workbench as lw
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 from lite_engine import LiteError
 from lite_engine.errors import UsageError
+from lite_workbench._observe import Later
 from lite_workbench.jobs import Cancelled, Job
 
 from tests.workbench.sessions import opened
@@ -129,3 +132,25 @@ def test_profile_can_be_cancelled(session: lw.Session) -> None:
     with pytest.raises(Cancelled):
         job.wait(30)
     assert session.profile(backend="x86", runs=2).runs == 2
+
+
+def test_what_is_asked_for_later_comes_though_another_thread_asked() -> None:
+    """A loop that sleeps does not look at a timer that another thread has set; of a burst one."""
+    called, came = [], threading.Event()
+
+    async def wait() -> None:
+        loop, end = asyncio.get_running_loop(), asyncio.Event()
+        later = Later(0.01, lambda: (called.append("now"), came.set()))
+
+        def ask() -> None:
+            time.sleep(0.05)  # the loop sleeps now
+            for _ in range(3):
+                later.ask()
+            called.append("in time" if came.wait(5) else "late")
+            loop.call_soon_threadsafe(end.set)
+
+        loop.call_later(0.01, threading.Thread(target=ask).start)
+        await end.wait()
+
+    asyncio.run(wait())
+    assert called == ["now", "in time"]

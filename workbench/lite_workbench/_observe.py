@@ -30,6 +30,29 @@ class Observable:
                 callback(what, value)
 
 
+class Later:
+    """Calls back on the loop of the thread that made it, once nobody has asked for `seconds`.
+    Without a loop it never does.
+
+    Anybody may `ask`, on any thread: JupyterLab hands clicks to threads of their own (subshells),
+    and a loop that sleeps does not hear of a timer that another thread has set.
+    """
+
+    def __init__(self, seconds: float, callback: Callable[[], None]) -> None:
+        self._seconds, self._callback = seconds, callback
+        self._loop = running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def ask(self) -> None:
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._begin, self._loop)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_later(self._seconds, self._callback)
+
+
 def running_loop() -> asyncio.AbstractEventLoop | None:
     """The loop of this thread: of a kernel's main thread, where widgets are changed."""
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -17,7 +16,7 @@ from lite_messages import tr, trn
 from lite_widgets import WorkbenchView
 
 from . import views
-from ._observe import running_loop
+from ._observe import Later, running_loop
 from .evaluate import Evaluation
 from .jobs import Job
 from .notebook import cells_of
@@ -54,8 +53,8 @@ class Workbench(WorkbenchView):
         self._steps: dict[str, Step] = {}
         self._ends: list[Callable[[], None]] = []
         self._loop = running_loop()
-        self._pictured: asyncio.TimerHandle | None = None
-        self._kept: asyncio.TimerHandle | None = None
+        self._pictured = Later(PICTURE_S, self._picture)
+        self._kept = Later(KEEP_S, self._keep)
         self._on(self.top, "cancel", lambda payload: cancel(self.session, payload["job"]))
         self._on(self.top, "undo", lambda _: self._undo())
         self.top.observe(self._version_chosen, names=["version"])
@@ -130,26 +129,14 @@ class Workbench(WorkbenchView):
 
     # ---- following the session
 
-    def _picture_later(self) -> None:
-        """The saved notebook's picture follows what was done, once for a burst of changes."""
-        if self._loop is not None:
-            if self._pictured is not None:
-                self._pictured.cancel()
-            self._pictured = self._loop.call_later(PICTURE_S, self._picture)
-
     def _picture(self) -> None:
+        """The saved notebook's picture follows what was done, once for a burst of changes."""
         self.top.picture = self.static_html()
 
-    def _keep_later(self) -> None:
-        """The session is kept when nothing has changed and nothing runs."""
-        if self._loop is not None:
-            if self._kept is not None:
-                self._kept.cancel()
-            self._kept = self._loop.call_later(KEEP_S, self._keep)
-
     def _keep(self) -> None:
+        """The session is kept when nothing has changed and nothing runs."""
         if self.session.jobs:
-            self._keep_later()
+            self._kept.ask()
             return
         threading.Thread(target=self._write_kept, name="lite keep", daemon=True).start()
 
@@ -177,7 +164,7 @@ class Workbench(WorkbenchView):
             )
 
     def _stepped(self) -> None:
-        self._picture_later()
+        self._pictured.ask()
         self._write_restore()
 
     def _told(self, what: str, value: Any) -> None:
@@ -194,7 +181,7 @@ class Workbench(WorkbenchView):
         elif what != "selected":
             self._states()
         if what not in ("job", "code"):
-            self._keep_later()
+            self._kept.ask()
 
     def _job(self, job: Job) -> None:
         self.top.jobs = [one.to_dict() for one in self.session.jobs]
@@ -226,7 +213,7 @@ class Workbench(WorkbenchView):
         self.top.versions = list(session.versions)
         if session.version in session.versions:
             self.top.version = session.version
-        self._picture_later()
+        self._pictured.ask()
 
     def _version_chosen(self, change: dict[str, Any]) -> None:
         if change["new"] in self.session.versions and change["new"] != self.session.version:

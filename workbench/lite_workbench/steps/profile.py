@@ -169,19 +169,11 @@ class ProfileStep(Step):
             runs=trn("{n} run", "{n} runs", self._runs),
         )
         if self._waits:
-            return {
-                "kind": "empty",
-                "title": tr("Profiling {backend}", backend=self.backend),
-                "text": text,
-            }
+            title = tr("Profiling {backend}", backend=self.backend)
+            return {"kind": "empty", "title": title, "text": text}
         title = tr("{backend} is not measured yet", backend=self.backend)
-        return {
-            "kind": "empty",
-            "title": title,
-            "text": text,
-            "button": tr("Profile"),
-            "action": "run",
-        }
+        return {"kind": "empty", "title": title, "text": text, "button": tr("Profile"),
+                "action": "run"}  # fmt: skip
 
     @property
     def _waits(self) -> bool:
@@ -209,7 +201,7 @@ class ProfileStep(Step):
             return
         _, predictor = self.session.profiled[self.backend]
         data = views.profile_data(profile, predictor.graph)
-        others = [n for n in self.session.profiles if n != profile.backend]
+        others = list(self._others(profile))
         baseline = views.session_profile(self.session, others[-1]) if others else None
         shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
@@ -236,6 +228,11 @@ class ProfileStep(Step):
         self._select_slowest(profile)
         self._inspect()
 
+    def _others(self, profile: Profile) -> dict[str, Profile]:
+        """Backend → its profile, where times can stand beside these: emulated ones mean nothing."""
+        known = self.session.profiles.items() if profile.times_meaningful else ()
+        return {n: p for n, p in known if n != profile.backend and p.times_meaningful}
+
     def _select_slowest(self, profile: Profile) -> None:
         """On arrival a layer is selected: no copy, which the graph does not show."""
         layers = [r.name for r in profile.slowest(len(profile.layers)) if not r.overhead]
@@ -253,9 +250,9 @@ class ProfileStep(Step):
             self.inspector.layer = None
             return
         others = []
-        for name, other in self.session.profiles.items():
+        for name, other in self._others(profile).items():
             same = next((x for x in other.layers if x.name == row["name"]), None)
-            if name != self.backend and same is not None:
+            if same is not None:
                 others.append({"backend": name, "median_ms": same.median_ms})
         also = [n for n in self.session.selected[:-1] if n != row["name"]]
         now = overrides.held(self.session, row["name"])
@@ -343,10 +340,12 @@ class ProfileStep(Step):
 
     def _compare_runs(self, profile: Profile) -> None:
         """The waterfall from an earlier run (of this backend, if there is one) to this."""
-        others = [p for p in self.session.history if p is not profile]
+        history = self.session.history if profile.times_meaningful else ()
+        others = [p for p in history if p is not profile and p.times_meaningful]
         self._earlier = {str(i): p for i, p in enumerate(others)}
         self._newest = profile
         if not others:
+            self.changes.change, self.changes.runs = None, []
             return
         self.changes.runs = [
             [i, tr("run {number}: {backend}, {total}", total=views.total_text(p),
