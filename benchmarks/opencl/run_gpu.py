@@ -16,7 +16,7 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,11 @@ import numpy as np
 from benchmarks.opencl import cases
 
 COMPARED = ("mobilenet_v1", "resnet50", "squeezenet", "resnet18", "unet")
+
+HEADS = {
+    "fp32": "fp32, ms | CUDA graph | ratio | with copies",
+    "fp16": "fp16, ms | CUDA graph | ratio | with copies",
+}
 
 
 def main() -> None:
@@ -52,6 +57,36 @@ def main() -> None:
             for key in row.keys() - summary.keys():
                 print("  ", key, *row[key], sep="\n      ", flush=True)
             Path(args.out).write_text(json.dumps(result, indent=1))
+    print("", *table(result["nets"]), sep="\n")
+
+
+def table(rows: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """Markdown, of the networks that PyTorch ran too: ms of the kernels and of the graph, and the
+    ratios of both without and with host copies, whose geometric means come last."""
+    beside = {p: {n: r[p] for n, r in rows.items() if "of_graph" in r.get(p, {})} for p in HEADS}
+    yield "| network | " + " | ".join(HEADS.values()) + " |"
+    yield "|---|" + "---|" * 4 * len(HEADS)
+    for name in rows:
+        cells = [_cells(beside[p][name]) if name in beside[p] else "– | – | – | –" for p in HEADS]
+        yield f"| {name} | {' | '.join(cells)} |"
+    means = []
+    for found in beside.values():
+        for key in ("of_graph", "whole_of_graph"):
+            logs = np.log([row[key] for row in found.values()] or [np.nan])
+            means.append(f"**{np.exp(logs.mean()):.2f}**")
+        means[-2:] = ["", "", *means[-2:]]
+    yield f"| geometric mean | {' | '.join(means)} |"
+
+
+def _cells(row: dict[str, Any]) -> str:
+    values = (_kernels(row), row["torch"]["graph_ms"], row["of_graph"], row["whole_of_graph"])
+    return " | ".join(f"{x:.2f}" for x in values)
+
+
+def _kernels(row: dict[str, Any]) -> float:
+    """ms of the kernels: until they have finished, or by their events where a part runs elsewhere
+    or a launch costs more than the kernel."""
+    return float(min(row.get("kernels_ms", np.inf), row["events_ms"]))
 
 
 def _device() -> dict[str, Any]:
@@ -165,10 +200,9 @@ def _beside_torch(
         found = _torch(module, name, precision, feeds, runs)
     except Exception as error:  # noqa: BLE001  some networks cannot be captured
         return {"torch": f"{type(error).__name__}: {error}"[:300]}
-    kernels = min(ours.get("kernels_ms", np.inf), ours["events_ms"])
     return {
         "torch": found,
-        "of_graph": round(kernels / found["graph_ms"], 2),
+        "of_graph": round(_kernels(ours) / found["graph_ms"], 2),
         "whole_of_graph": round(ours["whole_ms"] / found["graph_whole_ms"], 2),
     }
 
