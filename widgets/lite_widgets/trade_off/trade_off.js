@@ -2,7 +2,7 @@
 import { html, live, nothing, STILL, svg } from "#template";
 import { widget } from "#view";
 import { linear, ticks } from "../_shared/scale.js";
-import { bytes, fixed, signed, THIN } from "../_shared/format.js";
+import { bytes, fixed, ms, signed, THIN } from "../_shared/format.js";
 import { grip, key } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
@@ -71,7 +71,7 @@ const named = (p) =>
 
 const pointTip = (p) =>
   `${named(p)}\n` +
-  `${fixed(p.accuracy, 1)}${THIN}% · ${fixed(p.latency_ms, 2)}${THIN}ms · ${bytes(p.bytes)}`;
+  `${fixed(p.accuracy, 1)}${THIN}% · ${ms(p.latency_ms)}${THIN}ms · ${bytes(p.bytes)}`;
 
 /** A number of percentage points. */
 const inPoints = (count) => tr("{count} points", { count: count.toFixed(1) });
@@ -264,7 +264,7 @@ function summary(c) {
   return html`<div class="three">
       <small>${c.get("metric")}</small><small>${tr("latency")}</small><small>${tr("file")}</small>
       <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span
-      ><span class="big">${p.latency_ms.toFixed(2)}<small>${THIN}ms</small></span
+      ><span class="big">${ms(p.latency_ms)}<small>${THIN}ms</small></span
       ><span class="big"
         >${bytes(p.bytes).split(THIN)[0]}<small
           >${THIN}${bytes(p.bytes).split(THIN)[1]}</small
