@@ -26,7 +26,7 @@ from tests.ui.lab_page import LabPage  # noqa: E402
 from tests.ui.lab_server import Server  # noqa: E402
 
 MODELS = ROOT / "notebooks" / "models"
-SIZE = (1240, 1400)
+SIZE = (1240, 2200)  # the highest step is whole in it
 COLOURS = 256
 WIDTH, SECONDS = 860, 2.4
 STORY = """import lite_workbench as lw
@@ -94,7 +94,7 @@ def tell(album: Album) -> None:
     find(".lite-inspector", has_text="b5/dw").wait_for()
     album.keep("profile")
     album.lab.step("Run")
-    find("text=say different things").wait_for()
+    find(".lite-notice", has_text="outputs differ").locator("visible=true").first.wait_for()
     album.frame()
     page.click("[data-action=compare] >> text=Compare x86 and OpenCL")
     find(".verdict .what", has_text="goes wrong at b3/dw").wait_for()

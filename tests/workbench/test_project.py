@@ -130,11 +130,10 @@ def test_what_was_done_before_the_workbench_opened_is_kept(
     session = lw.open(model)
     session.convert(targets=["x86"])
 
-    async def opened() -> lw.Workbench:
+    async def opened() -> None:
         bench = lw.Workbench(session)
-        while project.newest_kept(model) is None:
+        while not bench.top.restore:
             await asyncio.sleep(0.01)
-        return bench
 
     asyncio.run(asyncio.wait_for(opened(), 60))
     assert lw.restore(model).targets == ["x86"]

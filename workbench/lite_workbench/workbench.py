@@ -97,7 +97,7 @@ class Workbench(WorkbenchView):
             self.build(name, lambda name=name: self._make(name))
         self._ends = [made.observe(self._told)]
         self._states()
-        self._keep_later()  # what was done before the Workbench opened is not lost, either
+        self._kept.ask()  # what was done before the Workbench opened is not lost, either
 
     def step(self, name: str) -> Step:
         """A screen by its name; makes it when it was not opened yet. Raises KeyError."""
