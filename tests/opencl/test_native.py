@@ -19,7 +19,7 @@ from tests.opencl import tiny
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
 #: Cases of one kernel, spread over all that it has.
-MOST = 8
+MOST = 4
 
 
 def native_program(graph: Graph, precision: str, target: Target, **options: object) -> tuple:

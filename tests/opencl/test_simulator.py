@@ -54,7 +54,8 @@ TOO_LONG = "tests/opencl/test_tiles.py::test_winograd_on_matrix_units_without_th
 
 
 #: The text of a tile is the same for all sizes; simulated, those of 128 take as long as all others.
-WITHOUT_LARGE = ["--deselect", TOO_LONG, "-k", "not 128"]
+#: Attention in halves reads where attention in floats does, and takes a tenth of the time.
+WITHOUT_LARGE = ["--deselect", TOO_LONG, "-k", "not 128 and not half_storage[attention]"]
 
 
 def clean(file: str, chosen: list[str], root: Path, folder: Path) -> None:
@@ -72,3 +73,8 @@ def test_kernels_are_clean(file: str, root: Path, tmp_path: Path) -> None:
 @pytest.mark.hours
 def test_large_tiles_are_clean(root: Path, tmp_path: Path) -> None:
     clean("test_tiles.py", ["-k", "128"], root, tmp_path)
+
+
+@pytest.mark.hours
+def test_attention_in_halves_is_clean(root: Path, tmp_path: Path) -> None:
+    clean("test_kernels.py", ["-k", "half_storage[attention]"], root, tmp_path)

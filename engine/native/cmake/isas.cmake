@@ -45,7 +45,10 @@ elseif(processor STREQUAL "wasm32")
   set(LITE_EXTRA_ISAS "")
   set(LITE_FLAGS_simd128 -D__SSE2__)  # isa/simd128.h
   set(LITE_CPU -mcpu=generic+simd128+bulk_memory+atomics)
-  target_compile_options(lite_flags INTERFACE ${LITE_CPU})
+  # No C++ library, which zig would compile first: nothing of it is used but the guards of static variables,
+  # and those of its build for WASI do not lock.
+  target_compile_options(lite_flags INTERFACE ${LITE_CPU} -fno-threadsafe-statics)
+  target_link_options(lite_flags INTERFACE ${LITE_CPU} -nostdlib++)  # of one CPU: zig compiles one C library
 elseif(processor MATCHES "^arm")
   set(LITE_ARCH armv7)
   set(LITE_ISAS neon)

@@ -11,7 +11,7 @@ foreach(name lite lite_threads)
   install(PROGRAMS "$<TARGET_FILE:${name}_wasm>" DESTINATION ${native_dir}/bin/wasm32 COMPONENT runtime)
 endforeach()
 # lite.js makes the memory, of this size at first, and gives every worker a stack and its thread-local data.
-target_link_options(lite_threads_wasm PRIVATE ${LITE_CPU}
+target_link_options(lite_threads_wasm PRIVATE
   "LINKER:--shared-memory,--import-memory,--export-memory,--initial-memory=33554432,--max-memory=4294901760"
   "LINKER:--export=__stack_pointer,--export=__wasm_init_tls,--export=__tls_size")
 
