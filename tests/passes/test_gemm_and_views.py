@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from lite_engine.passes.drop_duplicates import drop_duplicates
-from lite_engine.passes.fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from lite_engine.passes.fuse_gemm import fuse_gemm_affine, hoist_activation, recompose_gemm
 from lite_engine.passes.fuse_gemm_residual import fuse_gemm_residual
 from lite_engine.passes.merge_views import (
     fold_transpose_of_ones,
@@ -15,27 +15,39 @@ from lite_engine.passes.merge_views import (
 W = "const w: f32[4,5] = rand\nconst b: f32[5] = rand\n"
 
 
-def test_matmul_and_bias(bench):
+def test_matmul_by_a_constant(bench):
     bench.rewrites(
-        fuse_matmul_bias,
-        "input x: f32[3,4]\n" + W + '"p": p = MatMul(x, w)\n"y": y = Add(b, p)\noutput y',
-        "input x: f32[3,4]\n" + W + '"p": y = Gemm(x, w, b)\noutput y',
+        recompose_gemm,
+        "input x: f32[3,4]\n" + W + '"p": y = MatMul(x, w)\noutput y',
+        "input x: f32[3,4]\n" + W + '"p": y = Gemm(x, w)\noutput y',
     )
 
 
 def test_matmul_of_higher_rank(bench):
     x = "input x: f32[n,3,4]\n" + W
     bench.rewrites(
-        fuse_matmul_bias,
-        x + '"p": p = MatMul(x, w)\n"y": y = Add(p, b)\noutput y',
+        recompose_gemm,
+        x + '"p": y = MatMul(x, w)\noutput y',
         x + "const r: i64[2] = [-1, 4]\nconst s: i64[3] = [-1, 3, 5]\n"
-        '"a": f = Reshape(x, r)\n"p": g = Gemm(f, w, b)\n"c": y = Reshape(g, s)\noutput y',
+        '"a": f = Reshape(x, r)\n"p": g = Gemm(f, w)\n"c": y = Reshape(g, s)\noutput y',
     )
 
 
+@pytest.mark.parametrize(
+    "x, w, reason",
+    [
+        ("f32[2,3,4]", "f32[2,4,5]", "a stack of matrices"),
+        ("f32[a,b,4]", "f32[4,5]", "more than one"),
+    ],
+)  # fmt: skip
+def test_matmul_that_stays(bench, x, w, reason):
+    text = f'input x: {x}\nconst w: {w} = rand\n"p": y = MatMul(x, w)\noutput y'
+    bench.refuses(recompose_gemm, text, reason)
+
+
 def test_bias_per_row_stays(bench):
-    text = "input x: f32[5,4]\n" + W + 'const k: f32[5,1] = rand\n"p": p = MatMul(x, w)\n'
-    bench.refuses(fuse_matmul_bias, text + '"y": y = Add(p, k)\noutput y', "one number per column")
+    text = "input x: f32[5,4]\n" + W + 'const k: f32[5,1] = rand\n"p": p = Gemm(x, w)\n'
+    bench.refuses(fuse_gemm_affine, text + '"y": y = Add(p, k)\noutput y', "one number per column")
 
 
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div"])

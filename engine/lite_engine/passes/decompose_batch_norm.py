@@ -8,12 +8,12 @@ rank 2 gets Mul and Add instead.
 
 from __future__ import annotations
 
-import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like, rank_of
+from .fuse_conv_batch_norm import affine_of, training
 
 
 @rule("decompose-batch-norm")
@@ -21,18 +21,12 @@ class decompose_batch_norm:
     patterns = [P("BatchNormalization", "x", C("gamma"), C("beta"), C("mean"), C("var"), name="bn")]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if m.bn.attrs.get("training_mode") or len(m.bn.outputs) > 1:
-            return skip(tr("batch-norm is in training mode"), m.bn)
         if rank_of(m.x) not in (2, 3, 4):
             return skip(tr("the rank is not 2, 3 or 4"), m.bn)
-        return None
+        return training(m.bn)
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:
-        gamma, beta, mean, var = (
-            np.asarray(m.array(n), np.float64) for n in ("gamma", "beta", "mean", "var")
-        )
-        scale = gamma / np.sqrt(var + m.bn.attrs.get("epsilon", 1e-5))
-        offset = beta - mean * scale
+        scale, offset = affine_of(m, m.bn)
         rank, kind = len(m.x.shape), m.gamma.const.dtype
         shift = constant_like(graph, offset.astype(kind), m.beta, "bias")
         if rank == 2:

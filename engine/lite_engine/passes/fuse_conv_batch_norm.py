@@ -25,18 +25,27 @@ class fuse_conv_batch_norm:
     ]  # fmt: skip
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        return foldable(m.conv) or (
-            skip(tr("batch-norm is in training mode"), m.bn)
-            if m.bn.attrs.get("training_mode") or len(m.bn.outputs) > 1
-            else None
-        )
+        return foldable(m.conv) or training(m.bn)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
-        gamma, beta, mean, var = (
-            np.asarray(m.array(n), np.float64) for n in ("gamma", "beta", "mean", "var")
-        )
-        scale = gamma / np.sqrt(var + m.bn.attrs.get("epsilon", 1e-5))
-        return fold_affine(graph, [m.conv, m.bn], scale, beta - mean * scale)
+        return fold_affine(graph, [m.conv, m.bn], *affine_of(m, m.bn))
+
+
+def training(bn: Node) -> Skip | None:
+    """Why a batch norm is not the same for every input."""
+    if bn.attrs.get("training_mode") or len(bn.outputs) > 1:
+        return skip(tr("batch-norm is in training mode"), bn)
+    return None
+
+
+def affine_of(m: Match, bn: Node) -> tuple[np.ndarray, np.ndarray]:
+    """The factor and the offset of a batch norm, whose constants a pattern calls gamma, beta, mean
+    and var: (channels,) each, in double precision."""
+    gamma, beta, mean, var = (
+        np.asarray(m.array(n), np.float64) for n in ("gamma", "beta", "mean", "var")
+    )
+    scale = gamma / np.sqrt(var + bn.attrs.get("epsilon", 1e-5))
+    return scale, beta - mean * scale
 
 
 def foldable(conv: Node) -> Skip | None:

@@ -1,7 +1,7 @@
 """Matrix products with a constant weight, and the bias or scale that follows, become Gemm.
 
-MatMul(x, W) + b                       Gemm(x, W, b)                        x of rank 2
-MatMul(x, W) + b     Reshape → Gemm(x, W, b) → Reshape                      x of higher rank
+MatMul(x, W)                           Gemm(x, W)                           x of rank 2
+MatMul(x, W)         Reshape → Gemm(x, W) → Reshape                         x of higher rank
 Gemm(x, W, c)·k + a                    Gemm(x, W·k, c·k + a)                per column
 """
 
@@ -12,51 +12,48 @@ from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import op_names
-from ._core import C, Match, P, Skip, rule, skip
+from ._core import C, Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, per_channel, rank_of
 from .fuse_activation import FUSABLE
 
 
-@rule("fuse-matmul-bias")
-class fuse_matmul_bias:
-    """The two Reshapes around a Gemm of higher rank are views: they cost nothing."""
+@rule("recompose-gemm")
+class recompose_gemm:
+    """A Gemm takes what follows it. The two Reshapes around one of higher rank are views: they cost
+    nothing."""
 
-    patterns = [P("Add", P("MatMul", "x", C("w"), name="product"), C("b"))]
+    patterns = [P("MatMul", "x", C("w"))]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if m.product.attrs.get("activation") or m.root.attrs.get("activation"):
-            return skip(tr("an activation comes between"), m.root)
+        if m.root.attrs.get("activation"):
+            return skip(tr("an activation is fused already"), m.root)
         if m.w.const.ndim != 2:
-            return skip(tr("the weight is a stack of matrices"), m.product)
+            return skip(tr("the weight is a stack of matrices"), m.root)
+        if m.w.const.dtype.kind != "f" or not m.w.const.size:
+            return no_match(m.root)
         rank = rank_of(m.x)
         if rank is None or rank < 2:
-            return skip(tr("the input's rank is not known or below 2"), m.product)
-        if per_channel(m.b.const, m.w.const.shape[1], rank, rank - 1) is None:
-            return skip(tr("the constant is not one number per column"), m.root)
-        if m.x.shape[:-1].count(None) + sum(isinstance(d, str) for d in m.x.shape[:-1]) > 1:
-            return skip(tr("more than one leading dimension is not known"), m.product)
+            return skip(tr("the input's rank is not known or below 2"), m.root)
+        if sum(not isinstance(d, int) for d in m.x.shape[:-1]) > 1:
+            return skip(tr("more than one leading dimension is not known"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:
-        rank = len(m.x.shape)
+        product = m.root
         inner, columns = m.w.const.shape
-        bias = per_channel(m.b.const, columns, rank, rank - 1)
-        assert bias is not None
-        b = constant_like(graph, bias, m.b, "bias")
-        if rank == 2:
-            return [graph.replace([m.product, m.root], "Gemm", [m.x, m.w, b], name=m.product.name)]
-        name = m.product.name
+        if len(m.x.shape) == 2:
+            return [graph.replace([product], "Gemm", [m.x, m.w])]
+        name = product.name
         rows = graph.constant(np.array([-1, inner], np.int64), graph.unique(f"{name}.rows"))
         dims = [d if isinstance(d, int) else -1 for d in m.x.shape[:-1]]
         shape = graph.constant(np.array([*dims, columns], np.int64), graph.unique(f"{name}.shape"))
-        flat = graph.add("Reshape", [m.x, rows], name=graph.unique(f"{name}.flat"), before=m.root)
-        sources = (*m.product.sources, *m.root.sources)
+        flat = graph.add("Reshape", [m.x, rows], name=graph.unique(f"{name}.flat"), before=product)
         gemm = graph.add(
-            "Gemm", [flat.output, m.w, b], name=graph.unique(name), sources=sources, before=m.root
-        )
-        view = graph.replace(
-            [m.product, m.root], "Reshape", [gemm.output, shape], name=graph.unique(f"{name}.view")
-        )
+            "Gemm", [flat.output, m.w], name=graph.unique(name), sources=product.sources,
+            before=product,
+        )  # fmt: skip
+        view_name = graph.unique(f"{name}.view")
+        view = graph.replace([product], "Reshape", [gemm.output, shape], name=view_name)
         return [flat, gemm, view]
 
 

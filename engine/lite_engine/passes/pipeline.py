@@ -22,9 +22,10 @@ from .fuse_attention import fuse_attention
 from .fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
 from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
-from .fuse_gemm import fuse_gemm_affine, fuse_matmul_bias, hoist_activation
+from .fuse_gemm import fuse_gemm_affine, hoist_activation, recompose_gemm
 from .fuse_gemm_residual import fuse_gemm_residual
 from .layout_sink_transposes import layout_sink_transposes
+from .merge_branches import merge_branches
 from .merge_joins import merge_joins
 from .merge_moves import merge_moves
 from .merge_views import fold_transpose_of_ones, merge_reshapes, merge_transposes
@@ -70,17 +71,24 @@ LAYOUT: list[Pass] = [
     fold_reduce_mean,
     fold_average_pool,
 ]
+# What is joined has a norm or a scale behind it, and may be a branch itself: in the blocks that are
+# known, three deep.
+BRANCHES: list[Pass] = [merge_branches, fuse_conv_batch_norm, fuse_conv_scale]
 FUSE: list[Pass] = [
     fuse_conv_bias,
     fuse_conv_batch_norm,
     fuse_conv_scale,
     fuse_conv_bias,
+    *BRANCHES,
+    *BRANCHES,
+    *BRANCHES,
     fold_pad,
     fold_conv_input,
     decompose_batch_norm,
     quantize_fuse_blocks,
     fuse_nbits_bias,
-    fuse_matmul_bias,
+    recompose_gemm,
+    merge_reshapes,
     fuse_gemm_affine,
 ]
 VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, drop_identity]

@@ -11,7 +11,7 @@ from . import cpu_convolutions as cpu
 from . import image_convolutions as image
 from .constants import Constant
 from .launch import Launch, Scratch
-from .options import activation_options, join, storage_option
+from .options import activation_options, join, storage_option, vectors, widest
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
@@ -19,6 +19,9 @@ from .variants import DIRECT, IN_BYTES, SMALLEST, Product, Tile, Variant, stages
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
+#: Items side by side in a product of few rows, where outputs are enough for all units; and the
+#: fewest weights that they read in a run: a sector of memory in fp16, two in fp32.
+_GEMV_LANES, _GEMV_RUN = 16, 16
 #: Most rows and columns of a window on matrix units: each has a bit in half a word, and so have up
 #: to 8 rows beyond, into which the last step may reach.
 _MATRIX_WINDOW = 8
@@ -55,7 +58,7 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
         way = target.pick(f"{kind}gemv_{dtype.value}_{size}", (*in_bytes, "few rows", "direct"))
         if way == few_bytes.WAY:
             return few_bytes.product(problem, profile)
-        return [_gemv(problem)] if way == "few rows" else cpu.direct(problem, profile)
+        return [_gemv(problem, profile)] if way == "few rows" else cpu.direct(problem, profile)
     ways = ranked(size, profile.compute_units, _matrix(problem, profile))
     if image.suits(profile, problem):
         ways = with_images(ways, profile.prefers_images)
@@ -252,10 +255,15 @@ def product(
     return [_tile_launch(profile, args, variant, m, wide, batch, text)]
 
 
-def _gemv(problem: Convolution) -> Launch:
+def _gemv(problem: Convolution, profile: DeviceProfile) -> Launch:
     m, y, (outputs, depth) = problem.sizes[0], problem.y, problem.taps.shape
-    wide = -(-outputs // 16) * 16
+    v = widest(profile, y.dtype)
+    lanes = _GEMV_LANES
+    while lanes * v > _GEMV_RUN and lanes > 1 and outputs < lanes * v * profile.compute_units:
+        lanes //= 2
+    groups = -(-outputs // (lanes * v))
+    wide = groups * lanes * v
     packed = problem.taps.T.padded(depth, wide).cast(y.dtype)
     args = [problem.x, packed, problem.bias, y, outputs, depth, wide]
-    options = join(storage_option(y.dtype), *_finish(problem))
-    return Launch("gemv", "gemv", args, (wide // 16 * 256, m), options, (256, 1))
+    text = join(storage_option(y.dtype), vectors(profile, v), f"#define LANES {lanes}")
+    return Launch("gemv", "gemv", args, (groups * 256, m), join(text, *_finish(problem)), (256, 1))
