@@ -21,11 +21,26 @@ class Call:
 
 #: Short names: what a person gives is looked for in messages.
 CALLS = {
-    "convert": Call("convert digits.onnx -o out/m.lite --targets x86"),
-    "opt": Call("opt --model_file digits.onnx --optimize_out out/b"),
+    "convert": Call("convert digits.onnx -o out/m.lite --targets x86 --json out/c.json"),
+    "warm": Call("convert digits.onnx -o out/m.lite --targets opencl --tune rapid --warm"),
+    "opt": Call("opt --model_file digits.onnx --optimize_out out/b --record_tailoring_info true"),
+    "opt_pictures": Call(
+        "opt --optimized_nb_model_path out/b.nb --visualization_file_output_path out/v",
+        "opt --model_file digits.onnx --optimize_out out/b",
+    ),
     "quantize": Call(
         f"quantize digits.onnx -o out/q.lite --calibration {SAMPLES} --samples 2 "
-        "--method minmax --targets x86 --resume out/q.npz --analyze out/a.json"
+        "--method minmax --targets x86 --resume out/q.npz --analyze out/a.json --json out/j.json"
+    ),
+    "trade_off": Call(
+        f"quantize digits.onnx -o out/q.lite --calibration {SAMPLES} --samples 2 "
+        "--method minmax --targets x86 --trade-off out/t.json"
+    ),
+    "repeat": Call(
+        f"quantize digits.onnx -o out/r.lite --calibration {SAMPLES} --samples 2 "
+        "--method minmax --targets x86 --repeat out/t.json:0",
+        f"quantize digits.onnx -o out/q.lite --calibration {SAMPLES} --samples 2 "
+        "--method minmax --targets x86 --trade-off out/t.json",
     ),
     "prune": Call(
         f"prune digits.onnx -o out/p.lite --calibration {SAMPLES} --samples 2 --sparsity 0.5 "
@@ -45,13 +60,17 @@ CALLS = {
     "diff": Call("diff digits.onnx digits.onnx --json out/d.json"),
     "diff_report": Call("diff digits.onnx digits.onnx --report out/d.html"),
     "info": Call("info digits.onnx --json out/i.json"),
-    "get": Call("get --json out/g.json"),
+    "get_list": Call("get --json out/g.json"),
+    "get": Call("get ppocr-det -o out/m --json out/g.json"),
     "edit": Call("edit digits.onnx -o out/d.onnx --batch 2 --json out/d.json"),
     "edit_lite": Call("edit digits.onnx -o out/d.lite --batch 2"),
-    "export_x86": Call("export digits.onnx -o out/e --target x86 --no-report"),
+    "export_x86": Call("export digits.onnx -o out/e --target x86 --no-report --json out/e.json"),
     "export_arm": Call("export digits.onnx -o out/e --target arm --no-report"),
     "export_web": Call("export digits.onnx -o out/e --target web --no-report"),
     "export_app": Call("export digits.onnx -o out/e --target x86 --app --no-report"),
+    "export_report": Call("export digits.onnx -o out/e --target x86 --report"),
+    "export_android": Call("export digits.onnx -o out/e --android"),
+    "export_swift": Call("export digits.onnx -o out/e --swift"),
     "evaluate": Call(
         f"evaluate digits.onnx --data {SAMPLES} --limit 2 --backend reference "
         "--predictions out/v.json --json out/e.json"
@@ -64,14 +83,21 @@ CALLS = {
         f"recommend digits.onnx --data {SAMPLES} --limit 2 -o out/m.lite --max-drop 100% "
         "--backends x86 --try weights,int8 --json out/r.json"
     ),
+    "recommend_report": Call(
+        f"recommend digits.onnx --data {SAMPLES} --limit 2 -o out/m.lite --max-drop 100% "
+        "--backends x86 --try weights --resume out/w --report out/r.html"
+    ),
     "tune": Call("tune digits.onnx --effort rapid --json out/t.json", warm=True, over=False),
     "tune_cpu": Call("tune digits.onnx --backend cpu -o out/t.lite --json out/t.json", warm=True),
+    "adopt": Call("tune --import out/f.json --json out/t.json", "doctor --field-report out/f.json"),
     "pipeline": Call(
         "pipeline ocr.onnx --image ocr_total.png --draw out/d.png -o out/p.lite --targets x86 "
         "--backend x86 --json out/p.json"
     ),
     "report": Call("report digits.onnx -o out/r.html --backends reference --runs 1"),
+    "report_live": Call("report digits.onnx -o out/r.html --backends reference --runs 1 --live"),
     "doctor": Call("doctor --json out/d.json"),
+    "field_report": Call("doctor --field-report out/f.json"),
     "devices": Call("devices add board ssh://me@board", over=False),
     "devices_list": Call("devices list --json out/l.json", "devices add board ssh://me@board"),
     "remove": Call("devices remove board", "devices add board ssh://me@board", over=False),

@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from lite_workbench.commands import available
+
+from tests.workbench.hub import serving
 
 from .calls import CALLS, SAMPLES
 from .campaign import KINDS, Server, Verb, cases, compiled_shim
 
 pytestmark = pytest.mark.cpu
-#: What starts a server of another program, and has no files of its own.
-NO_FILES = {"lab"}
 
 
 @pytest.fixture(scope="module")
 def server(root: Path, tmp_path_factory) -> Iterator[Server]:
     if shutil.which("gcc") is None:
         pytest.skip("no gcc; sudo apt-get install gcc")
-    made = Server(compiled_shim(tmp_path_factory.mktemp("shim")), root)
-    yield made
-    made.close()
+    with serving() as (_, address):
+        made = Server(compiled_shim(tmp_path_factory.mktemp("shim")), root, address)
+        yield made
+        made.close()
 
 
 def prepared(name: str, old: bool, server: Server, root: Path, tmp_path: Path) -> Verb:
@@ -37,13 +37,6 @@ def prepared(name: str, old: bool, server: Server, root: Path, tmp_path: Path) -
     verb.prepare(server)
     assert verb.operations > 1, "the shim sees the files"
     return verb
-
-
-def test_every_verb_has_a_call() -> None:
-    assert {call.words.split()[0] for call in CALLS.values()} == {
-        *available(),
-        "session",
-    } - NO_FILES
 
 
 @pytest.mark.parametrize("name, every", [("convert", 19), ("run", 13), ("devices", 5)])

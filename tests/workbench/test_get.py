@@ -2,77 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from lite_workbench.cli import main
 from lite_workbench.starters import STARTERS
 
+from .hub import STARTER, serving
+
 hub = pytest.importorskip("huggingface_hub", reason="pip install huggingface_hub")
-STARTER = STARTERS["ppocr-det"]
-
-
-class _Hub(BaseHTTPRequestHandler):
-    """`files` of one repository at `commit`; `stated` are hashes that the hub claims."""
-
-    files: dict[str, bytes] = {}
-    stated: dict[str, str] = {}
-    commit = "1" * 40
-
-    def do_GET(self):
-        path = self.path.partition("?")[0]
-        if path.startswith(f"/api/models/{STARTER.repo}"):
-            self._send(json.dumps(self._info()).encode(), "application/json")
-            return
-        prefix = f"/{STARTER.repo}/resolve/{self.commit}/"
-        data = self.files.get(path.removeprefix(prefix)) if path.startswith(prefix) else None
-        if data is None:
-            self.send_error(404)
-        else:
-            self._send(data, "application/octet-stream")
-
-    do_HEAD = do_GET
-
-    def _info(self):
-        siblings = [
-            {"rfilename": name, "size": len(data),
-             "lfs": {"sha256": self.stated.get(name, hashlib.sha256(data).hexdigest()),
-                     "size": len(data), "pointerSize": 100}}
-            for name, data in self.files.items()
-        ]  # fmt: skip
-        return {"id": STARTER.repo, "modelId": STARTER.repo, "sha": self.commit,
-                "tags": ["license:apache-2.0"], "siblings": siblings}  # fmt: skip
-
-    def _send(self, data, kind):
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.send_header("ETag", f'"{hashlib.sha256(data).hexdigest()}"')
-        self.send_header("X-Repo-Commit", self.commit)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
 
 
 @pytest.fixture
 def server(tmp_path, monkeypatch):
-    handler = type("Hub", (_Hub,), {"files": {f: f.encode() * 9 for f in STARTER.files}})
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{httpd.server_port}")
-    monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    yield handler
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join()
+    with serving() as (handler, address):
+        monkeypatch.setenv("HF_ENDPOINT", address)
+        monkeypatch.setenv("LITE_CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.chdir(tmp_path)
+        yield handler
 
 
 def test_the_list_needs_no_network(capsys, monkeypatch):
@@ -111,6 +59,40 @@ def test_a_file_that_is_not_what_the_hub_states_is_refused(server, capsys):
     server.stated = {STARTER.files[1]: "0" * 64}
     assert main(["get", STARTER.name]) == 1
     assert "expected 0000000000000000" in capsys.readouterr().err
+
+
+def test_what_is_refused_replaces_nothing(server, tmp_path):
+    assert main(["get", STARTER.name]) == 0
+    first = {name: (tmp_path / STARTER.name / name).read_bytes() for name in STARTER.files}
+    server.files = {f: data + b"!" for f, data in server.files.items()}
+    server.stated = {STARTER.files[1]: "0" * 64}
+    assert main(["get", STARTER.name, "--update"]) == 1
+    there = {p.name: p.read_bytes() for p in (tmp_path / STARTER.name).rglob("*") if p.is_file()}
+    assert there == first
+
+
+def test_files_that_are_there_are_not_fetched_again(server, tmp_path):
+    assert main(["get", STARTER.name]) == 0
+    (tmp_path / STARTER.name / STARTER.files[1]).unlink()
+    server.asked = []
+    assert main(["get", STARTER.name]) == 0
+    assert set(server.asked) == {STARTER.files[1]}
+
+
+def test_files_of_the_hub_stay_in_the_folder(server, tmp_path, capsys):
+    assert main(["get", f"{STARTER.repo}:../above.json"]) == 1
+    assert "lies outside" in capsys.readouterr().err
+    assert not (tmp_path / "above.json").exists()
+
+
+def test_a_full_disk_is_not_taken_for_the_network(server, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(hub, "hf_hub_download", full)
+    assert main(["get", STARTER.name]) == 1
+    said = capsys.readouterr().err
+    assert "cannot be written (No space left on device)" in said and "reach" not in said
 
 
 def test_without_a_network_there_is_one_line(tmp_path, monkeypatch, capsys):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lite_engine.errors import LiteError
+from lite_workbench import lessons
 from lite_workbench.cli import main
 from lite_workbench.commands import lab
 
@@ -62,3 +66,24 @@ def lab_arguments() -> Any:
     from lite_workbench.commands import parser_for
 
     return parser_for(lab.COMMAND, "lite").read(["--no-browser"])
+
+
+def test_lessons_of_an_installed_package_are_copied_whole_or_not_at_all(tmp_path, monkeypatch):
+    """A copy that stopped in the middle would be taken for all lessons the next time."""
+    installed = tmp_path / "site-packages" / "notebooks"
+    installed.mkdir(parents=True)
+    for name in ("a.ipynb", "b.ipynb"):
+        (installed / name).write_text("{}")
+    monkeypatch.setattr(lessons, "folder", lambda: installed)
+    monkeypatch.chdir(tmp_path)
+
+    def full(source, target, **_):
+        shutil.copy(installed / "a.ipynb", target)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(shutil, "copytree", full)
+        with pytest.raises(LiteError, match="lite-lessons: cannot be written .No space left"):
+            lab.lessons()
+    assert [path.name for path in tmp_path.iterdir()] == ["site-packages"]
+    assert {path.name for path in lab.lessons().iterdir()} == {"a.ipynb", "b.ipynb"}

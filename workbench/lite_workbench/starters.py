@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import socket
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +18,8 @@ from typing import Any
 
 from lite_engine import settings
 from lite_engine.documents import parse
-from lite_engine.errors import BackendUnavailableError, LiteError, UsageError
-from lite_engine.files import locked, sha256, write_file
+from lite_engine.errors import BackendUnavailableError, LiteError, UsageError, reason_of
+from lite_engine.files import filling, inside, is_file, locked, sha256, write_file
 from lite_messages import tr
 
 
@@ -87,9 +90,13 @@ def find(name: str) -> Starter:
 
 
 def fetch(starter: Starter, folder: Path, *, update: bool = False) -> Fetched:
-    """Downloads the model into a folder and checks it against the first fetch; `update` takes what
-    the hub has now. Raises BackendUnavailableError without the hub's package or a network, and
-    LiteError where the files are others."""
+    """Downloads the model and checks it against the first fetch; then its files become those of the
+    folder. `update` takes what the hub has now. What an interrupted download has got is kept in the
+    cache folder for the next one.
+
+    Raises BackendUnavailableError without the hub's package or a network, and LiteError where the
+    files are others or cannot be written.
+    """
     try:
         import huggingface_hub
     except ImportError:
@@ -100,30 +107,58 @@ def fetch(starter: Starter, folder: Path, *, update: bool = False) -> Fetched:
     # the library reads the variable only when it is imported
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
     pins = {} if update else _pins().get(starter.repo, {})
-    try:
-        api = huggingface_hub.HfApi(endpoint=endpoint)
-        info = api.model_info(starter.repo, revision=pins.get("commit"), files_metadata=True)
-        places = [
-            Path(
-                huggingface_hub.hf_hub_download(
-                    starter.repo, file, revision=info.sha, local_dir=folder, endpoint=endpoint
+    pinned: dict[str, str] = pins.get("sha256", {})
+    places = {file: inside(folder, file) for file in starter.files}
+    so_far = settings.cache_dir() / "downloads" / starter.repo.replace("/", "--")
+    with locked(so_far):
+        try:
+            api = huggingface_hub.HfApi(endpoint=endpoint)
+            info = api.model_info(starter.repo, revision=pins.get("commit"), files_metadata=True)
+            got = {
+                file: Path(
+                    huggingface_hub.hf_hub_download(
+                        starter.repo, file, revision=info.sha, local_dir=so_far, endpoint=endpoint
+                    )
                 )
-            )
-            for file in starter.files
-        ]
-    except Exception as error:  # noqa: BLE001 - of whatever HTTP library it uses
-        raise _failure(starter, endpoint, error) from None
-    sums = {f: sha256(place) for f, place in zip(starter.files, places)}
-    _check(starter, sums, {s.rfilename: s for s in info.siblings or ()}, pins.get("sha256", {}))
+                for file, place in places.items()
+                if not is_file(place) or sha256(place) != pinned.get(file)
+            }
+        except Exception as error:  # noqa: BLE001 - of whatever HTTP library it uses
+            raise _failure(starter, endpoint, so_far, error) from None
+        try:
+            sums = {file: sha256(got.get(file, place)) for file, place in places.items()}
+            _check(starter, sums, {s.rfilename: s for s in info.siblings or ()}, pinned)
+            _move(got, folder)
+        finally:
+            shutil.rmtree(so_far, ignore_errors=True)
     commit = str(info.sha)
-    _pin(starter.repo, commit, {**pins.get("sha256", {}), **sums})
+    _pin(starter.repo, commit, {**pinned, **sums})
     words = [tag.partition(":")[2] for tag in info.tags or () if tag.startswith("license:")]
     license_ = words[0] if words else tr("not stated")
-    return Fetched(starter.name, starter.repo, commit, license_, [str(p) for p in places], sums)
+    files = [str(folder / file) for file in starter.files]
+    return Fetched(starter.name, starter.repo, commit, license_, files, sums)
 
 
-def _failure(starter: Starter, endpoint: str, error: Exception) -> LiteError:
-    """One line for whatever the library raises."""
+def _move(files: Mapping[str, Path], folder: Path) -> None:
+    """All of them or none. Raises LiteError."""
+    if files:
+        with filling(folder) as part:
+            for name, path in files.items():
+                (part / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.move(path, part / name)
+
+
+#: Errors of the system that tell of the network, beside those of the HTTP library.
+_NETWORK = (ConnectionError, TimeoutError, socket.gaierror, ssl.SSLError)
+
+
+def _failure(starter: Starter, endpoint: str, place: Path, error: Exception) -> LiteError:
+    """One line for whatever the library raises while it downloads to this place."""
+    if isinstance(error, OSError) and error.errno and not isinstance(error, _NETWORK):
+        return LiteError(
+            tr("cannot be written ({reason})", reason=reason_of(error)),
+            where=error.filename or place,
+        )
     status = getattr(getattr(error, "response", None), "status_code", None)
     if status is None:
         return BackendUnavailableError(

@@ -97,7 +97,9 @@ def _environment() -> dict[str, str]:
 
 def lessons() -> Path:
     """The folder of the lessons; those of an installed package are copied here first, so that
-    what is written beside them stays with the person."""
+    what is written beside them stays with the person. Raises LiteError."""
+    from lite_engine.files import filling
+
     from ..lessons import folder
 
     source = folder()
@@ -105,7 +107,8 @@ def lessons() -> Path:
         return source
     here = Path("lite-lessons")
     if not here.exists():
-        shutil.copytree(source, here)
+        with filling(here) as part:
+            shutil.copytree(source, part, dirs_exist_ok=True)
     return here
 
 

@@ -76,7 +76,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--import",
-        dest="report",
+        dest="field_results",
         metavar="REPORT",
         help=tr("use the results of `lite doctor --field-report` from the same device and driver"),
     )
@@ -87,10 +87,10 @@ def _call(args: argparse.Namespace) -> Tuning | Adopted:
     from lite_engine.runtime import Predictor
     from lite_engine.runtime.tune import tune
 
-    if bool(args.model) == bool(args.report):
+    if bool(args.model) == bool(args.field_results):
         raise UsageError(tr("expected either MODEL or --import REPORT (see `lite tune --help`)"))
-    if args.report:
-        return doctor.adopt(doctor.read(Path(args.report)))
+    if args.field_results:
+        return doctor.adopt(doctor.read(Path(args.field_results)))
     if args.backend == "cpu":
         return _forms(args)
     if args.output:
