@@ -75,9 +75,12 @@ def _locked_part(folder: Path, make: Callable[[Path], int | None]) -> tuple[Path
     while True:
         part = folder / f".lite-{secrets.token_hex(8)}.part"
         number = make(part)
-        if number is None or not system.try_lock(number) or os.fstat(number).st_nlink:
+        if number is None:
             return part, number
-        os.close(number)  # taken for stale before it was locked
+        held = system.try_lock(number)
+        if held is None or (held and os.fstat(number).st_nlink):
+            return part, number
+        os.close(number)  # another process took it for stale before it was locked
 
 
 def _make_folder(part: Path) -> int | None:

@@ -148,18 +148,20 @@ def lock_waiting(file: IO[bytes]) -> None:
     fcntl.flock(file, fcntl.LOCK_EX)
 
 
-def try_lock(number: int) -> bool:
-    """Locks an open file or folder; False when another process has, and where that cannot be
+def try_lock(number: int) -> bool | None:
+    """Locks an open file or folder; False when another process has, None where that cannot be
     known. Windows keeps an open file from being removed, which says as much."""
     if WINDOWS or ALONE:
-        return False
+        return None
     try:
         import fcntl
 
         fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:  # a file system without locks
+        return None
 
 
 def keep_mode(number: int, mode: int) -> None:

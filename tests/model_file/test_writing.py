@@ -7,6 +7,7 @@ import secrets
 from pathlib import Path
 
 import pytest
+from lite_engine import system
 from lite_engine.errors import LiteError
 from lite_engine.files import filling, write_file, writing
 
@@ -39,6 +40,35 @@ def test_a_part_that_is_there_is_not_written(planted: str, tmp_path: Path, monke
         write_file(tmp_path / "model.lite", "new")
     assert victim.read_text() == "untouched" and not (tmp_path / "model.lite").exists()
     assert part.is_symlink() or part.read_text() == "another's"
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+@pytest.mark.parametrize("removed", [True, False], ids=["removed", "about to be"])
+def test_a_part_that_another_takes_for_stale_is_not_used(
+    kind: str, removed: bool, tmp_path: Path, monkeypatch
+) -> None:
+    """Between the making of a part and its lock another process may lock it, to remove it."""
+    lock, sweeper = system.try_lock, []
+
+    def second(number: int) -> bool | None:
+        if not sweeper:
+            (part,) = tmp_path.glob(".lite-*.part")
+            sweeper.append((part, os.open(part, os.O_RDONLY)))
+            assert lock(sweeper[0][1])
+            if removed:
+                part.rmdir() if part.is_dir() else part.unlink()
+        return lock(number)
+
+    monkeypatch.setattr(system, "try_lock", second)
+    if kind == "file":
+        write_file(tmp_path / "m", "new")
+    else:
+        with filling(tmp_path / "m") as into:
+            (into / "inner").write_text("new")
+    (part, number) = sweeper[0]
+    assert not part.exists() if removed else part.exists()
+    assert (tmp_path / "m").is_dir() if kind == "folder" else (tmp_path / "m").read_text() == "new"
+    os.close(number)
 
 
 STALE = f".lite-{0:016x}.part"
