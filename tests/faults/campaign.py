@@ -117,6 +117,8 @@ class Server:
         env = os.environ | {
             "LD_PRELOAD": str(shim), "LITE_TEST_SHIM": str(shim), "LITE_TEST_KERNELS": "softmax",
             "HF_ENDPOINT": hub, "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+            # threads that wait for work would take most of the time of models as small as these
+            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
         }  # fmt: skip
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
