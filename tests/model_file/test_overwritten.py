@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from lite_engine import Predictor, load, optimize, settings
 from lite_engine.errors import ModelFormatError
 from lite_engine.model_file import open_model
+from lite_engine.pipeline.frames import Frames
+from PIL import Image
 
 from tests.small_models import classifier, image
 
@@ -75,6 +78,18 @@ def test_an_imported_model_is_refused(root: Path, tmp_path: Path) -> None:
     cut(Path(path))
     with pytest.raises(ModelFormatError, match=r"digits\.onnx: overwritten"):
         optimize(graph)
+
+
+@pytest.mark.parametrize("change", [cut, touched])
+def test_frames_of_a_file_are_refused(change, tmp_path: Path) -> None:
+    path, written = tmp_path / "film.mjpeg", io.BytesIO()
+    Image.new("RGB", (64, 64)).save(written, "JPEG")
+    path.write_bytes(2 * written.getvalue())
+    frames = iter(Frames(path))
+    assert next(frames) == written.getvalue()
+    change(path)
+    with pytest.raises(ModelFormatError, match=r"film\.mjpeg: overwritten"):
+        next(frames)
 
 
 def test_a_file_that_is_replaced_does_no_harm(lite_file: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from lite_messages import tr
 
 from ..errors import UsageError
-from ..mapped import map_file
+from ..mapped import map_file, states
 from .stream import Frame, Stream
 
 _BEGIN = re.compile(rb"\xff\xd8")
@@ -24,7 +24,8 @@ _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
 class Frames:
     """The frames of a folder, by name, or of a Motion-JPEG file; each is the bytes of an image.
 
-    Raises UsageError where there is none, and what reading a file raises.
+    Raises UsageError where there is none, and what reading a file raises; ModelFormatError where
+    the Motion-JPEG file is overwritten in the meantime.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -51,6 +52,8 @@ class Frames:
         for file in self._files:
             yield file.read_bytes()
         for begin, end in self._places:
+            for state in states([self._data]):
+                state.check()
             yield bytes(self._data[begin:end])
 
 
