@@ -230,6 +230,24 @@ def test_parts_of_one_are_rounded_relative_to_one() -> None:
     assert within(difference(x, x.astype(np.float16)), 1e-4, floor_of(other, "fp16"))
 
 
+@pytest.mark.parametrize("turned", [0, 3])
+def test_wrong_classes_of_small_probability_do_not_agree(turned: int) -> None:
+    """None of the ten is as large as what bfloat16 may lose of one along a model."""
+    model = optimize(classifier())
+    a = Side(Predictor(model, host_target(), threads=1))
+    b = Side(Predictor(model, host_target(), threads=1, precision="bf16"), "bf16")
+    whole = b.values
+
+    def spoiled(feeds, names):
+        found = whole(feeds, names)
+        return {n: np.roll(x, turned) if n == "prob" else x for n, x in found.items()}
+
+    b.values = spoiled
+    result = compare(a, b, image(classifier()))
+    assert max(abs(x) for x in result.outputs["prob"]["range_baseline"]) < 0.3
+    assert result.agrees == (not turned), result.verdict
+
+
 def test_sums_of_halves_below_the_smallest_normal_number() -> None:
     """Every partial sum is off by up to half a step there, however near the products are."""
     b = Builder((1, 128, 3, 3), "c")

@@ -55,14 +55,19 @@ def other_integers(pair: Pair) -> bool:
     return not (np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point))
 
 
-def floor_of(node: Node | None, precision: str) -> float:
+def floor_of(node: Node | None, precision: str, values: tuple[float, float] = (0, 1)) -> float:
     """|a−b| that says nothing, however small the numbers are: a step of the smallest that the
-    precision holds, in fp16 of every partial sum, and the roundings of a part of one."""
+    precision holds, in fp16 of every partial sum, and the roundings of a part of one. `values` is
+    the range of the layer's values: the parts of a softmax are rounded like the largest of them,
+    which among many is far below one."""
     op = node.attrs.get("activation") or node.op if node is not None else ""
     step = SMALLEST[precision]
     if precision == "fp16" and node is not None:
         step *= max(1.0, 2 * math.sqrt(_terms(node)))
-    return max(step, ROUNDINGS * UNIT[precision] if op in PARTS_OF_ONE else 0.0)
+    if op not in PARTS_OF_ONE:
+        return step
+    whole = min(1.0, max(map(abs, values))) if op == "Softmax" else 1.0
+    return max(step, ROUNDINGS * UNIT[precision] * whole)
 
 
 def _terms(node: Node) -> int:

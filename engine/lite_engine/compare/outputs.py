@@ -67,7 +67,8 @@ def differing(
     made: dict[str, Node | None] = {
         v.name: v.producer for s in (on.b, on.a) if s.graph is not None for v in s.graph.outputs
     }
-    floor = {n: CARRIED * floor_of(made.get(n), on.coarser) for n in outputs}
+    floor = {n: CARRIED * floor_of(made.get(n), on.coarser, d["range_baseline"])
+             for n, d in outputs.items()}  # fmt: skip
     if on.tolerance is not None:
         floor = {}
     return [

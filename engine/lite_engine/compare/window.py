@@ -88,11 +88,11 @@ def _row(
             ),
             where=pair.node.name,
         )
+    whole = difference(x, y)
     limit, floor = on.tolerance, 0.0
     if limit is None:
         limit = tolerance_of(pair, (on.a.precision, on.b.precision), x)
-        floor = floor_of(pair.node, on.coarser)
-    whole = difference(x, y)
+        floor = floor_of(pair.node, on.coarser, whole.range_baseline)
     own = None
     if alone is not None:
         own = difference(x, real(on, pair, va[pair.name_a], alone)[1])
