@@ -172,7 +172,8 @@ def _3x3(node: Node, types: list[TypeInfo | None]) -> bool | str:
         return ok
     attrs = conv.filled_attrs(node)
     kernel, strides, _, dilations = conv_window(x, w, attrs)
-    small = kernel == [3, 3] and strides in ([1, 1], [2, 2]) and dilations == [1, 1]
+    near = dilations == [1, 1]
+    small = kernel == [3, 3] and (strides == [1, 1] or (strides == [2, 2] and near))
     if x.rank != 4 or not small:
         return tr("not 3x3 with stride 1 or 2")
     if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
@@ -182,8 +183,8 @@ def _3x3(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 def _winograd(node: Node, types: list[TypeInfo | None]) -> bool | str:
     ok = _3x3(node, types)
-    strided = set(node.attrs.get("strides") or [1]) != {1}
-    return tr("not 3x3 with stride 1") if ok is True and strided else ok
+    apart = {*(node.attrs.get("strides") or ()), *(node.attrs.get("dilations") or ())} - {1}
+    return tr("not 3x3 with stride 1") if ok is True and apart else ok
 
 
 def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:

@@ -60,6 +60,16 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     ),
     (W43, (1, 5, 30, 16), 17, (3, 3), {"activation": "Silu"}),
     (W43, (2, 33, 30, 3), 8, (3, 3), {"pads": [2, 2, 2, 2]}),
+    # dilated: outputs of every 2nd row and 3rd column are an image of their own, …
+    (
+        W43,
+        (1, 14, 13, 36),
+        50,
+        (3, 3),
+        {"dilations": [2, 3], "pads": [2, 3, 2, 3], "r": 1, "activation": "Silu"},
+    ),
+    (W23, (2, 9, 7, 20), 17, (3, 3), {"dilations": [4, 1], "pads": [4, 1, 3, 0], "r": 1}),
+    (W43, (1, 5, 6, 16), 20, (3, 3), {"dilations": [7, 9], "pads": [7, 9, 7, 9]}),
     # one to four tiles: on AVX-512 the kernel that transforms weights as it reads them
     (W43, (1, 4, 4, 64), 16, (3, 3), {"pads": [1, 1, 1, 1]}),
     (W43, (2, 6, 5, 48), 70, (3, 3), {"pads": [0, 0, 0, 0], "r": 1}),

@@ -97,6 +97,21 @@ def test_small_maps_keep_their_weights_small(x, compact):
     assert step.variant.endswith("_compact") == compact
 
 
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(
+    ("size", "dilation", "winograd"), [(28, 2, True), (28, 4, True), (28, 24, False), (9, 9, False)]
+)
+def test_dilated_layers_take_what_multiplies_less(size, dilation, winograd, isa):
+    """Winograd transforms whole tiles; where most taps lie outside, the GEMM leaves them out."""
+    options = {"pads": [dilation] * 4, "dilations": [dilation] * 2}
+    op, inputs, attrs, want = conv_case(F32_3X3, (1, size, size, 32), 32, (3, 3), options)
+    y = want.astype(np.float32)
+    (step,) = load(one_step_plan(op, F32_3X3, inputs, [y], attrs, (1, 2)), max_isa=isa).steps()
+    assert ("winograd" in step.variant) == winograd
+    (got,) = run_step(op, F32_3X3, inputs, [y * 0], attrs, constant=(1, 2), max_isa=isa)
+    close(got, want, limit_of(F32_3X3, isa))
+
+
 SHORTS = [c for c in CONVS if c[0] in (BF16, W43_BF16, DECONV_BF16)]
 SHORTS += [(DEPTHWISE_BF16, *c[1:]) for c in CONVS if c[0] == DEPTHWISE]
 SHORTS += [

@@ -106,7 +106,8 @@ bool prepare(Step& step, Env& env, const Form& form) {
   const int64_t fit = static_cast<int64_t>(0.5 * l2 / (kBytes * m_elems(*w)));
   const bool evicts = kBytes * (v_elems(*w) + w->panel_elems) > 0.5 * l2;
   w->group = kPacks || !evicts || fit < 1 ? 1 : fit < w->panels ? fit : w->panels;
-  if (step.by_rows && s.out.images == 1) step.rows = row_map(s, down.outputs);
+  const bool dilated = s.dilation[0] != 1 || s.dilation[1] != 1;  // tiles take rows from far apart
+  if (step.by_rows && s.out.images == 1 && !dilated) step.rows = row_map(s, down.outputs);
   step.scratch_bytes = sizeof(Real) * (v_elems(*w) + w->group * m_elems(*w) +
                                        packed_elems(*w));
   set_variant(step, LITE_REAL "_conv2d_winograd%s__" LITE_ISA_NAME "_%dx%d", form.name,
@@ -269,16 +270,17 @@ constexpr Form kF43 = form_of<F43, F43>("43");
 bool prepare_f43(Step& step, Env& env) { return prepare(step, env, kF43); }
 
 // Cycles per input and output channel, where a weight takes `weight` cycles to arrive.
-double cost_of(const Form& form, const PixelView& y, double weight) {
+double cost_of(const Form& form, const ConvShape& s, double weight) {
   const Line &down = form.down, &along = form.along;
-  const int64_t tiles = (y.h + down.outputs - 1) / down.outputs *
-                        ((y.w + along.outputs - 1) / along.outputs) * y.images;
+  const int64_t tiles = tiles_along(s.out.h, s.dilation[0], down.outputs, nullptr) *
+                        tiles_along(s.out.w, s.dilation[1], along.outputs, nullptr) * s.out.images;
   const double products = down.points * along.points * static_cast<double>(tiles) / (2 * kLanes);
   const double weights = down.weight_rows * along.weight_rows * weight;
   if (!kPacks) return products + weights;
   return products > weights ? products : weights;  // in order, and so while others are multiplied
 }
 
+constexpr double kTransforms = 1.5;  // what they add to F(4,3)'s products, where pixels lie far apart
 constexpr Form kF23By2 = form_of<F23By2, F23By2>("23_by2");
 #if defined(LITE_PACKED_TILE)
 constexpr Form kF43x23 = form_of<F43, F23>("43x23");
@@ -287,15 +289,30 @@ constexpr double kWeight = 1.2;   // 8 GB/s at 2.4 GHz
 constexpr double kWeight = 0.4;
 #endif
 
-// Of stride 2 only where a quarter less to multiply makes up for the transforms; the rest is the tap GEMM's.
+// Taps of all outputs along an axis that the tap GEMM multiplies.
+int64_t taps_along(const ConvShape& s, int axis) {
+  int64_t begin, end, taps = 0;
+  for (int64_t o = 0; o < (axis ? s.out.w : s.out.h); ++o) {
+    tap_window(o * s.stride[axis] - s.pad[axis], s.dilation[axis], 3, 0, axis ? s.in.w : s.in.h,
+               &begin, &end);
+    taps += kPacks ? 3 : end - begin;
+  }
+  return taps;
+}
+
+// Of stride 2 or dilated only where less to multiply makes up for the transforms; the rest is the tap GEMM's.
 bool suits(const Step& step, Env& env) {
   ConvShape s;
   if (!read_conv(step, env, false, &s, kReal)) return false;
-  if (s.stride[0] == 1 && s.stride[1] == 1) return true;
-  const double direct = 9.0 / (2 * kLanes) * static_cast<double>(s.out.images * s.out.h * s.out.w);
-  return s.stride[0] == 2 && s.stride[1] == 2 && s.kernel[0] == 3 && s.kernel[1] == 3 &&
-         s.dilation[0] == 1 && s.dilation[1] == 1 && s.groups == 1 && s.in.c >= 32 &&
-         s.out.c >= 32 && cost_of(kF23By2, s.out, kWeight) < direct;
+  const bool dilated = s.dilation[0] != 1 || s.dilation[1] != 1;
+  const bool once = s.stride[0] == 1 && s.stride[1] == 1;
+  if (once && !dilated) return true;
+  if (s.kernel[0] != 3 || s.kernel[1] != 3 || s.groups != 1 || s.in.c < 32 || s.out.c < 32)
+    return false;
+  const double direct = static_cast<double>(s.out.images * taps_along(s, 0) * taps_along(s, 1)) /
+                        (2 * kLanes);
+  if (once) return kTransforms * cost_of(kF43, s, kWeight) < direct;
+  return !dilated && s.stride[0] == 2 && s.stride[1] == 2 && cost_of(kF23By2, s, kWeight) < direct;
 }
 
 // Fewer points on a small map, where reading F(4,3)'s weights would cost more than they save.
@@ -304,7 +321,7 @@ bool prepare_either(Step& step, Env& env) {
   if (!read_conv(step, env, false, &s, kReal)) return false;
   const Form* form = &kF43;
   const auto prefer = [&](const Form& other, double weight) {
-    if (cost_of(other, s.out, weight) <= cost_of(*form, s.out, weight)) form = &other;
+    if (cost_of(other, s, weight) <= cost_of(*form, s, weight)) form = &other;
   };
 #if defined(LITE_PACKED_TILE)
   prefer(kF43x23, kWeight);

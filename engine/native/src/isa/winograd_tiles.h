@@ -40,10 +40,11 @@ struct Winograd {
   int8_t weight_of[kMostPoints * kMostPoints];   // which of the panel's matrices a point takes
   PixelView in, out, residual;
   bool has_residual;
-  int64_t pad[2];
+  int64_t pad[2], dilation[2];
   int64_t channels, padded_channels;   // padded to whole vectors
   int64_t depth;                       // of the products: channels, padded where V is packed
   int64_t tiles_h, tiles_w, tiles;     // of all images
+  const int64_t *top, *left;           // first output of each row and column of tiles
   int64_t block;                       // tiles per block
   int64_t group;                       // panels that share what they read of V
   int64_t row_elems;                  // of V, from one tile to the next
@@ -56,12 +57,24 @@ struct Winograd {
   ThreadGrid grid;
 };
 
+// Outputs that lie `dilation` apart see each other's pixels and no others: they are an image of their
+// own, as many of them as the dilation. Of all of them, the tiles along an axis of `size` outputs;
+// `first`, if given, takes the first output of each.
+int64_t tiles_along(int64_t size, int64_t dilation, int64_t outputs, int64_t* first) {
+  int64_t count = 0;
+  for (int64_t from = 0; from < dilation && from < size; ++from)
+    for (int64_t at = from; at < size; at += outputs * dilation, ++count)
+      if (first) first[count] = at;
+  return count;
+}
+
 // What is known of a step before its weights are laid out, in tiles of `form`; bias and zeros.
 bool describe(const ConvShape& s, const Form& form, Env& env, Winograd* w) {
   const Line &down = form.down, &along = form.along;
   for (int i = 0; i < 2; ++i) {
-    if (s.kernel[i] != 3 || s.stride[i] != down.stride || s.dilation[i] != 1 || s.groups != 1)
-      return env.fail("Winograd takes 3x3 kernels of stride %d, dilation 1, one group", down.stride);
+    const bool dilated = s.dilation[i] != 1 && down.stride != 1;
+    if (s.kernel[i] != 3 || s.stride[i] != down.stride || dilated || s.groups != 1)
+      return env.fail("Winograd takes 3x3 kernels of stride %d, dilated only at 1, one group", down.stride);
   }
   w->form = &form;
   w->points = down.points * along.points;
@@ -72,16 +85,19 @@ bool describe(const ConvShape& s, const Form& form, Env& env, Winograd* w) {
   w->out = s.out;
   w->residual = s.residual;
   w->has_residual = s.has_residual;
-  w->pad[0] = s.pad[0];
-  w->pad[1] = s.pad[1];
+  for (int i = 0; i < 2; ++i) w->pad[i] = s.pad[i], w->dilation[i] = s.dilation[i];
   w->channels = s.in.c;
   w->padded_channels = (s.in.c + kLanes - 1) / kLanes * kLanes;
   w->activation = s.activation;
   const bool clip = s.activation.act == Act::kClip;
   w->lo = clip ? s.activation.a : -INFINITY;
   w->hi = clip ? s.activation.b : INFINITY;
-  w->tiles_h = (s.out.h + down.outputs - 1) / down.outputs;
-  w->tiles_w = (s.out.w + along.outputs - 1) / along.outputs;
+  int64_t* first = static_cast<int64_t*>(env.allocate((s.out.h + s.out.w + 1) * sizeof(int64_t)));
+  if (!first) return env.out_of_memory();
+  w->top = first;
+  w->left = first + s.out.h;
+  w->tiles_h = tiles_along(s.out.h, s.dilation[0], down.outputs, first);
+  w->tiles_w = tiles_along(s.out.w, s.dilation[1], along.outputs, first + s.out.h);
   w->tiles = w->tiles_h * w->tiles_w * s.out.images;
   const int64_t columns = (s.out.c + kTileColumns - 1) / kTileColumns * kTileColumns;
   Real* bias = static_cast<Real*>(env.allocate((columns + 1) * sizeof(Real)));
@@ -98,7 +114,7 @@ LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile) {
   const int64_t per_image = w.tiles_h * w.tiles_w;
   const int64_t image = tile / per_image, rest = tile - image * per_image;
   const int64_t y = rest / w.tiles_w;
-  return {image, y * w.form->down.outputs, (rest - y * w.tiles_w) * w.form->along.outputs};
+  return {image, w.top[y], w.left[rest - y * w.tiles_w]};
 }
 
 // On AArch64, which has the registers, an address or offset is not computed again in the loop.
@@ -129,11 +145,11 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
   const Real* image = x + w.in.origin + at.image * w.in.image;
   const Real* rows[kDown];
   for (int i = 0; i < kDown; ++i) {
-    const int64_t row = at.y * Down::kStride - w.pad[0] + i;
+    const int64_t row = at.y * Down::kStride - w.pad[0] + i * w.dilation[0];
     rows[i] = row >= 0 && row < w.in.h ? image + row * w.in.row : nullptr;
   }
   for (int j = 0; j < kAlong; ++j) {
-    const int64_t column = at.x * Along::kStride - w.pad[1] + j;
+    const int64_t column = at.x * Along::kStride - w.pad[1] + j * w.dilation[1];
     const bool inside = column >= 0 && column < w.in.w;
     LITE_UNROLL for (int i = 0; i < kDown; ++i)
       p[j][i] = inside && rows[i] ? rows[i] + column * w.in.pixel : w.zeros;
@@ -268,16 +284,26 @@ __attribute__((noinline)) void transform_part(const Real* products, int64_t stri
       copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
 }
 
+// Outputs of a tile from `at` on that exist.
+LITE_INLINE int64_t outputs_in(int64_t size, int64_t at, int64_t dilation, int64_t most) {
+  const int64_t left = dilation == 1 ? size - at : (size - at + dilation - 1) / dilation;
+  return left < most ? left : most;
+}
+
 // `columns` of the products of one tile of pixels, from output channel `channel` on.
 template <class Down, class Along>
 LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t stride, TileAt at,
                             int64_t channel, int64_t columns, Real* y, const Real* residual) {
-  constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
-  const int64_t rows = w.out.h - at.y < kRows ? w.out.h - at.y : kRows;
-  const int64_t pixels = w.out.w - at.x < kPixels ? w.out.w - at.x : kPixels;
+  const int64_t dy = w.dilation[0], dx = w.dilation[1];
   OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
                     at.x * w.out.pixel + channel,
-                w.out.row, w.out.pixel, rows, pixels, nullptr, w.residual.row, w.residual.pixel};
+                w.out.row * dy,
+                w.out.pixel * dx,
+                outputs_in(w.out.h, at.y, dy, Down::kOutputs),
+                outputs_in(w.out.w, at.x, dx, Along::kOutputs),
+                nullptr,
+                w.residual.row * dy,
+                w.residual.pixel * dx};
   if (residual)
     to.residual = residual + w.residual.origin + at.image * w.residual.image +
                   at.y * w.residual.row + at.x * w.residual.pixel + channel;
@@ -301,12 +327,12 @@ LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t str
 }
 
 void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, Real* y) {
-  const int64_t below = at.y + w.form->down.outputs, beside = at.x + w.form->along.outputs;
-  const int64_t bottom = below < w.out.h ? below : w.out.h;
-  const int64_t right = beside < w.out.w ? beside : w.out.w;
+  const int64_t dy = w.dilation[0], dx = w.dilation[1];
+  const int64_t bottom = at.y + dy * outputs_in(w.out.h, at.y, dy, w.form->down.outputs);
+  const int64_t right = at.x + dx * outputs_in(w.out.w, at.x, dx, w.form->along.outputs);
   Real* image = y + w.out.origin + at.image * w.out.image + channel;
-  for (int64_t i = at.y; i < bottom; ++i)
-    for (int64_t j = at.x; j < right; ++j)
+  for (int64_t i = at.y; i < bottom; i += dy)
+    for (int64_t j = at.x; j < right; j += dx)
       activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
 }
 
@@ -316,17 +342,17 @@ void write_tiles(const Winograd& w, const Real* products, int64_t next, int64_t 
                  int64_t first, int64_t count, int64_t channel, int64_t columns, Real* y,
                  const Real* residual) {
   const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
-  TileAt at = tile_at(w, first);
+  const int64_t line = first / w.tiles_w;
+  int64_t image = line / w.tiles_h, down = line % w.tiles_h, along = first % w.tiles_w;
   for (int64_t i = 0; i < count; ++i, products += next) {
+    const TileAt at{image, w.top[down], w.left[along]};
     write_tile<Down, Along>(w, products, stride, at, channel, columns, y, residual);
     if (apply) activate_tile(w, at, channel, columns, y);
-    at.x += Along::kOutputs;
-    if (at.x < w.out.w) continue;
-    at.x = 0;
-    at.y += Down::kOutputs;
-    if (at.y < w.out.h) continue;
-    at.y = 0;
-    ++at.image;
+    if (++along < w.tiles_w) continue;
+    along = 0;
+    if (++down < w.tiles_h) continue;
+    down = 0;
+    ++image;
   }
 }
 

@@ -83,7 +83,8 @@ constexpr MultiplyFn kMultiply[kMostTiles][kPoints] = {LITE_ALL_ROWS(1), LITE_AL
 bool suits(const Step& step, Env& env) {
   ConvShape s;
   if (!read_conv(step, env, false, &s, kReal) || step.by_rows) return false;
-  if (s.stride[0] != 1 || s.stride[1] != 1) return false;
+  for (int i = 0; i < 2; ++i)
+    if (s.stride[i] != 1 || s.dilation[i] != 1) return false;
   const PixelView& y = s.out;
   const int64_t tiles = y.images * ((y.h + 3) / 4) * ((y.w + 3) / 4);
   const int64_t pixels = y.images * y.h * y.w, c = s.in.c;
