@@ -119,6 +119,7 @@ def test_functions_of_nan_and_infinities(width: int) -> None:
         "copy_concat",
         "softmax",
         "layer_norm",
+        "lp_norm",
         "copy_relayout",
         "unary",
         "conv2d_depthwise",

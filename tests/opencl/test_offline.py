@@ -201,6 +201,10 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "pool_group(x_zero y_zero)": ("AVERAGE", ""),
     "matmul_nbits(zeros)": ("ZEROS", ""),
     **{
+        f"{kernel}(offset)": ("", "RMS")
+        for kernel in ("normalise", "normalise_row", "normalise_parts")
+    },
+    **{
         f"{kernel}(mask mask_batch mask_head mask_row)": ("MASK", "")
         for kernel in ("attention", "attention_tile", "attention_mma")
     },

@@ -93,27 +93,8 @@ def byte_output(node: Node, types: Types) -> bool | str:
     )
 
 
-def neighbours(node: Node, types: Types) -> bool | str:
-    """The reduced axes lie side by side in memory, in row-major and in channels-last order."""
-    x = types[0]
-    if x is None or x.shape is None:
-        return tr("its rank is not known")
-    given = node.attrs.get("axes")
-    if len(types) > 1 and types[1] is not None:
-        const = types[1].const
-        if const is None:
-            return tr("its axes are computed")
-        given = const.ravel().tolist()
-    if not x.shape:
-        return tr("it has no axis")
-    axes = {int(a) % len(x.shape) for a in given} if given else set(range(len(x.shape)))
-    rest = set(range(2, len(x.shape)))
-    alike = len(axes) == 1 or (axes >= rest and (0 not in axes or 1 in axes))
-    return alike or tr("the reduced axes are not adjacent in memory")
-
-
 def separate_axes(node: Node, types: Types) -> bool | str:
-    """At most six axes: what the strided copy of a device walks."""
+    """At most six axes: what the kernels of a device walk."""
     ranks = [len(t.shape) for t in types if t is not None and t.shape is not None]
     return all(r <= 6 for r in ranks) or tr("more than six axes")
 

@@ -283,6 +283,7 @@ def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
 batch_norm.kernel("opencl", "batch_norm", dtype="f32,f16", when=constant(1, 2, 3, 4))
 instance_norm.kernel("opencl", "instance_norm", dtype="f32,f16", when=constant(1, 2))
 layer_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output))
+rms_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=constant(1))
 
 
 skip_layer_norm = define_op(

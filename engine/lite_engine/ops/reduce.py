@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Node, TypeInfo
-from ._conditions import all_of, neighbours
+from ._conditions import all_of, constant, separate_axes
 from ._core import OpDef, define_op
 from ._helpers import COUNTED, known_ints, normalise_axes, normalise_axis, unknown_dims, wide
 from ._records import Cost
@@ -90,7 +90,7 @@ def _reduction(
     if native:
         op.kernel("cpu", "f32_reduce", when=_has_elements)
         if opencl:
-            fits = all_of(_has_elements, neighbours)
+            fits = all_of(_has_elements, constant(1), separate_axes)
             op.kernel("opencl", "reduce", dtype="f32,f16", when=fits, code=opencl)
     return op
 

@@ -1,4 +1,4 @@
-"""Launches of reductions, softmax, normalisations, pooling and matrix products."""
+"""Launches of reductions, softmax, pooling and matrix products."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from ...plan import Plan, PlanTensor, Step
 from . import byte_products
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
-from .constants import Constant
 from .convolutions import matmul_problem, tiled
 from .launch import Launch
-from .options import activation_options, code_of, join, storage_option, vector, vectors, widest
+from .options import code_of, join, storage_option, vector, vectors, widest
 from .profile import DeviceProfile
 from .registry import Target, builds
 
-#: Below so many outputs one work-item each leaves a GPU idle.
-_FEW_OUTPUTS = 1 << 16
+#: One work-item each for fewer rows than this, of so many numbers or more, leaves a GPU idle.
+_FEW_ROWS, _DEEP = 1 << 16, 32
 #: Most work-items of a group that makes one row.
-_ROW_ITEMS = 64
+ROW_ITEMS = 64
 #: Vectors of a row that such a work-item keeps in registers.
-_HELD = 8
+HELD = 8
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
@@ -38,24 +37,52 @@ def reduced_axes(step: Step, rank: int) -> list[int]:
         return list(range(1, rank - 1))
     given = step.attrs.get("axes")
     if given is None or np.size(given) == 0:
-        return list(range(rank))
+        return [] if step.attrs.get("noop_with_empty_axes") else list(range(rank))
     return sorted(int(a) % rank for a in np.ravel(given))
+
+
+def alternating(dims: tuple[int, ...], axes: list[int]) -> list[int]:
+    """Sizes of what is kept, reduced, …, kept, of neighbouring axes together; axes of one position
+    belong to either side."""
+    sizes = [1]
+    for axis, size in enumerate(dims):
+        if size == 1:
+            continue
+        if (axis in axes) != (len(sizes) % 2 == 0):
+            sizes.append(1)
+        sizes[-1] *= size
+    return sizes if len(sizes) % 2 else [*sizes, 1]
 
 
 @builds("reduce")
 def reduce(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    outer, n, inner = blocks(x.dims, reduced_axes(step, len(x.dims)))
+    sizes = alternating(x.dims, reduced_axes(step, len(x.dims)))
     more = code_of(step.op, step.kernel)
-    many = target.profile.local_tiles and n >= 32 and outer * inner < _FEW_OUTPUTS
-    if inner > 1 and many:
-        grid, group = (-(-outer * inner // 16) * 256,), (256,)
-        text = join(storage_option(x.dtype), more, "#define GROUPS")
-        return [Launch("reduce", "reduce_group", [x, y, outer, n, inner], grid, text, group)]
-    return [_folded("reduce", target.profile, step, x, y, (outer, n, inner), [x, y], more)]
+    apart = len(sizes) > 3
+    sizes = [1] * ((7 if apart else 3) - len(sizes)) + sizes
+    kernel = "reduce_apart" if apart else "reduce"
+    if is_deep(target.profile, math.prod(sizes[1::2]), y.size) and (apart or sizes[-1] > 1):
+        return [_by_groups("reduce", f"{kernel}_group", [x, y, *sizes], y.size, more)]
+    if apart:
+        text = join(storage_option(x.dtype), more)
+        return [Launch("reduce", kernel, [x, y, *sizes], (y.size,), text)]
+    outer, n, inner = sizes
+    return [folded("reduce", target.profile, step, x, y, (outer, n, inner), [x, y], more)]
 
 
-def _folded(
+def is_deep(profile: DeviceProfile, n: int, rows: int) -> bool:
+    """Whether a work-item for each row of n leaves a GPU idle."""
+    return profile.local_tiles and n >= _DEEP and rows < _FEW_ROWS
+
+
+def _by_groups(file: str, kernel: str, args: list[Any], rows: int, more: str) -> Launch:
+    """16 rows and 16 work-items for each."""
+    text = join(storage_option(args[0].dtype), more, "#define GROUPS")
+    return Launch(file, kernel, args, (-(-rows // 16) * 256,), text, (256,))
+
+
+def folded(
     file: str,
     profile: DeviceProfile,
     step: Step,
@@ -73,12 +100,12 @@ def _folded(
     v = widest(profile, x.dtype)
     if inner == 1 and n >= v:
         items = 1
-        while profile.local_tiles and items < _ROW_ITEMS and items * v < n:
+        while profile.local_tiles and items < ROW_ITEMS and items * v < n:
             items *= 2
         held = -(-n // (items * v)) if profile.local_tiles else 0
         text = join(
             text, vectors(profile, v, aligned=n % v == 0), f"#define ITEMS {items}",
-            f"#define HOLD {held if held <= _HELD else 0}",
+            f"#define HOLD {held if held <= HELD else 0}",
         )  # fmt: skip
         return Launch(file, f"{kernel}_row", [*args, n], (outer * items,), text, (items,))
     v = vector(profile, x.dtype, inner)
@@ -91,7 +118,7 @@ def softmax(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
-    return [_folded("softmax", target.profile, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
+    return [folded("softmax", target.profile, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
 
 
 @builds("lp_norm", "LpNormalization")
@@ -99,8 +126,11 @@ def lp_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     squares = "#define SQUARES" if step.attrs.get("p", 2) == 2 else ""
-    sizes = blocks(x.dims, [axis])
-    return [_folded("lp_norm", target.profile, step, x, y, sizes, [x, y], squares)]
+    outer, n, inner = sizes = blocks(x.dims, [axis])
+    if inner > 1 and is_deep(target.profile, n, outer * inner):
+        args = [x, y, *sizes]
+        return [_by_groups("lp_norm", "lp_norm_group", args, outer * inner, squares)]
+    return [folded("lp_norm", target.profile, step, x, y, sizes, [x, y], squares)]
 
 
 @builds("arg", "ArgMax", "ArgMin")
@@ -114,47 +144,6 @@ def arg(step: Step, plan: Plan, target: Target) -> list[Launch]:
     outer, n, inner = blocks(x.dims, [axis])
     options = join(storage_option(x.dtype), more)
     return [Launch("arg", "arg", [x, y, outer, n, inner], (outer * inner,), options)]
-
-
-@builds("layer_norm", "LayerNormalization")
-def layer_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    axis = int(step.attrs.get("axis", -1)) % len(x.dims)
-    outer, n, inner = blocks(x.dims, list(range(axis, len(x.dims))))
-    return [_normalise(step, plan, target.profile, x, y, (outer, n, inner), "#define PER_N")]
-
-
-@builds("instance_norm", "InstanceNormalization")
-def instance_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    sizes = (x.dims[0], math.prod(x.dims[1:-1]), x.dims[-1])
-    return [_normalise(step, plan, target.profile, x, y, sizes, "")]
-
-
-def _normalise(
-    step: Step,
-    plan: Plan,
-    profile: DeviceProfile,
-    x: PlanTensor,
-    y: PlanTensor,
-    sizes: tuple[int, int, int],
-    more: str,
-) -> Launch:
-    count = sizes[1] if more else sizes[2]
-    scale = _vector(plan, step, 1, Constant.of(np.ones(count, np.float32)))
-    offset = _vector(plan, step, 2, Constant.zeros(count))
-    options, args = join(activation_options(step), more), [x, scale, offset, y]
-    launch = _folded("norm", profile, step, x, y, sizes, args, options, "normalise")
-    launch.args.append(float(step.attrs.get("epsilon", 1e-5)))
-    return launch
-
-
-def _vector(plan: Plan, step: Step, index: int, otherwise: Constant) -> Constant:
-    if index < len(step.inputs) and step.inputs[index] >= 0:
-        data = plan.tensors[step.inputs[index]].data
-        assert data is not None, "the registry's condition asks for constants"
-        return Constant.floats(data)
-    return otherwise
 
 
 @builds("pool", "MaxPool", "AveragePool")

@@ -19,6 +19,7 @@ from . import (  # noqa: F401
     integer_elementwise,
     integer_pairs,
     movement,
+    normalisations,
     recurrent,
     reductions,
 )

@@ -91,7 +91,15 @@ def examples() -> dict[str, list[Graph]]:
         "reduce": [single("GlobalAveragePool", _IMAGE), single("GlobalMaxPool", _IMAGE)]
         + [single("ReduceMean", (2, 3, 5), ints(-1)), single("ReduceMax", (2, 3, 5), ints(1))]
         + [single(f"Reduce{f}", (3, n), ints(1)) for f in ("Prod", "Min", "Mean") for n in (15, 33)]
-        + [single("ReduceL2", (4, 40), ints(1), keepdims=0), single("ReduceProd", (3, 5), ints(0))],
+        + [single("ReduceL2", (4, 40), ints(1), keepdims=0), single("ReduceProd", (3, 5), ints(0))]
+        + [
+            single(f"Reduce{f}", shape, ints(*axes), keepdims=0)
+            for f, shape, axes in (
+                ("Mean", (1, 7, 7, 68), (1, 2)), ("L2", (3, 5, 7, 11), (0, 2)),
+                ("Max", (5, 13, 9, 7), (1, 3)), ("Min", (2, 3, 2, 5, 3, 4), (0, 2, 4)),
+                ("Sum", (3, 2, 5, 2, 7, 13), (1, 3, 5)), ("Mean", (6, 5, 7, 20), (0, 2)),
+            )
+        ],
         "softmax": [
             single("Softmax", (2, 3, 7), axis=1), single("Softmax", (5, 130), axis=-1),
             single("LogSoftmax", (2, 9), axis=-1),
@@ -102,13 +110,22 @@ def examples() -> dict[str, list[Graph]]:
         ],
         "layer_norm": [
             single("LayerNormalization", (3, 5, n), some(n), some(n)) for n in (7, 16, 35)
+        ]
+        + [single("RMSNormalization", (3, 5, n), some(n)) for n in (7, 16, 35)]
+        + [
+            single("LayerNormalization", (2, 5003), some(5003), some(5003)),
+            single("RMSNormalization", (2, 3, 1667), some(3, 1667), axis=1),
         ],
         "lp_norm": [
             single("LpNormalization", (3, 5, 7), axis=-1, p=2),
             single("LpNormalization", (3, 5, 40), axis=-1, p=1),
             single("LpNormalization", _IMAGE, axis=1),
+            single("LpNormalization", (2, 37, 3, 7), axis=1, p=1),
         ],
-        "instance_norm": [single("InstanceNormalization", _IMAGE, some(6), some(6))],
+        "instance_norm": [
+            single("InstanceNormalization", shape, some(shape[1]), some(shape[1]))
+            for shape in (_IMAGE, (1, 1, 21), (2, 1, 9001), (1, 37, 41, 3), (2, 3, 300))
+        ],
         "batch_norm": [
             single("BatchNormalization", _IMAGE, some(6), some(6), some(6), np.abs(some(6)) + 0.5)
         ],

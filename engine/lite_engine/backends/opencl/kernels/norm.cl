@@ -1,12 +1,22 @@
 // (x − mean) / sqrt(var + eps) over the middle axis of (outer, n, inner), then scale and offset: per
-// position of the axis (-DPER_N), or per inner index. V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 PER_N ACT(x) ACT_A:number ACT_B:number
+// position of the axis (-DPER_N), or per inner index. -DRMS: x / sqrt(mean of x² + eps), without an offset.
+// V inner indices an item.
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=1,2,4,8,16,32 PER_N RMS
+//@ options ACT(x) ACT_A:number ACT_B:number
+#ifdef RMS
+#define OFFSET(load) 0.0f
+#else
+#define OFFSET(load) (load)
+#endif
+
 //@ kernel normalise
 //@ need min(outer, n, inner) > 0, inner % V == 0, (g0 + 1) * V <= INT_MAX
 //@ items outer * inner / V
 //@ reads x[outer * n * inner]
-//@ reads scale[n], offset[n] when PER_N
-//@ reads scale[inner], offset[inner] when PER_N == 0
+//@ reads scale[n] when PER_N
+//@ reads scale[inner] when PER_N == 0
+//@ reads offset[n] when PER_N > RMS
+//@ reads offset[inner] when PER_N + RMS == 0
 //@ writes y[outer * n * inner]
 kernel void normalise(global const T *x, global const float *scale, global const float *offset,
                       global T *y, int outer, int n, int inner, float epsilon) {
@@ -14,8 +24,13 @@ kernel void normalise(global const T *x, global const float *scale, global const
   if (i >= outer * inner) return;
   const int at = i / inner * n * inner + i % inner;
   FV mean = 0, square = 0;
+#ifndef RMS
   for (int k = 0; k < n; ++k) mean += LDV(x, at + k * inner);
   mean /= (float)n;
+  FV lost = 0;  // by one long sum
+  for (int k = 0; k < n; ++k) lost += LDV(x, at + k * inner) - mean;
+  mean += lost / (float)n;
+#endif
   for (int k = 0; k < n; ++k) {
     const FV d = LDV(x, at + k * inner) - mean;
     square += d * d;
@@ -23,9 +38,9 @@ kernel void normalise(global const T *x, global const float *scale, global const
   const FV factor = rsqrt(square / (float)n + epsilon);
   for (int k = 0; k < n; ++k) {
 #ifdef PER_N
-    const FV s = scale[k], t = offset[k];
+    const FV s = scale[k], t = OFFSET(offset[k]);
 #else
-    const FV s = LDFV(scale, i % inner), t = LDFV(offset, i % inner);
+    const FV s = LDFV(scale, i % inner), t = OFFSET(LDFV(offset, i % inner));
 #endif
     const FV v = (LDV(x, at + k * inner) - mean) * factor * s + t;
     const FV done = ACT(v);
@@ -36,6 +51,13 @@ kernel void normalise(global const T *x, global const float *scale, global const
 // The same of rows (inner is 1), each by a group of ITEMS work-items.
 #ifdef ITEMS
 #define ADD(s, t) ((s) + (t))
+#ifdef PER_N
+#define OF_VECTOR(p, k) LDFV(p, k)
+#define OF_ONE(p, k) (p)[k]
+#else
+#define OF_VECTOR(p, k) (p)[0]
+#define OF_ONE(p, k) (p)[0]
+#endif
 //@ kernel normalise_row
 //@ let rows = g0 / ITEMS
 //@ group ITEMS
@@ -44,7 +66,10 @@ kernel void normalise(global const T *x, global const float *scale, global const
 //@ need n % V == 0 when ALIGNED
 //@ local (ITEMS + 8) * 4
 //@ reads x[rows * n]
-//@ reads scale[n], offset[n]
+//@ reads scale[n] when PER_N
+//@ reads scale[1] when PER_N == 0
+//@ reads offset[n] when PER_N > RMS
+//@ reads offset[1] when PER_N + RMS == 0
 //@ writes y[rows * n]
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void normalise_row(global const T *x, global const float *scale, global const float *offset,
@@ -54,28 +79,142 @@ void normalise_row(global const T *x, global const float *scale, global const fl
   x += (size_t)get_group_id(0) * n;
   y += (size_t)get_group_id(0) * n;
   FV many = 0;
-  float sum = 0, square = 0;
+  float mean = 0, square = 0;
   HELD(x);
+#ifndef RMS
   EACH_HELD(many += held);
-  FOLD(many, sum, ADD);
-  for (int k = whole + id; k < n; k += ITEMS) sum += LD(x, k);
-  TOGETHER(part, id, sum, ADD);
-  const float mean = sum / (float)n;
+  FOLD(many, mean, ADD);
+  for (int k = whole + id; k < n; k += ITEMS) mean += LD(x, k);
+  TOGETHER(part, id, mean, ADD);
+  mean /= (float)n;
   many = 0;
+#if HOLD == 0  // long sums have lost digits
+  float lost = 0;
+  EACH_HELD(many += held - mean);
+  FOLD(many, lost, ADD);
+  for (int k = whole + id; k < n; k += ITEMS) lost += LD(x, k) - mean;
+  TOGETHER(part, id, lost, ADD);
+  mean += lost / (float)n;
+  many = 0;
+#endif
+#endif
   EACH_HELD(many += (held - mean) * (held - mean));
   FOLD(many, square, ADD);
   for (int k = whole + id; k < n; k += ITEMS) square += (LD(x, k) - mean) * (LD(x, k) - mean);
   TOGETHER(part, id, square, ADD);
   const float factor = rsqrt(square / (float)n + epsilon);
   EACH_HELD({
-    const FV v = (held - mean) * factor * LDFV(scale, k) + LDFV(offset, k);
+    const FV v = (held - mean) * factor * OF_VECTOR(scale, k) + OFFSET(OF_VECTOR(offset, k));
     const FV done = ACT(v);
     STV(y, k, done);
   });
   for (int k = whole + id; k < n; k += ITEMS) {
-    const float v = (LD(x, k) - mean) * factor * scale[k] + offset[k];
+    const float v = (LD(x, k) - mean) * factor * OF_ONE(scale, k) + OFFSET(OF_ONE(offset, k));
     const float done = ACT(v);
     ST(y, k, done);
+  }
+}
+#endif
+
+// The same where few groups of a long axis would leave a GPU idle, in two launches: the mean and the sum of
+// squares about it of each part (`length` positions of the axis), then of all parts together (Chan, Golub
+// and LeVeque 1983). A group of work-items has one part of LANES neighbouring inner indices.
+#ifdef LANES
+#define SLICES (256 / LANES)
+#define PLACE                                                                             \
+  const int id = get_local_id(0), lane = id % LANES, slice = id / LANES;                  \
+  const int blocks = (inner + LANES - 1) / LANES, parts = (n + length - 1) / length;      \
+  const int group = get_group_id(0), c = group % blocks * LANES + lane;                   \
+  const int p = group / blocks % parts, o = group / blocks / parts, inside = c < inner;   \
+  const int begin = p * length, end = min(begin + length, n);                             \
+  const size_t at = (size_t)o * n * inner + c
+// s of all slices of a lane; every one of them gets it.
+#define ALL_SLICES(sums, s)                                     \
+  do {                                                          \
+    sums[id] = s;                                               \
+    barrier(CLK_LOCAL_MEM_FENCE);                               \
+    for (int half_ = 128; half_ >= LANES; half_ /= 2) {         \
+      if (id < half_) sums[id] += sums[id + half_];             \
+      barrier(CLK_LOCAL_MEM_FENCE);                             \
+    }                                                           \
+    s = sums[lane];                                             \
+    barrier(CLK_LOCAL_MEM_FENCE);                               \
+  } while (0)
+
+//@ kernel moments
+//@ need min(n, inner) > 0, min(length, LANES) > 0, length <= n, n + n + 256 <= INT_MAX
+//@ let groups = up(n, length) * up(inner, LANES)
+//@ let outer = g0 / 256 / groups
+//@ need outer * n * inner <= INT_MAX
+//@ group 256
+//@ items outer * groups * 256
+//@ local 256 * 4
+//@ reads x[outer * n * inner]
+//@ writes part[outer * up(n, length) * inner * 2]
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void moments(global const T *x, global float *part, int n, int inner, int length) {
+  local float sums[256];
+  PLACE;
+  float mean = 0, square = 0;
+#ifndef RMS
+  for (int k = begin + slice; inside && k < end; k += SLICES) mean += LD(x, at + (size_t)k * inner);
+  ALL_SLICES(sums, mean);
+  mean /= (float)(end - begin);
+#endif
+  for (int k = begin + slice; inside && k < end; k += SLICES) {
+    const float d = LD(x, at + (size_t)k * inner) - mean;
+    square += d * d;
+  }
+  ALL_SLICES(sums, square);
+  if (slice != 0 || !inside) return;
+  part += ((o * parts + p) * inner + c) * 2;
+  part[0] = mean;
+  part[1] = square;
+}
+
+//@ kernel normalise_parts
+//@ need min(n, inner) > 0, min(length, LANES) > 0, length <= n, n + n + 256 <= INT_MAX
+//@ let groups = up(n, length) * up(inner, LANES)
+//@ let outer = g0 / 256 / groups
+//@ need outer * n * inner <= INT_MAX
+//@ group 256
+//@ items outer * groups * 256
+//@ local 256 * 4
+//@ reads x[outer * n * inner], part[outer * up(n, length) * inner * 2]
+//@ reads scale[n] when PER_N
+//@ reads scale[inner] when PER_N == 0
+//@ reads offset[n] when PER_N > RMS
+//@ reads offset[inner] when PER_N + RMS == 0
+//@ writes y[outer * n * inner]
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void normalise_parts(global const T *x, global const float *part, global const float *scale,
+                     global const float *offset, global T *y, int n, int inner, int length,
+                     float epsilon) {
+  local float sums[256];
+  PLACE;
+  part += (o * parts * inner + c) * 2;
+  float mean = 0, square = 0;
+#ifndef RMS
+  for (int q = slice; inside && q < parts; q += SLICES)
+    mean += part[q * inner * 2] * (float)min(length, n - q * length);
+  ALL_SLICES(sums, mean);
+  mean /= (float)n;
+#endif
+  for (int q = slice; inside && q < parts; q += SLICES) {
+    const float d = part[q * inner * 2] - mean;
+    square += part[q * inner * 2 + 1] + d * d * (float)min(length, n - q * length);
+  }
+  ALL_SLICES(sums, square);
+  const float factor = rsqrt(square / (float)n + epsilon);
+  for (int k = begin + slice; inside && k < end; k += SLICES) {
+#ifdef PER_N
+    const float s = scale[k], t = OFFSET(offset[k]);
+#else
+    const float s = scale[c], t = OFFSET(offset[c]);
+#endif
+    const float v = (LD(x, at + (size_t)k * inner) - mean) * factor * s + t;
+    const float done = ACT(v);
+    ST(y, at + (size_t)k * inner, done);
   }
 }
 #endif

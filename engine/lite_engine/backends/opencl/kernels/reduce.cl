@@ -82,3 +82,60 @@ void reduce_group(global const T *x, global T *y, int outer, int n, int inner) {
   ST(y, i, s);
 }
 #endif
+
+// The same where reduced axes lie apart: x is (A0, B0, A1, B1, A2, B2, A3) and y (A0, A1, A2, A3), a work-item
+// an output. Where in x the first number of output i is, and how far behind it the number k.
+#define FIRST(i)                                                                          \
+  (((((i) / A3 / A2 / A1 * B0 * A1 + (i) / A3 / A2 % A1) * B1 * A2 + (i) / A3 % A2) * B2) * A3 + (i) % A3)
+#define BEHIND(k) ((((k) / B2 / B1 * A1 * B1 + (k) / B2 % B1) * A2 * B2 + (k) % B2) * A3)
+//@ kernel reduce_apart
+//@ need min(A0, A1, A2, A3, B0, B1, B2) > 0, (A0 * A1 * A2 * A3 + 128) * B0 * B1 * B2 <= INT_MAX
+//@ items A0 * A1 * A2 * A3
+//@ reads x[A0 * B0 * A1 * B1 * A2 * B2 * A3]
+//@ writes y[A0 * A1 * A2 * A3]
+kernel void reduce_apart(global const T *x, global T *y, int A0, int B0, int A1, int B1, int A2,
+                         int B2, int A3) {
+  const int i = get_global_id(0), n = B0 * B1 * B2;
+  if (i >= A0 * A1 * A2 * A3) return;
+  const int at = FIRST(i);
+  float s = START;
+  for (int k = 0; k < n; ++k) {
+    const float v = LD(x, at + BEHIND(k));
+    s = STEP(s, v);
+  }
+  s = DONE(s, (float)n);
+  ST(y, i, s);
+}
+
+// The same by groups of 16 outputs and 16 items for each, which read neighbours together: of what is
+// kept, or where the innermost axis is reduced of that.
+#ifdef GROUPS
+//@ kernel reduce_apart_group
+//@ need min(A0, A1, A2, A3, B0, B1, B2) > 0, (A0 * A1 * A2 * A3 + 16) * B0 * B1 * B2 <= INT_MAX
+//@ need B0 * B1 * B2 + 16 <= INT_MAX
+//@ group 256
+//@ items up(A0 * A1 * A2 * A3, 16) * 256
+//@ local 16 * 17 * 4
+//@ reads x[A0 * B0 * A1 * B1 * A2 * B2 * A3]
+//@ writes y[A0 * A1 * A2 * A3]
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void reduce_apart_group(global const T *x, global T *y, int A0, int B0, int A1, int B1, int A2,
+                        int B2, int A3) {
+  local float part[16][17];
+  const int id = get_local_id(0), near = id % 16, far = id / 16;
+  const int lane = A3 > 1 ? near : far, slice = A3 > 1 ? far : near;
+  const int i = get_group_id(0) * 16 + lane, n = B0 * B1 * B2, inside = i < A0 * A1 * A2 * A3;
+  const int at = FIRST(i);
+  float s = START;
+  for (int k = slice; inside && k < n; k += 16) {
+    const float v = LD(x, at + BEHIND(k));
+    s = STEP(s, v);
+  }
+  part[slice][lane] = s;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (slice != 0 || !inside) return;
+  for (int p = 1; p < 16; ++p) s = MERGE(s, part[p][lane]);
+  s = DONE(s, (float)n);
+  ST(y, i, s);
+}
+#endif
