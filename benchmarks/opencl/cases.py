@@ -6,6 +6,7 @@ random weights, `wide/NAME` one of `benchmarks/wide`, with the inputs that it is
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,12 @@ def build(name: str, path: Path) -> Built:
     return None, None
 
 
+def fresh(module: Any, dtype: Any, device: str) -> Any:
+    """A module of its own in this type on this device. Some keep what they computed in a call for
+    the next one, which may be in another type or elsewhere: `module` itself is never called."""
+    return copy.deepcopy(module).to(device, dtype)
+
+
 def tensors(feeds: dict[str, np.ndarray], dtype: Any, device: str) -> list[Any]:
     """PyTorch's positional inputs; those that are not floats keep their type."""
     import torch
@@ -63,7 +70,7 @@ def _wide(name: str, path: Path) -> Built:
 
     network, inputs = export.build(name)
     if not path.exists():
-        export.write(network, inputs, path)
+        export.write(copy.deepcopy(network), inputs, path)
     return network, {key: x.numpy() for key, x in inputs.items()}
 
 
@@ -84,7 +91,12 @@ def _torchvision(name: str, path: Path) -> Any:
     if not path.exists():
         x = torch.zeros(1, 3, side, side)
         torch.onnx.export(
-            module, (x,), str(path), input_names=["x"], opset_version=17, dynamo=False
+            copy.deepcopy(module),
+            (x,),
+            str(path),
+            input_names=["x"],
+            opset_version=17,
+            dynamo=False,
         )
     return module
 

@@ -73,7 +73,7 @@ def examine(name: str) -> dict[str, Any]:
             **_on_opencl(predictor),
         }
         if module is not None:
-            row[precision]["torch"] = _torch_error(module, precision, feeds, exact)
+            row[precision].update(_torch_error(module, precision, feeds, exact))
     return row
 
 
@@ -106,7 +106,7 @@ def _torch(module: Any, feeds: dict[str, np.ndarray], dtype: str, device: str) -
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     kind = getattr(torch, dtype)
     with torch.no_grad():
-        made = module.to(device, kind)(*cases.tensors(feeds, kind, device))
+        made = cases.fresh(module, kind, device)(*cases.tensors(feeds, kind, device))
     values = made.values() if isinstance(made, dict) else made
     values = [values] if isinstance(values, torch.Tensor) else values
     return [v.double().cpu().numpy() for v in values]
@@ -114,16 +114,20 @@ def _torch(module: Any, feeds: dict[str, np.ndarray], dtype: str, device: str) -
 
 def _torch_error(
     module: Any, precision: str, feeds: dict[str, np.ndarray], exact: dict[str, np.ndarray]
-) -> float | None:
-    """The error of PyTorch itself on this GPU; None without CUDA, or where it overflows."""
+) -> dict[str, Any]:
+    """`torch`: the error of PyTorch itself on this GPU; None without CUDA, where it overflows, and
+    where it cannot run the network, which `torch_failed` says."""
     import torch
 
     if not torch.cuda.is_available():
-        return None
+        return {"torch": None}
     dtype = "float16" if precision == "fp16" else "float32"
-    found = _torch(module, feeds, dtype, "cuda")
-    error = error_of(dict(zip(exact, found, strict=True)), exact)
-    return error if np.isfinite(error) else None
+    try:
+        found = _torch(module, feeds, dtype, "cuda")
+    except RuntimeError as error:  # our own figures do not depend on it
+        return {"torch": None, "torch_failed": str(error).split("\n")[0]}
+    own = error_of(dict(zip(exact, found, strict=True)), exact)
+    return {"torch": own if np.isfinite(own) else None}
 
 
 def reason(row: dict[str, Any]) -> str:
@@ -216,6 +220,10 @@ def main() -> int:
     print(f"\n{len(rows) - len(wrong)} of {len(rows)} networks agree")
     for name, text in wrong.items():
         print(f"- {name}: {text}")
+    for name, row in rows.items():
+        for precision in LIMITS:
+            if said := row.get(precision, {}).get("torch_failed"):
+                print(f"- {name}: no figure of PyTorch's in {precision}: {said}")
     if lacking:
         print(f"- {lacking}")
     if args.json:

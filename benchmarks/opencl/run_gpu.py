@@ -222,7 +222,7 @@ def _torch(
     if module is None:
         model, *inputs = build(name)
     else:
-        model, inputs = module.cuda(), cases.tensors(feeds, dtype, "cuda")
+        model, inputs = cases.fresh(module, dtype, "cuda"), cases.tensors(feeds, dtype, "cuda")
     model, inputs = model.to(dtype), [x.to(dtype) if x.is_floating_point() else x for x in inputs]
     with torch.no_grad():
 

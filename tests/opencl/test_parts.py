@@ -63,6 +63,19 @@ def test_a_join_that_is_a_part_of_a_join(axis: int, tiles: bool) -> None:
     check(b.done(b.add("Neg", b.add("Concat", *ones, axis=2))), tiles=tiles)
 
 
+# EdgeNeXt's: rows of a product seen as an image, and that image seen channels first, are cut.
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_a_view_of_a_view_is_cut_where_it_lies(precision: str) -> None:
+    b = Builder((33, 12))
+    rows = b.add("Gemm", b.x, b.weights(12, 20), b.weights(20))
+    image = b.add("Transpose", b.add("Reshape", rows, b.ints(1, 11, 3, 20)), perm=[0, 3, 1, 2])
+    cut = b.graph.add("Split", [image, b.ints(7, 13)], {"axis": 1}, outputs=2, name="cut")
+    left, right = cut.outputs
+    joined = b.add("Concat", b.conv(left, 7, 7, 3, group=7), right, axis=1)
+    execution = check(b.done(b.add("Sigmoid", joined)), precision=precision)
+    assert ran(execution, "cut") == 0
+
+
 @pytest.mark.parametrize(
     "variant, first, kernel, precision",
     [

@@ -67,6 +67,7 @@ class Device:
     tuning: Tuning
     programs: Programs
     verdicts: Verdicts
+    own_memory: bool = False  # apart from the host's
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -286,7 +287,8 @@ def open_device(report: DeviceReport) -> Device:
     table = tuning.path.with_name(f"verdicts-{tuning.key}.json")
     verdicts = Verdicts.load(table, report.name, report.driver)
     return Device(
-        report, cl, device, context, queue, timed, profile, tuning, programs, verdicts
+        report, cl, device, context, queue, timed, profile, tuning, programs, verdicts,
+        own_memory=not device.host_unified_memory,
     )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
 from .selfcheck import disagreement
 from .sharing import share
+from .transfers import Download, Upload
 from .ways import Choice, NoWayLeft, Ways
 
 #: Rounds of one way while tuning, of which the fastest counts, and runs of a round: events would
@@ -47,6 +48,8 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         self.effort = effort
         self._given: dict[int, Any] = {}
         self._host: dict[int, np.ndarray] = {}
+        self._uploads: dict[int, Upload] = {}
+        self._downloads: dict[int, Download] = {}
         self._wanted: set[int] = set()
         self._taps: dict[int, np.ndarray] = {}
         self._times: list[StepTime] | None = None
@@ -196,7 +199,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
 
     def _enqueue_step(self, ways: Ways) -> None:
         if ways.step.op == "Copy":
-            self._copy(ways.step, self.device.queue)
+            self._copy(ways.step)
         for kernel in ways.kernels:
             enqueue(self.device, kernel)
 
@@ -263,23 +266,30 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         ways = next(w for w in self._steps if name in (w.step.name, w.step.kernel))
         return seconds_of(self.device, ways.kernels, runs)
 
-    def _copy(self, step: Step, queue: Any) -> Any:
-        """Between host and device, without waiting."""
-        cl = self.device.cl
-        source, target = self.plan.tensors[step.inputs[0]], self.plan.tensors[step.outputs[0]]
+    def _copy(self, step: Step, queue: Any = None) -> Any:
+        """Between host and device, without waiting; the event of a copy on a `queue` that notes
+        times."""
+        target = self.plan.tensors[step.outputs[0]]
+        root = self.plan.root(step.inputs[0])
         if target.space == "host":
-            array = np.empty(target.dims, target.dtype.np)
+            down = self._downloads.get(target.index)
+            buffer = self._device_buffer(root)  # it may be an earlier segment's
+            if down is None or down.buffer is not buffer:
+                down = self._downloads[target.index] = Download(self.device, target, buffer)
+            array, event = down.timed(queue) if queue else (down.enqueue(), None)
             self._host[target.index] = array
-            return cl.enqueue_copy(queue, array, self._device_buffer(source), is_blocking=False)
-        root = self.plan.root(source.index)
-        given = self._given[root.index] if source.data is None else source.data
-        array = np.ascontiguousarray(given).reshape(-1)
+            return event
+        up = self._uploads.get(target.index)
+        if up is None:
+            buffer = self._buffers[target.index]
+            up = self._uploads[target.index] = Upload(self.device, target, buffer)
+        given = self._given[root.index] if root.data is None else root.data
+        array, event = up.timed(queue, given) if queue else (up.enqueue(given), None)
         self._host[-1 - target.index] = array  # alive until the queue has finished
-        return cl.enqueue_copy(queue, self._buffers[target.index], array, is_blocking=False)
+        return event
 
-    def _device_buffer(self, tensor: PlanTensor) -> Any:
-        root = self.plan.root(tensor.index).index
-        return self._given[root] if root in self._given else self._buffers[root]
+    def _device_buffer(self, root: PlanTensor) -> Any:
+        return self._given.get(root.index, self._buffers.get(root.index))
 
     def _read(self, index: int) -> np.ndarray:
         tensor, root = self.plan.tensors[index], self.plan.root(index)

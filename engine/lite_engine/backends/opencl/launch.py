@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import DType
-from ...plan import PlanTensor
+from ...plan import Plan, PlanTensor
 from .constants import Constant
 
 
@@ -90,14 +90,20 @@ def place(tensor: PlanTensor | Scratch, width: int) -> list[int]:
     return [width, 0]
 
 
-def lies_in(piece: PlanTensor, whole: PlanTensor, at: int) -> bool:
-    """Whether a part was laid where it belongs: `at` elements behind the start of the whole."""
-    offset = at * whole.dtype.itemsize
-    if piece.alias_of != whole.index:
-        if piece.alias_of is None or piece.alias_of != whole.alias_of:
-            return False
-        offset += whole.alias_offset
-    return piece.alias_offset == offset
+def lies_in(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int) -> bool:
+    """Whether a part was laid where it belongs: `at` elements behind the start of the whole. Either
+    may be a view of a view."""
+    root, start = _lies(plan, whole)
+    return _lies(plan, piece) == (root, start + at * whole.dtype.itemsize)
+
+
+def _lies(plan: Plan, tensor: PlanTensor) -> tuple[int, int]:
+    """The owner of its storage, and bytes from its start."""
+    start = 0
+    while tensor.alias_of is not None:
+        start += tensor.alias_offset
+        tensor = plan.tensors[tensor.alias_of]
+    return tensor.index, start
 
 
 def element_type(tensor: PlanTensor | Scratch) -> str:

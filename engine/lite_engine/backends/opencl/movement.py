@@ -155,7 +155,7 @@ def concat(step: Step, plan: Plan, target: Target) -> list[Launch]:
     inputs = [plan.tensors[i] for i in step.inputs]
     widths = [math.prod(x.dims[axis:]) for x in inputs]
     places = np.cumsum([0, *widths])
-    left = [i for i, x in enumerate(inputs) if x.size and not lies_in(x, y, int(places[i]))]
+    left = [i for i, x in enumerate(inputs) if x.size and not lies_in(plan, x, y, int(places[i]))]
     # y may be a part of another Concat: its rows then lie further apart
     pitch_y, y_at = place(y, y.dims[-1])
     strides_y = [s * pitch_y for s in strides_of(y.dims[:-1])] + [1]
@@ -210,7 +210,7 @@ def split(step: Step, plan: Plan, target: Target) -> list[Launch]:
     axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
     for index in step.outputs:
         y = plan.tensors[index]
-        if not lies_in(y, x, at):
+        if not lies_in(plan, y, x, at):
             sx, sy = strides_of(x.dims), strides_of(y.dims)
             out.append(strided_copy(target.profile, x, y, y.dims, sx, sy, at * sx[axis]))
         at += y.dims[axis]
