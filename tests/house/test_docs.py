@@ -84,3 +84,19 @@ def test_settings_named_in_the_docs_exist(root):
         named = set(re.findall(r"\bLITE_[A-Z][A-Z_]*[A-Z]\b", path.read_text()))
         wrong = {n for n in named - {*SETTINGS, *macros} if not n.startswith(OTHERS)}
         assert not wrong, f"{path.name}: {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("page", ["SECURITY.md", "docs/reliability.md"])
+def test_tests_that_stand_for_a_promise_exist(page, root):
+    text = (root / page).read_text("utf-8")
+    named = set(re.findall(r"`(?:pytest [^`]*?)?(tests/[\w/.]+)", text))
+    missing = [name for name in named if not (root / name).exists()]
+    assert len(named) > 10 and not missing
+
+
+def test_every_row_of_the_threat_model_names_its_tests(root):
+    """A notebook's code is the person's own: nothing is promised of it."""
+    text = (root / "SECURITY.md").read_text("utf-8")
+    rows = [line.split("|")[1:-1] for line in text.splitlines() if line.startswith("| ")][1:]
+    without = [row[0].strip() for row in rows if "`tests/" not in row[3]]
+    assert len(rows) > 10 and without == ["a notebook"]

@@ -11,6 +11,9 @@ import lite_workbench as lw
 import numpy as np
 import onnx
 import pytest
+from lite_engine import settings
+from lite_engine.errors import UsageError
+from lite_engine.settings import SETTINGS
 from lite_workbench.cli import main
 from onnx import TensorProto, helper
 
@@ -83,6 +86,18 @@ def test_a_number_of_threads_in_the_environment(number: str, capsys, monkeypatch
     monkeypatch.setenv("LITE_THREADS", number)
     code, line = said(capsys, "run", MODEL)
     assert code == 2 and line.startswith(f"LITE_THREADS='{number}': not a whole number between 1")
+
+
+def test_every_setting_is_checked(monkeypatch) -> None:
+    """Those that are a path or a part of a name may hold anything."""
+    anything = {"LITE_OPENCL_LIBRARY", "LITE_OPENCL_DEVICE", "LITE_CACHE_DIR"}
+    for name in SETTINGS:
+        monkeypatch.setenv(name, "nonsense")
+        if name in anything:
+            assert str(settings.get(name)) == "nonsense"
+        else:
+            with pytest.raises(UsageError, match=f"{name}='nonsense'"):
+                settings.get(name)
 
 
 @pytest.mark.parametrize("more", [[MODEL], ["--precision", "fp32,bf16"], ["--threads", "1,2"]])
