@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ TARGETS = {"program": ("program.cc",), "file": ("lite_file.cc", "lite_derived.cc
 
 #: Of wall time, for one input: a busy machine gives a process a small part of it.
 MOST_SECONDS = 100
+#: Of the processor's time, for one that has passed the other.
+MOST_WORK_SECONDS = 25.0
 #: What lies beside its findings.
 OWN_FILES = ("words", "said", "run.profraw")
 #: A child of a shell begins with a peak of memory of its own; a process that is started directly
@@ -107,12 +110,30 @@ def fuzz(
     first_words = [said.find(words) for words in ("ERROR: ", "runtime error: ")]
     at = min([place for place in first_words if place >= 0], default=0)
     report = said[at : at + 3000] if process.returncode else ""
+    if "libFuzzer: timeout" in report and not too_much_work(binary, found.glob("timeout-*"), env):
+        report = ""
     return {
         "target": target, "seconds": round(used, 1), "runs": int(executed[1]) if executed else 0,
         "seeds": first, "corpus": len(list(corpus.iterdir())),
         "edges": int(covered[-1]) if covered else 0, "lines": lines, "report": report,
         "found": [str(p) for p in found.iterdir() if p.name not in OWN_FILES],
     }  # fmt: skip
+
+
+def too_much_work(
+    binary: Path, inputs: Iterable[Path], env: Mapping[str, str], most: float = MOST_WORK_SECONDS
+) -> bool:
+    """Whether one of the inputs takes so many seconds of the processor; the others, which only had
+    to wait for it, are removed."""
+    slow = False
+    for path in inputs:
+        before = _children_worked()
+        subprocess.run([*_OWN_PEAK, binary, path], capture_output=True, env=env, check=False)
+        if _children_worked() - before >= most:
+            slow = True
+        else:
+            path.unlink()
+    return slow
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from . import native
 
-pytestmark = [pytest.mark.cpu, pytest.mark.fuzzer]
+pytestmark = pytest.mark.cpu
 
 
+@pytest.mark.parametrize("work, left", [("sleep 0.2", 0), ("while :; do :; done", 1)])
+def test_waiting_is_not_work(work: str, left: int, tmp_path: Path) -> None:
+    """An input that was too slow only because the machine was busy is no finding."""
+    target = tmp_path / "target"
+    target.write_text(f"#!/bin/sh\nulimit -t 1\n{work}\n")
+    target.chmod(0o755)
+    (tmp_path / "timeout-1").write_text("")
+    inputs = list(tmp_path.glob("timeout-*"))
+    assert native.too_much_work(target, inputs, os.environ, most=0.5) == bool(left)
+    assert len(list(tmp_path.glob("timeout-*"))) == left
+
+
+@pytest.mark.fuzzer
 @pytest.mark.parametrize("target", native.TARGETS)
 def test_a_short_run(target: str, tmp_path: Path) -> None:
     made = native.fuzz(target, 120, tmp_path / target, runs=10_000)
@@ -19,6 +33,7 @@ def test_a_short_run(target: str, tmp_path: Path) -> None:
     assert made["runs"] > 1000 and made["corpus"] > made["seeds"], made
 
 
+@pytest.mark.fuzzer
 @pytest.mark.hours
 @pytest.mark.parametrize("target", native.TARGETS)
 def test_an_hour(target: str, tmp_path: Path, capsys) -> None:
