@@ -12,15 +12,15 @@ from . import native
 pytestmark = pytest.mark.cpu
 
 
-@pytest.mark.parametrize("work, left", [("sleep 0.2", 0), ("while :; do :; done", 1)])
+@pytest.mark.parametrize("work, left", [("sleep 0.2", 0), ("seq 3000000 >/dev/null", 1)])
 def test_waiting_is_not_work(work: str, left: int, tmp_path: Path) -> None:
     """An input that was too slow only because the machine was busy is no finding."""
     target = tmp_path / "target"
-    target.write_text(f"#!/bin/sh\nulimit -t 1\n{work}\n")
+    target.write_text(f"#!/bin/sh\n{work}\n")
     target.chmod(0o755)
     (tmp_path / "timeout-1").write_text("")
     inputs = list(tmp_path.glob("timeout-*"))
-    assert native.too_much_work(target, inputs, os.environ, most=0.5) == bool(left)
+    assert native.too_much_work(target, inputs, os.environ, most=0.03) == bool(left)
     assert len(list(tmp_path.glob("timeout-*"))) == left
 
 
