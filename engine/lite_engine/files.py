@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -94,6 +95,17 @@ def make_folder(folder: Path) -> None:
         raise LiteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=folder
         ) from None
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copies a folder into another one, which may be there. The first file that cannot be copied
+    ends it with its OSError: `shutil.copytree` goes on, and tells of every file on a full disk."""
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.iterdir()):
+        if path.is_dir():
+            copy_tree(path, target / path.name)
+        else:
+            shutil.copy(path, target / path.name)
 
 
 @contextmanager

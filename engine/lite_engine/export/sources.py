@@ -8,6 +8,7 @@ from pathlib import Path
 from lite_messages import tr
 
 from ..errors import BackendUnavailableError
+from ..files import copy_tree
 from .trim import SOURCES
 
 #: Where the sources lie.
@@ -36,7 +37,7 @@ def copy_sources(into: Path) -> None:
     for source, target in pairs:
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target)
+            copy_tree(source, target)
         else:
             shutil.copyfile(source, target)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -98,7 +97,7 @@ def _environment() -> dict[str, str]:
 def lessons() -> Path:
     """The folder of the lessons; those of an installed package are copied here first, so that
     what is written beside them stays with the person. Raises LiteError."""
-    from lite_engine.files import filling
+    from lite_engine.files import copy_tree, filling
 
     from ..lessons import folder
 
@@ -108,7 +107,7 @@ def lessons() -> Path:
     here = Path("lite-lessons")
     if not here.exists():
         with filling(here) as part:
-            shutil.copytree(source, part, dirs_exist_ok=True)
+            copy_tree(source, part)
     return here
 
 
