@@ -61,7 +61,7 @@ CALLS = {
     "diff_report": Call("diff digits.onnx digits.onnx --report out/d.html"),
     "info": Call("info digits.onnx --json out/i.json"),
     "get_list": Call("get --json out/g.json"),
-    "get": Call("get ppocr-det -o out/m --json out/g.json"),
+    "get": Call("get ppocr-det -o out/m --json out/g.json", over=False),
     "edit": Call("edit digits.onnx -o out/d.onnx --batch 2 --json out/d.json"),
     "edit_lite": Call("edit digits.onnx -o out/d.lite --batch 2"),
     "export_x86": Call("export digits.onnx -o out/e --target x86 --no-report --json out/e.json"),
