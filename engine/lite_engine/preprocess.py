@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from lite_messages import tr
 
-from .errors import ShapeError, UsageError
+from .errors import ShapeError, UsageError, reason_of
 from .preprocess_fields import READ, not_valid
 
 #: What PIL may decode. Its other plug-ins run programs (Ghostscript for EPS) or read other files.
@@ -365,7 +365,7 @@ def open_image(
         given = name or (tr("these bytes") if isinstance(source, bytes) else source)
         # PIL's own words for it name the object that it read
         known = isinstance(error, UnidentifiedImageError)
-        why = tr("its format is unknown, or it is damaged") if known else error
+        why = tr("its format is unknown, or it is damaged") if known else reason_of(error)
         raise UsageError(
             tr("not an image that can be read ({why})", why=why), where=given
         ) from None

@@ -159,3 +159,16 @@ def test_a_session_remembers_it(digits, monkeypatch, unpruned):
     made = session.recommend((digits[0][:20], digits[1][:20]), 1.0, backends=["x86"])
     assert made.chosen is made.candidates[0] and "→" in made._repr_html_()
     assert session.code[-1] == "recommendation = session.recommend(data, 1.0, backends=['x86'])"
+
+
+def test_a_float_version_that_cannot_be_written_is_told(data, tmp_path, capsys, monkeypatch):
+    def full(self, name, precision, make):
+        raise LiteError("cannot be written (No space left on device)", where="kept")
+
+    monkeypatch.setattr(recommend_versions.Kept, "version", full)
+    words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "--max-drop", "5%",
+             "--try", "weights", "-o", str(tmp_path / "best.lite")]  # fmt: skip
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert "fp32: kept: cannot be written (No space left on device)" in said
+    assert said.count("\n") == 1

@@ -105,9 +105,11 @@ CALLS = {
     "runs_list": Call("runs list --json out/l.json", PROFILE),
     "runs_show": Call("runs show 1 --json out/s.json", PROFILE),
     "runs_diff": Call("runs diff 1 1 --json out/d.json", PROFILE),
-    "project": Call("session save digits.onnx out/p.liteproject"),
+    "project": Call("session save digits.onnx out/p.liteproject digits.png"),
     "project_open": Call(
-        "session open out/p.liteproject", "session save digits.onnx out/p.liteproject", over=False
+        "session open out/p.liteproject",
+        "session save digits.onnx out/p.liteproject digits.png",
+        over=False,
     ),
     "keep": Call("session keep digits.onnx", over=False),
     "notebook": Call("session notebook digits.onnx out/n.ipynb"),

@@ -56,7 +56,7 @@ def session(action, *given):
     try:
         opened = lw.open(given[0])
         if action == "save":
-            opened.set_input("digits.png")
+            opened.set_input(given[2])
             opened.profile("reference", runs=1)
         if action == "keep":
             opened.convert(targets=["x86"])
@@ -254,7 +254,8 @@ class Verb:
         lines = outcome.stderr.splitlines()
         errors = [line for line in lines if not line.startswith(("history ", "warning: "))]
         assert len(errors) == 1 and errors[0].startswith("error: "), said
-        own = [word for word in self.call.split() if "/" in word or "." in word]
+        words = {part for word in self.call.split() for part in (word, word.partition(":")[0])}
+        own = [word for word in words if "/" in word or "." in word]
         assert any(word in errors[0] for word in [*own, str(self.place)]), said
         assert ".part" not in errors[0] and "internal error" not in errors[0], said
 

@@ -146,7 +146,7 @@ def recommend(
             progress(len(models), 0)
         best = [c.cell for c in found if c.version == "fp32" and c.cell.value is not None]
         if not best:
-            why = next((c.cell.why for c in found if c.cell.why), "")
+            why = next((c.cell.why for c in found if c.cell.why), "; ".join(notes))
             raise LiteError(
                 tr("the float model could not be evaluated ({reason})", reason=why),
                 where=model.name,
