@@ -18,10 +18,12 @@ from tests.opencl.ways import every_way
 #: Why the CPU runs a layer when its kernel fails → the kernels for which it does.
 ON_THE_CPU = {
     "a work-item computes single numbers with plain arithmetic: a compiler that breaks this breaks "
-    "a second kernel just as well": ["unary", "binary", "cast", "batch_norm", "resize", "pool"],
+    "a second kernel just as well": [
+        "unary", "binary", "judge", "cast", "batch_norm", "resize", "pool",
+    ],
     "only moves elements": [
         "copy_relayout", "copy_concat", "copy_split", "copy_slice", "copy_pad", "copy_expand",
-        "copy_gather",
+        "copy_gather", "gather_nd", "where",
     ],
     "a small share of every network's time, which the CPU needs about as long for": [
         "reduce", "arg", "softmax", "layer_norm", "lp_norm", "instance_norm",

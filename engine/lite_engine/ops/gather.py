@@ -10,7 +10,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
-from ._conditions import of_type
+from ._conditions import all_of, of_type
 from ._core import define_op
 from ._helpers import ANY, normalise_axis, same_type
 from ._records import Cost
@@ -146,6 +146,19 @@ def _(x: np.ndarray, indices: np.ndarray, *, batch_dims: int) -> np.ndarray:
 
 
 gather_nd.kernel("cpu", "copy_gather_nd", dtype=ANY)
+
+
+def _few_axes(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """At most six axes have a place each in an index: what the device's kernel takes."""
+    indices = types[1]
+    assert indices is not None
+    depth = indices.dims[-1]
+    return (isinstance(depth, int) and depth <= 6) or tr("more than six axes")
+
+
+gather_nd.kernel(
+    "opencl", "gather_nd", dtype=ANY, when=all_of(of_type(1, dtype="i64,i32"), _few_axes)
+)
 
 
 # ---- scatter
@@ -315,6 +328,7 @@ def _(draw: Draw) -> Iterator[Sample]:
 @gather_nd.samples
 def _(draw: Draw) -> Iterator[Sample]:
     yield Sample([draw(4, 5, 6), draw.ints(0, 4, 7, 2)])
+    yield Sample([draw(3, 7, 5), draw.ints(-5, 5, 2, 4, 3)])
     yield Sample([draw(4, 5, 6), draw.ints(-5, 5, 4, 3, 1)], {"batch_dims": 1})
 
 

@@ -83,18 +83,26 @@ def _binary(
     return op
 
 
+def _logic(name: str, fn: Callable[..., Any], source: str, *, opencl: str) -> None:
+    """y = fn(a, b) of truths; `opencl` as an expression of p and q."""
+    op = _binary(name, fn, source, counted="bool")
+    op.kernel("opencl", "judge", dtype="bool", when=separate_axes, code=opencl)
+
+
 def _of_floats(op: OpDef, when: Condition, opencl: str) -> None:
     float_kernels(op, "binary", accepts_pitch=True, in_place=True, when=when)
     device = all_of(when, separate_axes)
     op.kernel("opencl", "binary", dtype="f32,f16", when=device, code=opencl)
 
 
-def _compare(name: str, fn: Callable[..., Any], source: str) -> OpDef:
+def _compare(name: str, fn: Callable[..., Any], source: str, opencl: str) -> OpDef:
+    """y = fn(a, b), a truth; on a device of integers, which half precision does not round."""
     op = define_op(name, inputs="a b", layout="elementwise", source=source)
     op.infer(bool_type)
     op.reference(fn)
     op.cost(_broadcast_cost)
     op.kernel("cpu", "any_binary", dtype=COUNTED, accepts_pitch=True)
+    op.kernel("opencl", "judge", dtype=f"{_INTEGERS},bool", when=separate_axes, code=opencl)
     return op
 
 
@@ -159,9 +167,9 @@ _binary(
     opencl="atan2(p,q)",
     counted="",
 )
-_binary("And", np.logical_and, "ONNX And-7", counted="bool")
-_binary("Or", np.logical_or, "ONNX Or-7", counted="bool")
-_binary("Xor", np.logical_xor, "ONNX Xor-7", counted="bool")
+_logic("And", np.logical_and, "ONNX And-7", opencl="((p)!=0?(q)!=0:0)")
+_logic("Or", np.logical_or, "ONNX Or-7", opencl="((p)!=0?1:(q)!=0)")
+_logic("Xor", np.logical_xor, "ONNX Xor-7", opencl="(((p)!=0)!=((q)!=0))")
 _binary("BitwiseAnd", np.bitwise_and, "ONNX BitwiseAnd-18", counted=_INTEGERS)
 _binary("BitwiseOr", np.bitwise_or, "ONNX BitwiseOr-18", counted=_INTEGERS)
 _binary("BitwiseXor", np.bitwise_xor, "ONNX BitwiseXor-18", counted=_INTEGERS)
@@ -182,12 +190,12 @@ _binary(
     opencl="(((p)-(q))*((p)-(q)))",
 )
 
-_compare("Equal", np.equal, "ONNX Equal-19")
-_compare("Greater", np.greater, "ONNX Greater-13")
-_compare("GreaterOrEqual", np.greater_equal, "ONNX GreaterOrEqual-16")
-_compare("Less", np.less, "ONNX Less-13")
-_compare("LessOrEqual", np.less_equal, "ONNX LessOrEqual-16")
-_compare("NotEqual", np.not_equal, "TFLite NOT_EQUAL")
+_compare("Equal", np.equal, "ONNX Equal-19", "((p)==(q))")
+_compare("Greater", np.greater, "ONNX Greater-13", "((p)>(q))")
+_compare("GreaterOrEqual", np.greater_equal, "ONNX GreaterOrEqual-16", "((p)<(q)?0:1)")
+_compare("Less", np.less, "ONNX Less-13", "((p)<(q))")
+_compare("LessOrEqual", np.less_equal, "ONNX LessOrEqual-16", "((p)>(q)?0:1)")
+_compare("NotEqual", np.not_equal, "TFLite NOT_EQUAL", "((p)!=(q))")
 
 prelu = _binary(
     "PRelu",
@@ -245,6 +253,7 @@ def _(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 where.kernel("cpu", "any_where", dtype="bool", accepts_pitch=True)
+where.kernel("opencl", "where", dtype="bool", when=separate_axes)
 
 
 @where.samples

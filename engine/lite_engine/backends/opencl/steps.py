@@ -22,6 +22,7 @@ from . import (  # noqa: F401
     normalisations,
     recurrent,
     reductions,
+    selection,
 )
 from .launch import Launch
 from .per_element import has_kernel, per_element
