@@ -26,7 +26,11 @@ from tests.opencl.tiny import check, device
 pytestmark = pytest.mark.opencl
 
 #: A function of one number is tested with all others in one program, below.
-EXAMPLES = {**examples(), **integers(), **{k: cases()[k] for k in ("cast", "matmul_nbits")}}
+EXAMPLES = {
+    **examples(),
+    **integers(),
+    **{k: cases()[k] for k in ("cast", "gather_nd", "matmul_nbits")},
+}
 
 #: Kernels whose sums go over the same numbers as the definition's: NaN comes out where it has it.
 NAN_IN_PLACE = ("unary", "binary", "pool", "reduce", "arg", "softmax", "conv2d_depthwise", "rnn")
