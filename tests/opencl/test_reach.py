@@ -27,7 +27,10 @@ from tests.opencl import exact
 
 FILES = sorted(path.stem for path in KERNELS.glob("*.cl"))
 #: Which elements these read depends on the values that they are given.
-BY_DATA = {f"LOOSE {x}" for x in ("gather x", "gather_runs x", "map table", "softmax e", "fixed b")}
+BY_DATA = {
+    f"LOOSE {x}"
+    for x in ("gather x", "gather_nd x", "gather_runs x", "map table", "softmax e", "fixed b")
+}
 #: Of which a whole image is stated: windows with a stride may end before its last pixel.
 BY_WINDOW = {"LOOSE mma x"}
 

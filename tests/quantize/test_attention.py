@@ -99,7 +99,7 @@ def test_attention_kept_in_floats_stays_there_between_integers(target):
         names = named_layers(graph, keep)
         qdq = quantize_static(graph, found, Scheme(keep_float=names))
         ops = [n.op for n in optimize(qdq, targets=[target]).graph.nodes]
-        assert wanted in ops and ops.count("QLinearMatMul") == 4
+        assert wanted in ops and ops.count("QGemm") == 4
 
 
 def _attention(attrs: str = "", more: str = "", mask: str = "") -> Graph:

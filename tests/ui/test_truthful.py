@@ -46,8 +46,11 @@ SAVED = """([cell, text]) => window.jupyterapp.shell.currentWidget.content.widge
   .model.outputs.toJSON().map((output) => output.data?.['text/html'])
   .find((html) => html?.includes(text))"""
 #: [title, what is said of it] of blocks of a graph.
-HEADS = """(heads) => heads.map((head) => [...head.querySelectorAll('text')]
-  .map((text) => text.textContent.trim()))"""
+#: Whole name and layers of each block; what is drawn may be cut to its width.
+HEADS = """(heads) => heads.map((head) => {
+  const [name, layers] = head.getAttribute('aria-label').split(/, (?=\\d+ layer)/);
+  return [name.split(' / ').pop(), layers];
+})"""
 #: Layer → the bracket under its bar or stem.
 BRACKETS = """(svg) => {
   const texts = [...svg.querySelectorAll('.bracket + text')].map((t) => {

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from lite_engine.ir import Graph, Node, Value
+from lite_engine.ops import residual_of
 from lite_messages import tr, trn
 from lite_widgets._rows import family
 
@@ -209,7 +210,7 @@ class _Finder:
         convolutions = [node for node in part if self._convolves(node)]
         last = part[-1]
         joins = len(self._data(last)) > 1
-        if joins and (last.op in _SUMS or self._convolves(last)):
+        if joins and (last.op in _SUMS or residual_of(last) is not None):
             added = tr("{name} adds the block's input", name=last.name)
             if kinds["Depthwise conv"] and kinds["Conv 1×1"]:
                 widths = _widths(convolutions)

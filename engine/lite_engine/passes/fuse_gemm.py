@@ -54,6 +54,7 @@ class recompose_gemm:
         )  # fmt: skip
         view_name = graph.unique(f"{name}.view")
         view = graph.replace([product], "Reshape", [gemm.output, shape], name=view_name)
+        gemm.name = name  # free now: people know the product by it
         return [flat, gemm, view]
 
 
