@@ -45,7 +45,6 @@ COUNT = "() => window.jupyterapp.shell.currentWidget.content.widgets.length"
 SAVED = """([cell, text]) => window.jupyterapp.shell.currentWidget.content.widgets[cell]
   .model.outputs.toJSON().map((output) => output.data?.['text/html'])
   .find((html) => html?.includes(text))"""
-#: [title, what is said of it] of blocks of a graph.
 #: Whole name and layers of each block; what is drawn may be cut to its width.
 HEADS = """(heads) => heads.map((head) => {
   const [name, layers] = head.getAttribute('aria-label').split(/, (?=\\d+ layer)/);
