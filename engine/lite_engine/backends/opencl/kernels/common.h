@@ -55,6 +55,16 @@
 #define HEAD(b, h, heads, rows, pitch, size) (((size_t)(b) * (heads) + (h)) * (rows) * (pitch))
 #define ROW_HEADS(heads) 1
 #endif
+// Element i of an array of six axes, whose sizes but the first are d1 to d5: its places r, i1 … i5, and where those
+// are with the strides x0 … x5.
+#define SIX_PLACES(i)               \
+  int r = i;                        \
+  const int i5 = r % d5; r /= d5;   \
+  const int i4 = r % d4; r /= d4;   \
+  const int i3 = r % d3; r /= d3;   \
+  const int i2 = r % d2; r /= d2;   \
+  const int i1 = r % d1; r /= d1
+#define AT_SIX(x) (r * x##0 + i1 * x##1 + i2 * x##2 + i3 * x##3 + i4 * x##4 + i5 * x##5)
 // NaN stays NaN, which fmax, fmin and clamp do not promise; of numbers or vectors, evaluated more than once.
 #define AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
 #define AT_MOST(x, high) ((x) > (high) ? (high) : (x))

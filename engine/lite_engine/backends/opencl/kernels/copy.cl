@@ -17,14 +17,8 @@ kernel void copy(global const E *x, global E *y, int n, int d1, int d2, int d3, 
                  int y_at, int y0, int y1, int y2, int y3, int y4, int y5) {
   const int i = get_global_id(0);
   if (i >= n) return;
-  int r = i;
-  const int i5 = r % d5; r /= d5;
-  const int i4 = r % d4; r /= d4;
-  const int i3 = r % d3; r /= d3;
-  const int i2 = r % d2; r /= d2;
-  const int i1 = r % d1; r /= d1;
-  y[y_at + r * y0 + i1 * y1 + i2 * y2 + i3 * y3 + i4 * y4 + i5 * y5] =
-      x[x_at + r * x0 + i1 * x1 + i2 * x2 + i3 * x3 + i4 * x4 + i5 * x5];
+  SIX_PLACES(i);
+  y[y_at + AT_SIX(y)] = x[x_at + AT_SIX(x)];
 }
 
 // The same for rows of neighbouring elements over two axes, `near` of the inner one.

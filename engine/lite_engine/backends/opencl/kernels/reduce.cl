@@ -56,6 +56,19 @@ void reduce_row(global const T *x, global T *y, int n) {
 // The same by groups of 16 neighbouring outputs and 16 items for each, where outputs alone would
 // leave a GPU idle.
 #ifdef GROUPS
+// What 16 items fold of output i, the first of them to the end; number k lies at `place`.
+#define BY_SIXTEEN(place)                                    \
+  float s = START;                                           \
+  for (int k = slice; inside && k < n; k += 16) {            \
+    const float v = LD(x, place);                            \
+    s = STEP(s, v);                                          \
+  }                                                          \
+  part[slice][lane] = s;                                     \
+  barrier(CLK_LOCAL_MEM_FENCE);                              \
+  if (slice != 0 || !inside) return;                         \
+  for (int p = 1; p < 16; ++p) s = MERGE(s, part[p][lane]);  \
+  s = DONE(s, (float)n);                                     \
+  ST(y, i, s)
 //@ kernel reduce_group
 //@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
 //@ group 256
@@ -69,17 +82,7 @@ void reduce_group(global const T *x, global T *y, int outer, int n, int inner) {
   const int id = get_local_id(0), lane = id % 16, slice = id / 16;
   const int i = get_group_id(0) * 16 + lane, inside = i < outer * inner;
   const int at = i / inner * n * inner + i % inner;
-  float s = START;
-  for (int k = slice; inside && k < n; k += 16) {
-    const float v = LD(x, at + k * inner);
-    s = STEP(s, v);
-  }
-  part[slice][lane] = s;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (slice != 0 || !inside) return;
-  for (int p = 1; p < 16; ++p) s = MERGE(s, part[p][lane]);
-  s = DONE(s, (float)n);
-  ST(y, i, s);
+  BY_SIXTEEN(at + k * inner);
 }
 #endif
 
@@ -126,16 +129,6 @@ void reduce_apart_group(global const T *x, global T *y, int A0, int B0, int A1, 
   const int lane = A3 > 1 ? near : far, slice = A3 > 1 ? far : near;
   const int i = get_group_id(0) * 16 + lane, n = B0 * B1 * B2, inside = i < A0 * A1 * A2 * A3;
   const int at = FIRST(i);
-  float s = START;
-  for (int k = slice; inside && k < n; k += 16) {
-    const float v = LD(x, at + BEHIND(k));
-    s = STEP(s, v);
-  }
-  part[slice][lane] = s;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (slice != 0 || !inside) return;
-  for (int p = 1; p < 16; ++p) s = MERGE(s, part[p][lane]);
-  s = DONE(s, (float)n);
-  ST(y, i, s);
+  BY_SIXTEEN(at + BEHIND(k));
 }
 #endif

@@ -18,16 +18,11 @@ kernel void where(global const uchar *c, global const E *a, global const E *b, g
                   int a3, int a4, int a5, int b0, int b1, int b2, int b3, int b4, int b5) {
   const int i = get_global_id(0);
   if (i >= n) return;
-  int r = i;
-  const int i5 = r % d5; r /= d5;
-  const int i4 = r % d4; r /= d4;
-  const int i3 = r % d3; r /= d3;
-  const int i2 = r % d2; r /= d2;
-  const int i1 = r % d1; r /= d1;
-  if (c[r * c0 + i1 * c1 + i2 * c2 + i3 * c3 + i4 * c4 + i5 * c5])
-    y[i] = a[r * a0 + i1 * a1 + i2 * a2 + i3 * a3 + i4 * a4 + i5 * a5];
+  SIX_PLACES(i);
+  if (c[AT_SIX(c)])
+    y[i] = a[AT_SIX(a)];
   else
-    y[i] = b[r * b0 + i1 * b1 + i2 * b2 + i3 * b3 + i4 * b4 + i5 * b5];
+    y[i] = b[AT_SIX(b)];
 }
 #endif
 
@@ -47,14 +42,9 @@ kernel void judge(global const TI *a, global const TI *b, global uchar *y, int n
                   int b5) {
   const int i = get_global_id(0);
   if (i >= n) return;
-  int r = i;
-  const int i5 = r % d5; r /= d5;
-  const int i4 = r % d4; r /= d4;
-  const int i3 = r % d3; r /= d3;
-  const int i2 = r % d2; r /= d2;
-  const int i1 = r % d1; r /= d1;
-  const TI p = a[r * a0 + i1 * a1 + i2 * a2 + i3 * a3 + i4 * a4 + i5 * a5];
-  const TI q = b[r * b0 + i1 * b1 + i2 * b2 + i3 * b3 + i4 * b4 + i5 * b5];
+  SIX_PLACES(i);
+  const TI p = a[AT_SIX(a)];
+  const TI q = b[AT_SIX(b)];
   y[i] = OP(p, q) ? 1 : 0;
 }
 #endif
