@@ -362,6 +362,23 @@ def chromium() -> Iterator[Any]:
         yield browser
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _own_operators() -> Iterator[None]:
+    """A module's custom operators, and their kernels, are gone when it ends: in one process the
+    next module may ask what the registry holds."""
+    from lite_engine.ops._core import _REGISTRY
+    from lite_engine.ops._custom import _custom
+
+    before = {name: (_REGISTRY[name], list(_REGISTRY[name].kernels)) for name in _custom}
+    yield
+    for name in _custom - set(before):
+        _custom.remove(name)
+        del _REGISTRY[name]
+    for name, (op, kernels) in before.items():
+        _REGISTRY[name] = op
+        op.kernels[:] = kernels
+
+
 @pytest.fixture
 def rng(request) -> np.random.Generator:
     """Random numbers that depend on nothing but the test's name."""

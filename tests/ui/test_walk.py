@@ -32,6 +32,13 @@ def profile(*args, **options):
     return replace(made, layers=rows)
 engine.profile = profile"""
 
+#: The chart and the row of a layer, from the top of one to the bottom of the other.
+IN_ONE_VIEW = """(layer) => {
+  const edges = (selector) => document.querySelector(selector)?.getBoundingClientRect();
+  const chart = edges('.lite-latency'), row = edges(`.lite-table tr.sel[data-k='${layer}']`);
+  return Boolean(chart && row) && row.bottom - chart.top < 780;
+}"""
+
 
 @pytest.mark.parametrize(
     ("base_url", "dark"),
@@ -109,12 +116,8 @@ def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:
         find(f".lite-graph g.sel[data-k='{layer}']").locator("visible=true").first.wait_for()
         find(".lite-inspector", has_text=layer).wait_for()
         page.prints(f"print({session}.selection['name'].tolist())", f"['{layer}']")
-        # the bar and the row of the selection are in one view
-        chart, row = (
-            find(q).bounding_box()
-            for q in (".lite-latency", f".lite-table tr.sel[data-k='{layer}']")
-        )
-        assert row["y"] + row["height"] - chart["y"] < 780
+        # the bar and the row of the selection are in one view, once the table has scrolled to it
+        page.page.wait_for_function(IN_ONE_VIEW, arg=layer)
     page.shot(f"walk-profile-{look}")
 
     # a long job ends in the top bar
