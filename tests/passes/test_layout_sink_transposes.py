@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lite_engine.exporters.onnx import write_bytes
 from lite_engine.ir import Journal, verify
 from lite_engine.ops import infer_types
 from lite_engine.passes.layout_sink_transposes import layout_sink_transposes
@@ -243,6 +244,33 @@ def test_dequantised_weight_is_permuted_now():
         output y
     """)
     assert not any(n.op == "Transpose" for n in new.nodes)
+
+
+DEQUANTISED = {
+    "per tensor": "const s: f32[] = [0.1]\nconst z: u8[] = [7]",
+    "per column": "const s: f32[5] = pos\nconst z: u8[5] = [0, 1, 2, 3, 4]",
+}
+
+
+@pytest.mark.parametrize("params", DEQUANTISED)
+def test_dequantised_constant_of_fewer_axes(params):
+    """As positions are added to a batch of sequences; onnxruntime's numbers, too."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    text = f"""
+        input x: f32[2,5,3]
+        const q: u8[3,5] = [{", ".join(str(17 * i) for i in range(15))}]
+        {DEQUANTISED[params]}
+        "t": t = Transpose(x) {{perm=[0, 2, 1]}}
+        "d": d = DequantizeLinear(q, s, z) {{axis=-1}}
+        "a": a = Add(t, d)
+        "y": y = Transpose(a) {{perm=[0, 2, 1]}}
+        output y
+    """
+    new, _ = sunk(text)
+    assert not any(n.op == "Transpose" for n in new.nodes)
+    session = onnxruntime.InferenceSession(write_bytes(graph_of(text)))
+    feeds = feeds_for(new)
+    np.testing.assert_allclose(run(new, feeds)[0], session.run(None, feeds)[0], rtol=1e-6)
 
 
 def test_shape_of_transposed_value():

@@ -159,8 +159,7 @@ class _Walk:
         if value.const is not None:
             if value.const.size == 1 and node.op != "Concat":
                 return value
-            full = value.const.reshape((1,) * (rank - value.const.ndim) + value.const.shape)
-            return self._const(full.transpose(back), value)
+            return self._const(_full(value.const, rank).transpose(back), value)
         padded = _padded(value, rank)
         if all(d == 1 for d in padded):
             return value
@@ -176,18 +175,23 @@ class _Walk:
         if key not in self._made:
             producer = value.producer
             if producer is not None and _constant_behind(value):
-                stored, *given = producer.inputs
-                assert stored is not None and stored.const is not None
-                attrs = dict(producer.attrs)
-                params = [self._of_blocks(v, perm) for v in given]
-                if params and params[0] is not None and params[0].shape:
-                    attrs["axis"] = inverse(perm)[int(attrs.get("axis", 1)) % len(perm)]
-                new = self._const(stored.const.transpose(perm), stored)
-                made = self._insert("DequantizeLinear", [new, *params], attrs, before)
+                made = self._dequantised(producer, perm, before)
             else:
                 made = self._insert("Transpose", [value], {"perm": list(perm)}, before)
             self._made[key] = made
         return self._made[key]
+
+    def _dequantised(self, dequantize: Node, perm: Perm, before: Node) -> Value:
+        """Tₚ of a dequantised constant, which may lack the first axes of p, of size 1."""
+        stored, *given = dequantize.inputs
+        assert stored is not None and stored.const is not None
+        attrs, missing = dict(dequantize.attrs), len(perm) - stored.const.ndim
+        params = [self._of_blocks(v, perm) for v in given]
+        if params and params[0] is not None and params[0].shape:
+            axis = int(attrs.get("axis", 1)) % stored.const.ndim
+            attrs["axis"] = inverse(perm)[missing + axis]
+        new = self._const(_full(stored.const, len(perm)).transpose(perm), stored)
+        return self._insert("DequantizeLinear", [new, *params], attrs, before)
 
     def _shape_of(self, node: Node) -> None:
         """Shape(Tₚ(x)) = Gather(Shape(x), p)."""
@@ -275,7 +279,7 @@ class _Walk:
         """Scales or zero points of blocks have the rank of what they scale, and turn with it."""
         if value is None or value.const is None or value.const.ndim < 2:
             return value
-        return self._const(value.const.transpose(perm), value)
+        return self._const(_full(value.const, len(perm)).transpose(perm), value)
 
     # ---- small
     def _insert(
@@ -306,6 +310,10 @@ def _elements(value: Value) -> int | None:
 def _padded(value: Value, rank: int) -> tuple[object, ...]:
     shape = value.shape or ()
     return (1,) * (rank - len(shape)) + tuple(shape)
+
+
+def _full(array: np.ndarray, rank: int) -> np.ndarray:
+    return array.reshape((1,) * (rank - array.ndim) + array.shape)
 
 
 def _is_view(shape: Sequence[object], perm: Sequence[int]) -> bool:
