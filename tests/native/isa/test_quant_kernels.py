@@ -138,11 +138,30 @@ def test_functions_of_one_number(dtype):
 
 @BYTES
 def test_softmax(dtype):
-    for shape, axis in (((3, 10), -1), ((1, 1001), 1), ((2, 5, 7), 1), ((4, 1), 0)):
-        for scale in (0.1, 1 / 16):
-            inputs = scaled(whole(shape, dtype), dtype, 1 / 256, scale)
-            attrs = {"axis": axis}
-            check("QLinearSoftmax", "i8_softmax", inputs, attrs, constant=(1, 2, 3, 4), tolerance=0)
+    """Rows around the width of vectors; answers for some of the bytes and for all."""
+    info, constant = np.iinfo(dtype), (1, 2, 3, 4)
+    for shape, axis in (((3, 10), -1), ((1, 1001), 1), ((2, 5, 7), 1), ((4, 1), 0), ((40, 65), 1)):
+        for scale, y_scale in ((0.1, 1 / 256), (1 / 16, 1 / 256), (1e-3, 1e-4), (2.0, 1e-20)):
+            for high in (20, info.max):
+                x = rng.integers(info.min, high + 1, shape).astype(dtype)
+                zeros = scalar(3, dtype), scalar(info.min + 5, dtype)
+                inputs = [x, scalar(scale), zeros[0], scalar(y_scale), zeros[1]]
+                check("QLinearSoftmax", "i8_softmax", inputs, {"axis": axis}, constant=constant,
+                      tolerance=0, isas=isas())  # fmt: skip
+
+
+def test_softmax_in_the_middle_of_two_bytes():
+    """Four equal chances: 1/4 over scales that make it k + 1/2 but for their rounding."""
+    x = np.full((1, 4), 9, np.uint8)
+    for k in range(1, 200, 6):
+        inputs = [
+            x,
+            scalar(0.1),
+            scalar(0, np.uint8),
+            scalar(0.25 / (k + 0.5)),
+            scalar(0, np.uint8),
+        ]
+        check("QLinearSoftmax", "i8_softmax", inputs, constant=(1, 2, 3, 4), tolerance=0)
 
 
 @BYTES

@@ -4,7 +4,10 @@
 #include "runtime/dispatch.h"
 
 #if defined(__x86_64__)
+#pragma GCC diagnostic push  // gcc 12's own _mm512_undefined_epi32() reads itself (GCC PR 105593)
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -35,6 +38,35 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi"))) void map_vbmi(const uint8
       _mm512_mask_storeu_epi8(y + i, inside,
                               _mm512_mask_mov_epi8(low, _mm512_movepi8_mask(v), high));
     }
+}
+
+// Bytes of one worth are added up eight at a time.
+__attribute__((target("avx512f,avx512bw,avx512vbmi"))) uint64_t sum_vbmi(const WideTable& table,
+                                                                         uint8_t from,
+                                                                         const uint8_t* x,
+                                                                         int64_t n) {
+  __m512i sums[4] = {};
+  const __m512i first = _mm512_set1_epi8(static_cast<char>(from));
+  for (int64_t i = 0; i < n; i += 64) {
+    const __mmask64 inside = n - i < 64 ? ~0ull >> (64 - (n - i)) : ~0ull;
+    touches(x + i, n - i < 64 ? n - i : 64);
+    const __m512i at = _mm512_sub_epi8(first, _mm512_maskz_loadu_epi8(inside, x + i));
+    const __mmask64 upper = _mm512_movepi8_mask(at);
+    _Pragma("GCC unroll 4") for (int k = 0; k < 4; ++k) {
+      const __m512i* t = reinterpret_cast<const __m512i*>(table.plane[k]);
+      const __m512i low = _mm512_permutex2var_epi8(_mm512_loadu_si512(t), at, _mm512_loadu_si512(t + 1));
+      const __m512i high =
+          _mm512_permutex2var_epi8(_mm512_loadu_si512(t + 2), at, _mm512_loadu_si512(t + 3));
+      const __m512i found = _mm512_maskz_mov_epi8(inside, _mm512_mask_mov_epi8(low, upper, high));
+      sums[k] = _mm512_add_epi64(sums[k], _mm512_sad_epu8(found, _mm512_setzero_si512()));
+    }
+  }
+  __m512i all = sums[0];
+  for (int k = 1; k < 4; ++k) all = _mm512_add_epi64(all, _mm512_slli_epi64(sums[k], 8 * k));
+  uint64_t parts[8], sum = 0;
+  _mm512_storeu_si512(parts, all);
+  for (const uint64_t part : parts) sum += part;
+  return sum;
 }
 
 // A shuffle answers 16 entries, and 0 where the top bit of its index is set. Of each half of the table
@@ -116,6 +148,25 @@ void map_rows(const uint8_t* table, const uint8_t* x, int64_t ldx, uint8_t* y, i
   return map_neon(table, x, ldx, y, ldy, n, rows);
 #endif
   for (int64_t row = 0; row < rows; ++row) map_each(table, x + row * ldx, y + row * ldy, n);
+}
+
+void make_wide_table(const uint32_t (&numbers)[256], WideTable* table) {
+  for (int i = 0; i < 256; ++i) {
+    table->number[i] = numbers[i];
+    for (int k = 0; k < 4; ++k) table->plane[k][i] = static_cast<uint8_t>(numbers[i] >> 8 * k);
+  }
+}
+
+uint64_t sum_numbers(const WideTable& table, uint8_t from, const uint8_t* x, int64_t n) {
+#if defined(__x86_64__)
+  if (machine().vbmi) return sum_vbmi(table, from, x, n);
+#endif
+  uint64_t sums[4] = {};  // one would wait for the number before
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (int k = 0; k < 4; ++k) sums[k] += table.number[static_cast<uint8_t>(from - x[i + k])];
+  for (; i < n; ++i) sums[0] += table.number[static_cast<uint8_t>(from - x[i])];
+  return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 }  // namespace lite
