@@ -61,6 +61,40 @@ def test_operator(call, expected):
     assert ops(graph) == expected
 
 
+FORMULAS = {
+    "gelu": ('"a": a = Div(xd, r)\n"b": b = Erf(a)\n"c": c = Add(b, o)\n"d": d = Mul(xd, c)\n'
+             '"op": y = Mul(d, h)', ["QLookup"]),
+    "swish": ('"a": a = Sigmoid(xd)\n"op": y = Mul(xd, a)', ["QLookup"]),
+    "no number": ('"a": a = IsNaN(xd)\n"op": y = Where(a, h, xd)', ["QLookup"]),
+    "two tensors": ('"r": rq = QuantizeLinear(x, s2, z2)\n"dr": rd = DequantizeLinear(rq, s2, z2)\n'
+                    '"a": a = Exp(rd)\n"op": y = Mul(xd, a)', None),
+    "along an axis": ('"a": a = Exp(xd)\n"op": y = Mul(a, k)', None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_several_nodes(name):
+    """Without quantization between them: one table where all come from the same bytes."""
+    body, expected = FORMULAS[name]
+    consts = """
+  const r: f32[] = [1.4142135]
+  const o: f32[] = [1.0]
+  const h: f32[] = [0.5]
+  const k: f32[4,1,1] = [1.0, 2.0, 3.0, 4.0]
+"""
+    graph, _ = fuse(qdq(IN + consts + body + OUT))
+    if expected is None:
+        assert "QLookup" not in ops(graph) and "Exp" in ops(graph)
+    else:
+        assert ops(graph) == expected
+
+
+def test_a_formula_that_changes_nothing_is_gone():
+    body = 'const h: f32[] = [0.5]\n"a": a = IsNaN(xd)\n"op": y = Where(a, h, xd)'
+    graph, _ = fuse(qdq(IN + body + SAME))
+    assert ops(graph) == ["Identity"]
+
+
 @pytest.mark.parametrize(
     "call, expected",
     [

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Node, Value
-from ..ops import run_node
+from ..ir import DType, Graph, Node, Value
+from ..ops import find_op, run_node
 from ..ops.litert_functions import FUNCTIONS
 from ._quantised import EIGHT_BITS, Quantized, dequantised, is_bytes, rounding, written
 
@@ -18,17 +18,32 @@ def _table(
 ) -> list[int]:
     """Answers of a unary node (None: the identity) for all 256 inputs; `numbers` are its operands
     by position, where x is the one that is missing."""
-    assert x.value.dtype is not None and y.value.dtype is not None
-    source, target = np.iinfo(x.value.dtype.np), np.iinfo(y.value.dtype.np)
-    (x_scale, x_zero), (y_scale, y_zero) = x.scalar, y.scalar
-    real = (np.arange(source.min, source.max + 1) - x_zero).astype(np.float32) * np.float32(x_scale)
+    real = _real_numbers(x)
     if node is not None and numbers is not None:
         real = run_node(node, [numbers.get(i, real) for i in range(len(node.inputs))])[0]
     elif node is not None:
         rest = [None if v is None else v.const for v in node.inputs[1:]]
         real = run_node(node, [real, *rest])[0]
-    steps = np.nan_to_num(np.rint(real / np.float32(y_scale)) + np.float32(y_zero))
-    return [int(v) for v in np.clip(steps, target.min, target.max)]
+    return _steps(real, y)
+
+
+def _real_numbers(x: Quantized) -> np.ndarray:
+    """What the 256 bytes stand for, the lowest first."""
+    scale, zero = x.scalar
+    return (_every_number(x) - zero).astype(np.float32) * np.float32(scale)
+
+
+def _every_number(x: Quantized) -> np.ndarray:
+    assert x.value.dtype is not None
+    info = np.iinfo(x.value.dtype.np)
+    return np.arange(info.min, info.max + 1)
+
+
+def _steps(real: np.ndarray, y: Quantized) -> list[int]:
+    assert y.value.dtype is not None
+    info, (scale, zero) = np.iinfo(y.value.dtype.np), y.scalar
+    steps = np.nan_to_num(np.rint(real / np.float32(scale)) + np.float32(zero))
+    return [int(v) for v in np.clip(steps, info.min, info.max)]
 
 
 def _litert_table(x: Quantized, y: Quantized, node: Node | None) -> list[int] | None:
@@ -66,14 +81,7 @@ def with_numbers(
     graph: Graph, node: Node, q: Node, inputs: list[Quantized | None], y: Quantized
 ) -> Node | None:
     """A table where all operands but one are constants of one element."""
-    numbers = {}
-    for i, (value, found) in enumerate(zip(node.inputs, inputs)):
-        const = value.const if value is not None else None
-        if found is not None and found.value.const is not None and found.per_tensor:
-            scale, zero = found.scalar
-            const = (found.value.const.astype(np.int32) - zero) * np.float32(scale)
-        if const is not None and const.size == 1:
-            numbers[i] = const.reshape(()).astype(np.float32)
+    numbers = {i: c for i, v in enumerate(node.inputs) if (c := _number(graph, v)) is not None}
     others = [x for i, x in enumerate(inputs) if i not in numbers]
     x = others[0] if len(others) == 1 else None
     if not is_bytes(x):
@@ -82,6 +90,75 @@ def with_numbers(
         return None
     attrs = {"table": _table(x, y, node, numbers), "output_dtype": str(y.value.dtype)}
     return graph.replace([node, q], "QLookup", [x.value], attrs, name=node.name)
+
+
+def _number(graph: Graph, value: Value | None) -> np.ndarray | None:
+    """The float of a constant of one element, which may be quantized."""
+    const = value.const if value is not None else None
+    found = dequantised(graph, value)
+    if found is not None and found.value.const is not None and found.per_tensor:
+        scale, zero = found.scalar
+        const = (found.value.const.astype(np.int32) - zero) * np.float32(scale)
+    if const is None or const.size != 1:
+        return None
+    return const.reshape(()).astype(np.float32)
+
+
+def formula(graph: Graph, node: Node, q: Node, y: Quantized) -> Node | None:
+    """A table of what several nodes make of the same bytes and of numbers, element by element."""
+    numbers: dict[int, np.ndarray] = {}
+    roots: dict[int, Quantized] = {}
+    nodes: list[Node] = []
+
+    def follow(value: Value | None) -> bool:
+        if value is None or id(value) in numbers or id(value) in roots:
+            return True
+        number = _number(graph, value)
+        if number is not None:
+            numbers[id(value)] = number
+            return True
+        found = dequantised(graph, value)
+        if is_bytes(found) and found.value.const is None:
+            roots[id(value)] = found
+            return True
+        maker = value.producer
+        if maker is None or len(nodes) == _LONGEST or not _by_element(maker):
+            return False
+        if not all(follow(v) for v in maker.inputs):
+            return False
+        if maker not in nodes:
+            nodes.append(maker)
+        return True
+
+    if not follow(node.output) or not roots:
+        return None
+    x, *others = roots.values()
+    alone = all(o.value is x.value and o.same_as(x) for o in others)
+    if not alone or x.value.shape is None or x.value.shape != node.output.shape:
+        return None
+    known: dict[int, np.ndarray] = {**numbers, **dict.fromkeys(roots, _real_numbers(x))}
+    for n in nodes:
+        operands = [None if v is None else known[id(v)] for v in n.inputs]
+        known[id(n.output)] = run_node(n, operands)[0]
+    table = _steps(known[id(node.output)], y)
+    if x.value.dtype is y.value.dtype and table == _every_number(x).tolist():
+        return graph.replace([*nodes, q], "Identity", [x.value], name=node.name)
+    attrs = {"table": table, "output_dtype": str(y.value.dtype)}
+    return graph.replace([*nodes, q], "QLookup", [x.value], attrs, name=node.name)
+
+
+#: Nodes of a formula: an activation that a file spells out has a handful.
+_LONGEST = 16
+
+
+def _by_element(node: Node) -> bool:
+    """Is each element of the one output a function of those of the inputs, in floats?"""
+    op = find_op(node.op)
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    return (
+        op is not None and op.layout == "elementwise" and not op.random
+        and len(node.outputs) == 1 and all(v.dtype in (DType.F32, DType.BOOL) for v in values)
+    )  # fmt: skip
 
 
 def rescale(graph: Graph, dq: Node, q: Node) -> list[Node] | str:

@@ -8,6 +8,7 @@
     DQ(q), DQ(k), DQ(v) → Attention → Q   QLinearAttention
     DQ(x) → any unary function → Q        QLookup: 256 answers
     DQ(x), a number → Add, Sub, Mul, Div → Q  QLookup as well
+    DQ(x) → several of these → Q          one QLookup
     DQ(x) → what LiteRT computes in fixed point → Q  QLinearResize, QLinearPRelu, …
     DQ(x) → view or MaxPool → Q           the same operator on integers
 
@@ -26,7 +27,7 @@ from ..ir import DType, Graph, Journal, Node, Value
 from ..ops import all_ops, op_names
 from ..ops.litert import has_ratios
 from ._attention_form import attention_form
-from ._byte_tables import lookup_attrs, rescale, rescaled, unary, with_numbers
+from ._byte_tables import formula, lookup_attrs, rescale, rescaled, unary, with_numbers
 from ._core import graph_pass, infer_new
 from ._int16_forms import clamped16, int16_form, rescale16
 from ._litert_forms import litert_form
@@ -77,7 +78,7 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
         return rescale16(graph, node, q) or rescale(graph, node, q)
     inputs = [dequantised(graph, v) for v in node.inputs]
     if not any(inputs):
-        return ""
+        return _formula(graph, node, q) or ""
     if graph.sole_reader(node.output) is not q or len(node.outputs) != 1:
         return tr("{node} output has another reader", node=node.op)
     y = written(graph, q)
@@ -92,9 +93,23 @@ def _fuse(graph: Graph, node: Node, q: Node) -> list[Node] | str:
     if rounding(q) and (nodes := litert_form(graph, node, q, inputs, y)):
         return nodes
     handler = INTEGER_FORMS.get(node.op)
-    if handler is None:
-        return tr("{node} has no integer form", node=node.op)
-    return handler(graph, node, q, inputs, y)
+    made_or_why: list[Node] | str = tr("{node} has no integer form", node=node.op)
+    if handler is not None:
+        made_or_why = handler(graph, node, q, inputs, y)
+    if isinstance(made_or_why, str):
+        return _formula(graph, node, q) or made_or_why
+    return made_or_why
+
+
+def _formula(graph: Graph, node: Node, q: Node) -> list[Node] | None:
+    """A table of several nodes, as exporters spell a Gelu."""
+    y = written(graph, q)
+    if y is None or y.value.dtype not in EIGHT_BITS or rounding(q):
+        return None
+    if graph.sole_reader(node.output) is not q:
+        return None
+    made = formula(graph, node, q, y)
+    return None if made is None else [made]
 
 
 # ---------------------------------------------------------------- heavy operators
