@@ -83,6 +83,12 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DEPTHWISE, (1, 9, 9, 20), 20, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}),
     (DEPTHWISE, (1, 9, 9, 50), 50, (7, 7), {"pads": [3, 3, 3, 3], "activation": "Relu"}),
     (DEPTHWISE, (1, 4, 9, 18), 18, (1, 3), {"pads": [0, 5, 0, 5], "strides": [1, 3]}),
+    # Rows in pieces, of 7, 5 and 3 taps, in tiles of 7 pixels and of 4; widths without pieces.
+    (DEPTHWISE, (1, 11, 21, 40), 40, (7, 7), {"pads": [3] * 4, "strides": [2, 2], "r": 1}),
+    (DEPTHWISE, (2, 9, 16, 35), 35, (9, 9), {"pads": [4] * 4, "activation": "HardSwish"}),
+    (DEPTHWISE, (1, 3, 30, 18), 18, (1, 22), {"pads": [0, 9, 0, 12]}),
+    (DEPTHWISE, (1, 8, 5, 33), 33, (3, 8), {"pads": [0, 4, 1, 4]}),
+    (DEPTHWISE, (1, 12, 4, 20), 20, (7, 1), {"pads": [3, 0, 3, 0]}),
     (DECONV, (1, 8, 8, 20), 12, (2, 2), {"strides": [2, 2]}),
     (
         DECONV,

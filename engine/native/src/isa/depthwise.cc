@@ -9,6 +9,34 @@
 namespace lite::LITE_ISA {
 namespace {
 
+// Pixels of a tile in a row of `width`: tiles near the end step back and compute some pixels twice
+// rather than becoming narrow. With filters of `many` taps those count more than the loads that
+// wider tiles share.
+int tile_pixels(int64_t width, bool many) {
+  if (width < 7) return width >= 4 ? 4 : width >= 2 ? 2 : 1;
+  const int64_t wide = (width + 6) / 7 * 7, narrow = (width + 3) / 4 * 4;
+  return many && narrow * 8 <= wide * 7 ? 4 : 7;
+}
+
+// The pieces of a row of k taps, ended by 0; false for widths that have none: 1, 2 and 4.
+bool in_pieces_of(int64_t k, uint8_t* pieces) {
+  const auto can_be = [](int64_t rest) { return rest == 0 || rest == 3 || rest > 4; };
+  while (k > 0) {
+    *pieces = 0;
+    for (int width : kPiece)
+      if (!*pieces && k >= width && can_be(k - width)) *pieces = static_cast<uint8_t>(width);
+    if (!*pieces) return false;
+    k -= *pieces++;
+  }
+  *pieces = 0;
+  return true;
+}
+
+// Input columns of a tile.
+int64_t columns_of(const Depthwise& d) {
+  return (d.pixels - 1) * d.shape.stride[1] + d.shape.kernel[1];
+}
+
 bool prepare(Step& step, Env& env) {
   Depthwise* d = static_cast<Depthwise*>(env.allocate(sizeof(Depthwise)));
   if (!d) return env.out_of_memory();
@@ -19,18 +47,18 @@ bool prepare(Step& step, Env& env) {
     return env.fail("takes one input and one output channel per group");
   const int64_t taps = s.kernel[0] * s.kernel[1];
   if (taps > kMaxTaps) return env.fail("kernel has more than %d taps", kMaxTaps);
-  const int64_t k = s.kernel[0];
+  const int64_t k = s.kernel[1];
   d->stride = static_cast<int32_t>(s.stride[1]);
-  d->general = !(k == s.kernel[1] && (k == 3 || k == 5) && (d->stride == 1 || d->stride == 2) &&
-                 s.dilation[1] == 1);
+  d->general = s.dilation[1] != 1 || d->stride > 2 || !in_pieces_of(k, d->pieces);
+  const bool twice = d->stride == 2;
   if (d->general) set_tiles<0, 0>(d);
-  else if (k == 3 && d->stride == 1) set_tiles<3, 1>(d);
-  else if (k == 3) set_tiles<3, 2>(d);
-  else if (d->stride == 1) set_tiles<5, 1>(d);
-  else set_tiles<5, 2>(d);
+  else if (k == 3) twice ? set_tiles<3, 2>(d) : set_tiles<3, 1>(d);
+  else if (k == 5) twice ? set_tiles<5, 2>(d) : set_tiles<5, 1>(d);
+  else twice ? set_tiles<0, 2>(d) : set_tiles<0, 1>(d);
+  d->pixels = tile_pixels(s.out.w, !d->general && k > 5);
 
-  if (kPairs && !d->general && k == 3 && s.stride[0] == 1 && d->stride == 1 &&
-      s.dilation[0] == 1 && s.out.c % kLanes == 0 && s.in.pixel == s.out.pixel &&
+  if (kPairs && !d->general && k == 3 && s.kernel[0] == 3 && s.stride[0] == 1 &&
+      d->stride == 1 && s.dilation[0] == 1 && s.out.c % kLanes == 0 && s.in.pixel == s.out.pixel &&
       !s.has_residual && s.out.w >= kPixels && s.pad[1] <= 1 && s.out.w - s.pad[1] <= s.in.w) {
     d->pair = pair_tile;
   }
@@ -67,20 +95,14 @@ bool prepare(Step& step, Env& env) {
 #endif
   if (step.by_rows && s.out.images == 1) step.rows = row_map(s, d->pair ? 2 : 1);
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
+  step.scratch_bytes = sizeof(Real*) * (d->general ? taps * kPixels : s.kernel[0] * columns_of(*d));
   if (d->general) {
-    step.scratch_bytes = taps * kPixels * sizeof(Real*);
     set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, kPixels, kBlock);
   } else {
     set_variant(step, "%s__" LITE_ISA_NAME "_%dx%ds%d_%dx%d", step.kernel->name,
-                static_cast<int>(k), static_cast<int>(k), d->stride, kPixels, kBlock);
+                static_cast<int>(s.kernel[0]), static_cast<int>(k), d->stride, d->pixels, kBlock);
   }
   return true;
-}
-
-// Pixels of the tile that begins at x in a row of `width`: tiles near the end step back and
-// compute some pixels twice rather than becoming narrow.
-LITE_INLINE int tile_pixels(int64_t width) {
-  return width >= 7 ? 7 : width >= 4 ? 4 : width >= 2 ? 2 : 1;
 }
 
 struct RowAt {
@@ -88,11 +110,11 @@ struct RowAt {
   int64_t y;              // output row
 };
 
-// Unrolled forms: input columns of the tile at x, for every row of taps that is inside.
-void point_columns(const Depthwise& d, RowAt at, int64_t x, int pixels, int64_t ky0, int64_t ky1,
+// Forms with columns: those of the tile at x, for every row of taps that is inside.
+void point_columns(const Depthwise& d, RowAt at, int64_t x, int64_t ky0, int64_t ky1,
                    const Real** pointers) {
   const ConvShape& s = d.shape;
-  const int64_t columns = (pixels - 1) * s.stride[1] + s.kernel[1];
+  const int64_t columns = columns_of(d);
   const int64_t first = x * s.stride[1] - s.pad[1];
   const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
   const int64_t row0 = at.y * s.stride[0] - s.pad[0];
@@ -143,8 +165,7 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
   const ConvShape& s = d.shape;
   const auto [row_begin, row_end, block_begin, block_end] = part;
   const Real* residual = s.has_residual ? step.inputs[3]->as<Real>() : nullptr;
-  const Real* columns[kMaxKernel * kMaxColumns];
-  const Real** pointers = d.general ? static_cast<const Real**>(scratch) : columns;
+  const Real** pointers = static_cast<const Real**>(scratch);
   const Act act = s.activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   TileArgs t{};
@@ -159,8 +180,10 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
   t.hi = d.hi;
   t.hard_swish = act == Act::kHardSwish;
   t.pointers = pointers;
+  t.columns = static_cast<int32_t>(columns_of(d));
+  t.pieces = d.pieces;
   const Real* weights = d.weights + block_begin * d.block_weights;
-  const int pixels = tile_pixels(s.out.w);
+  const int pixels = d.pixels;
   for (int64_t row = row_begin, rows = 1; row < row_end; row += rows) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
     const RowAt at{input + s.in.origin + image * s.in.image, y};
@@ -178,7 +201,7 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
       if (x + pixels > s.out.w) x = s.out.w - pixels;
       if (pair) point_rows(d, at, x, &t, pointers);
       else if (d.general) point_taps(d, at, x, pixels, pointers);
-      else point_columns(d, at, x, pixels, ky0, ky1, pointers);
+      else point_columns(d, at, x, ky0, ky1, pointers);
       t.out = out_row + x * s.out.pixel;
       t.ahead = fetch_output ? t.out + s.out.row : nullptr;
       t.residual = residual ? residual + s.residual.origin + image * s.residual.image +

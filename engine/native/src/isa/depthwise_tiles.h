@@ -14,9 +14,10 @@ namespace {
 constexpr int kPixels = 7;                                   // outputs per tile
 constexpr int kVectors = kVectorRegisters >= 32 ? 2 : 1;     // of channels per step
 constexpr int kBlock = kVectors * kLanes;
-constexpr int kMaxKernel = 5;                                // of the unrolled forms
-constexpr int kMaxColumns = (kPixels - 1) * 2 + kMaxKernel;
-constexpr int kMaxTaps = 1024;                               // of the general form
+constexpr int kMaxTaps = 1024;
+// Widths of filters. Wider ones are rows of pieces that have these widths.
+constexpr int kPiece[] = {7, 5, 3};
+constexpr int kMaxPieces = kMaxTaps / 7 + 4;  // the last may be 3, 3 and 3, and the end
 // Two output rows at a time share what they load, where nine filter taps stay in registers beside.
 #if defined(__aarch64__)
 constexpr bool kPairs = true;
@@ -27,6 +28,8 @@ constexpr bool kPairs = false;
 struct TileArgs {
   const Real* const* pointers;    // columns [ky][column] or, general form, [tap][pixel]
   int32_t taps;                   // rows of pointers
+  int32_t columns;                // pointers per row, of the forms with pieces
+  const uint8_t* pieces;          // widths, ended by 0
   const Real* weights;            // of the first row of pointers; [block][tap][channels]
   ptrdiff_t block_weights;        // elements from one channel block to the next
   const Real* bias;
@@ -47,7 +50,9 @@ using TileFn = void (*)(const TileArgs&);
 struct Depthwise {
   ConvShape shape;
   bool general;
-  int32_t stride;                 // of the unrolled forms
+  int32_t stride;                 // of the forms with columns
+  uint8_t pieces[kMaxPieces];     // see TileArgs
+  int32_t pixels;                 // of a tile
   TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
   TileFn pair;                    // kPixels of two rows, or nullptr
   int64_t blocks, block_weights;
@@ -100,14 +105,36 @@ LITE_INLINE void take_pointers(const Real* const* from, const Real* (&column)[kC
   LITE_UNROLL for (int j = 0; j < kColumns; ++j) column[j] = from[j];
 #if defined(__aarch64__)
   // Enough registers for all of them: two are one load.
-  LITE_UNROLL for (int j = 0; j < kColumns; ++j) asm("" : "+r"(column[j]));
+  if constexpr (kColumns <= 16) {
+    LITE_UNROLL for (int j = 0; j < kColumns; ++j) asm("" : "+r"(column[j]));
+  }
 #endif
 }
 
-// k x k taps, stride s, kPx outputs, kNv vectors of channels; `tail` lanes of one vector or 0.
+// k taps of one row, stride s, kPx outputs, kNv vectors of channels; `tail` lanes of one vector or 0.
+template <int k, int s, int kPx, int kNv>
+LITE_INLINE void add_taps(const Real* const* pointers, int64_t c, const Real* w, int tail,
+                          F (&acc)[kPx][kNv]) {
+  constexpr int kColumns = (kPx - 1) * s + k;
+  F f[k][kNv];
+  LITE_UNROLL for (int x = 0; x < k; ++x)
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
+  const Real* column[kColumns];
+  take_pointers(pointers, column);
+  LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
+    F d[kNv];
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(column[j] + c + n * kLanes, tail);
+    LITE_UNROLL for (int x = 0; x < k; ++x) {
+      const int p = (j - x) / s;
+      if (j < x || (j - x) % s != 0 || p >= kPx) continue;
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = fma(d[n], f[x][n], acc[p][n]);
+    }
+  }
+}
+
+// Rows of k taps.
 template <int k, int s, int kPx, int kNv>
 LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail) {
-  constexpr int kColumns = (kPx - 1) * s + k;
   F acc[kPx][kNv];
   start(t, c, acc);
   if (s == 1 && t.ahead) {
@@ -116,20 +143,25 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail)
         prefetch_to_write(t.ahead + p * t.out_pixel + c + n * kLanes);
   }
   const Real* const* pointers = t.pointers;
-  for (int y = t.taps; y > 0; --y, pointers += kColumns, w += k * kBlock) {
-    F f[k][kNv];
-    LITE_UNROLL for (int x = 0; x < k; ++x)
-      LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
-    const Real* column[kColumns];
-    take_pointers(pointers, column);
-    LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
-      F d[kNv];
-      LITE_UNROLL for (int n = 0; n < kNv; ++n) d[n] = read(column[j] + c + n * kLanes, tail);
-      LITE_UNROLL for (int x = 0; x < k; ++x) {
-        const int p = (j - x) / s;
-        if (j < x || (j - x) % s != 0 || p >= kPx) continue;
-        LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = fma(d[n], f[x][n], acc[p][n]);
-      }
+  for (int y = t.taps; y > 0; --y, pointers += (kPx - 1) * s + k, w += k * kBlock)
+    add_taps<k, s>(pointers, c, w, tail, acc);
+  finish(t, c, tail, acc);
+}
+
+// Rows of pieces.
+template <int s, int kPx, int kNv>
+LITE_INLINE void in_pieces(const TileArgs& t, int64_t c, const Real* w, int tail) {
+  F acc[kPx][kNv];
+  start(t, c, acc);
+  const Real* const* row = t.pointers;
+  for (int y = t.taps; y > 0; --y, row += t.columns) {
+    const Real* const* pointers = row;
+    for (const uint8_t* width = t.pieces; *width; ++width) {
+      if (*width == 7) add_taps<7, s>(pointers, c, w, tail, acc);
+      else if (*width == 5) add_taps<5, s>(pointers, c, w, tail, acc);
+      else add_taps<3, s>(pointers, c, w, tail, acc);
+      pointers += *width;
+      w += *width * kBlock;
     }
   }
   finish(t, c, tail, acc);
@@ -150,19 +182,22 @@ LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const Real* w, int tail)
   finish(t, c, tail, acc);
 }
 
-// k = 0: the general form.
+// k = 0: rows of pieces, and with s = 0 the general form.
 template <int k, int s, int kPx>
 void tile(const TileArgs& t) {
   const Real* w = t.weights;
   int64_t c = t.begin;
   for (; c + kBlock <= t.end; c += kBlock, w += t.block_weights) {
-    if constexpr (k == 0) any_taps<kPx, kVectors>(t, c, w, 0);
+    if constexpr (s == 0) any_taps<kPx, kVectors>(t, c, w, 0);
+    else if constexpr (k == 0) in_pieces<s, kPx, kVectors>(t, c, w, 0);
     else unrolled<k, s, kPx, kVectors>(t, c, w, 0);
   }
   for (; c < t.end; c += kLanes, w += kLanes) {
     const int tail = t.end - c < kLanes ? static_cast<int>(t.end - c) : 0;
-    if constexpr (k == 0) {
+    if constexpr (s == 0) {
       any_taps<kPx, 1>(t, c, w, tail);
+    } else if constexpr (k == 0) {
+      in_pieces<s, kPx, 1>(t, c, w, tail);
     } else if (tail) {
       unrolled<k, s, kPx, 1>(t, c, w, tail);
     } else {
