@@ -15,6 +15,7 @@ from tests.importers import tiny_caffe
 from tests.importers.paddle_files import small_network
 from tests.importers.test_classic_models import model as classic
 from tests.importers.tiny_tflite import TinyModel, conv_model
+from tests.small_models import classifier
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 _SUFFIXES = (".onnx", ".tflite", ".pb", ".caffemodel", ".nb", ".pdmodel")
@@ -115,3 +116,12 @@ def test_dynamic_range_weights_are_a_hint(tmp_path: Path) -> None:
     assert hints[0].startswith("1 weight is stored in 8 bits") and "LiteRT" in hints[1]
     path.write_bytes(conv_model(quantised=True))
     assert not any("8 bits" in h for h in model_info(load(path), "static").hints)
+
+
+@pytest.mark.parametrize("stated", [None, (None, None), (1, None)])
+def test_sizes_of_outputs_follow_from_the_inputs(stated: tuple[int | None, ...] | None) -> None:
+    """Where the file leaves them open."""
+    graph = classifier()
+    graph.outputs[0].shape = stated
+    (told,) = model_info(graph, "m").outputs
+    assert told["text"] == "1×10" and told["shape"] == [1, 10]

@@ -95,7 +95,7 @@ def test_open_sizes_are_fixed_by_a_click_and_an_image_is_segmented(lab: Any, ser
     find = lab_page.page.locator
     lab_page.step("Check")
     lab_page.page.click(".lite-notice [data-action=sizes] >> visible=true")
-    find("button[data-step=Model] .rs", has_text="3").wait_for()
+    find("button[data-step=Model] .rs", has_text="224").wait_for()
     lab_page.run_code("workbench.session.convert(targets=['x86'])")
     lab_page.step("Run")
     with lab_page.page.expect_file_chooser() as chooser:

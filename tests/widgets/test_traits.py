@@ -309,3 +309,17 @@ def test_only_a_kernel_has_the_state_made_ready_for_a_page(monkeypatch):
     heard = lw.DataTable(rows=[], title="first")
     heard.title = "second"
     assert ("comm_open", "first") in sent and sent[-1] == ("comm_msg", "second")
+
+
+def test_transfers_are_grouped_by_what_they_change():
+    """A change of layout within one backend is none between backends, whatever its sides are."""
+    layouts = {"source": "row-major", "target": "channels-last", "source_layout": "row-major",
+               "target_layout": "channels-last"}  # fmt: skip
+    own = {"name": "Relayout x", "median_ms": 0.5, "copy": layouts}
+    across = {"name": "Copy y", "median_ms": 2.0, "copy": {"source": "x86", "target": "opencl"}}
+    matrix = lw.TransitionMatrix(profile={"layers": [own]})
+    assert matrix.by == "layout" and [c["names"] for c in matrix.cells] == [["Relayout x"]]
+    matrix.by = "backend"
+    assert matrix.cells == [], "the person's choice stays"
+    both = lw.TransitionMatrix(profile={"layers": [own, across]})
+    assert both.by == "backend" and [c["names"] for c in both.cells] == [["Copy y"]]

@@ -1,4 +1,4 @@
-"""Sessions with the shipped digits model, and a person who clicks and waits."""
+"""Sessions with the shipped digits model, and a person who clicks, drops and waits."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def opened(*targets: str) -> lw.Session:
 def click(widget: Any, action: str, **payload: Any) -> None:
     seq = (widget.action or {}).get("seq", 0) + 1
     widget.action = {"id": action, "seq": seq, **payload}
+
+
+def send(zone: Any, name: str, data: bytes) -> None:
+    """Drops a file on a DropZone."""
+    zone.set_trait("data", memoryview(data))
+    zone.piece = {"name": name, "size": len(data), "offset": 0,
+                  "seq": (zone.piece or {}).get("seq", 0) + 1}  # fmt: skip
 
 
 def settle(session: lw.Session) -> None:

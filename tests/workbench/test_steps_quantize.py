@@ -12,6 +12,7 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 import lite_workbench as lw
 import numpy as np
 from lite_engine import Predictor, optimize
+from lite_engine.runtime.shares import Share
 from lite_workbench import quantizing
 from lite_workbench.steps import quantize as steps_quantize
 
@@ -46,6 +47,21 @@ def test_versions_are_measured_on_the_chosen_backend(tmp_path: Path, monkeypatch
     click(step.header, "run")
     settle(made)
     assert made.code[-1] == "session.explore('reference')" and step.trade.points
+
+
+def test_a_version_says_which_layers_ran_elsewhere(tmp_path: Path, monkeypatch: Any) -> None:
+    """Here every other layer: int8 has no kernel there. Versions that ran whole say nothing."""
+    monkeypatch.chdir(tmp_path)
+    made = lw.open(optimize(classifier(), targets=["x86"]).save("m.lite"))
+    made.quantize(np.random.default_rng(2).random((6, 3, 20, 20), np.float32))
+    made.explore("x86")
+    assert {p["ran"] for p in made.quantization.points} == {""}
+    split = {"opencl": Share(3, 0.75, 0.5), "cpu": Share(1, 0.25, 0.5)}
+    monkeypatch.setattr(Predictor, "shares", lambda *_: split)
+    made.explore("x86")
+    assert {p["ran"] for p in made.quantization.points} == {
+        "1 of 5 layers ran on the CPU (50 % of the time), 3 on OpenCL, 1 needs no computation"
+    }
 
 
 def test_the_method_that_compares_others_can_be_chosen(tmp_path: Path, monkeypatch: Any) -> None:

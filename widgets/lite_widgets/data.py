@@ -202,6 +202,7 @@ class TradeOffPoint(TypedDict):
     latency_ms: float
     latency_ci_ms: NotRequired[float | None]  # half width of the 95 % interval
     bytes: int
+    ran: NotRequired[str]  # which layers ran where, if some ran on another backend
 
 
 class TargetCard(TypedDict):

@@ -12,7 +12,7 @@ from lite_engine.prune import Pruned
 from lite_engine.runtime import host_target
 from lite_messages import tr, trn
 
-from .quantizing import measured, same_answers, weight_bytes
+from .quantizing import Measured, measured, same_answers, weight_bytes
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
@@ -68,14 +68,11 @@ class TradeOff:
         return heads, [[r["label"], r["accuracy"], r["latency_ms"], r["bytes"]] for r in rows]
 
 
-Times = list[tuple[list[str], float, float | None]]
-
-
 def trade_off(
     parent: Model,
     versions: Sequence[Version],
     feeds: Sequence[Feed],
-    times: Times,
+    times: Sequence[Measured],
     within: WithinBudget | None,
     skipped: dict[str, str],
 ) -> TradeOff:
@@ -84,19 +81,19 @@ def trade_off(
     metric, accuracies, samples = _accuracies(parent, versions, feeds, times, within)
     points: list[dict[str, Any]] = [
         {"method": METHOD, "label": v.label, "share": v.share, "accuracy": accuracy,
-         "sqnr_db": v.made.sqnr_db, "latency_ms": latency, "latency_ci_ms": interval,
+         "sqnr_db": v.made.sqnr_db, "latency_ms": own.latency_ms, "latency_ci_ms": own.interval_ms,
          "bytes": weight_bytes(v.model)}
-        for v, accuracy, (_, latency, interval) in zip(
-            versions, accuracies[1:], times[1:], strict=True)
+        for v, accuracy, own in zip(versions, accuracies[1:], times[1:], strict=True)
     ]  # fmt: skip
     points.sort(key=lambda point: point["share"])
     dense = {
-        "accuracy": accuracies[0], "latency_ms": times[0][1], "bytes": weight_bytes(parent)
+        "accuracy": accuracies[0], "latency_ms": times[0].latency_ms,
+        "bytes": weight_bytes(parent),
     }  # fmt: skip
     return TradeOff(points, dense, metric, samples, skipped)
 
 
-def timed(parent: Model, versions: Sequence[Version], feeds: Sequence[Feed]) -> Times:
+def timed(parent: Model, versions: Sequence[Version], feeds: Sequence[Feed]) -> list[Measured]:
     """The dense model and its versions in turns on this machine's CPU."""
     return measured([parent, *(v.model for v in versions)], feeds, None, host_target())
 
@@ -105,7 +102,7 @@ def _accuracies(
     parent: Model,
     versions: Sequence[Version],
     feeds: Sequence[Feed],
-    times: Times,
+    times: Sequence[Measured],
     within: WithinBudget | None,
 ) -> tuple[str, list[float], int]:
     """(what accuracy is, percent of the dense model and of each version, samples)."""
@@ -123,7 +120,7 @@ def _accuracies(
         left = [100 * max(0.0, 1 - 10 ** (-v.made.sqnr_db / 20)) for v in versions]
         return tr("100 % − relative error of the outputs"), [100.0, *left], len(feeds)
     same = [
-        100 * float(np.mean([a == b for a, b in zip(times[0][0], said, strict=True)]))
-        for said, *_ in times
+        100 * float(np.mean([a == b for a, b in zip(times[0].said, own.said, strict=True)]))
+        for own in times
     ]
     return tr("same result as float"), same, len(feeds)

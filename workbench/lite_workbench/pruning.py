@@ -148,8 +148,8 @@ def prune(
             versions.append(Version(other.share, own, model_from(own.graph, parent)))
     feeds = pruner.feeds if also else pruner.feeds[:1]
     times = timed(parent, versions, feeds)
-    (_, *dense), (_, *pruned) = times[:2]
-    values = (dense[0], pruned[0], dense[1], pruned[1])
+    dense, pruned = times[:2]
+    values = (dense.latency_ms, pruned.latency_ms, dense.interval_ms, pruned.interval_ms)
     found.latency = dict(zip(_LATENCY, values, strict=True))
     if also:
         found.trade_off = trade_off(parent, versions, feeds, times, within, skipped)

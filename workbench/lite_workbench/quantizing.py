@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from lite_engine.arrays import array_shapes, read_arrays
@@ -15,6 +15,7 @@ from lite_engine.display import Displayed
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import TRAVELLING, Model, optimize
+from lite_engine.model_file.precision import ON_CPU
 from lite_engine.profile.measured import median_interval
 from lite_engine.quantize import (
     Options,
@@ -29,6 +30,7 @@ from lite_engine.quantize.calibrate import Calibrator
 from lite_engine.quantize.samples import are_samples
 from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
+from lite_engine.runtime.shares import sentence
 from lite_messages import tr, trn
 
 from .answers import answer_of
@@ -45,6 +47,16 @@ TIMED_RUNS = 15
 TIMED_MS = 2.0
 #: What models answer to labeled data: (name of the metric, percent for each model, samples).
 Judge = Callable[[Sequence[Model]], tuple[str, list[float], int]]
+
+
+class Measured(NamedTuple):
+    """What a version says to each sample, the median ms of one run and the half width of its 95 %
+    interval; `ran`: which layers ran where, if some ran on another backend than asked for."""
+
+    said: list[str]
+    latency_ms: float
+    interval_ms: float | None
+    ran: str
 
 
 class FastRun:
@@ -297,19 +309,20 @@ def explore(
     work.progress(0, 0)  # measuring is not counted
     models = [parent, *(model for _, model in versions)]
     times = measured(models, made.held, threads, backend)
-    same = [[a == b for a, b in zip(times[0][0], own, strict=True)] for own, *_ in times]
+    same = [[a == b for a, b in zip(times[0].said, own.said, strict=True)] for own in times]
     name, accuracies, judged = "", [100 * float(np.mean(own)) for own in same], 0
     if judge is not None:
         name, accuracies, judged = judge(models)
     quantization.metric, quantization.judged = name, judged
     quantization.float_point = {
-        "accuracy": accuracies[0], "latency_ms": times[0][1], "bytes": weight_bytes(parent)
+        "accuracy": accuracies[0], "latency_ms": times[0].latency_ms,
+        "bytes": weight_bytes(parent), "ran": times[0].ran,
     }  # fmt: skip
     quantization.points = [
-        {"method": quantization.method, "kept": names, "latency_ms": latency,
-         "latency_ci_ms": interval, "bytes": weight_bytes(model), "accuracy": accuracy}
-        for (names, model), (_, latency, interval), accuracy in zip(
-            versions, times[1:], accuracies[1:], strict=True)
+        {"method": quantization.method, "kept": names, "latency_ms": own.latency_ms,
+         "latency_ci_ms": own.interval_ms, "bytes": weight_bytes(model), "accuracy": accuracy,
+         "ran": own.ran}
+        for (names, model), own, accuracy in zip(versions, times[1:], accuracies[1:], strict=True)
     ]  # fmt: skip
     return quantization
 
@@ -319,10 +332,9 @@ def measured(
     feeds: Sequence[Mapping[str, np.ndarray]],
     threads: int | None,
     backend: str,
-) -> list[tuple[list[str], float, float | None]]:
-    """Of each model: what it says to each sample, the median ms of one run and the half width of
-    its 95 % interval. The models run in turns, so that whatever else the machine does slows all of
-    them alike."""
+) -> list[Measured]:
+    """Of each model. They run in turns, so that whatever else the machine does slows all of them
+    alike."""
     predictors = [Predictor(model, backend, threads=threads) for model in models]
     said = [
         [answer_of(model, feed, predictor.run(feed)).text for feed in feeds]
@@ -333,10 +345,19 @@ def measured(
     for _ in range(TIMED_RUNS):
         for own, predictor, runs in zip(times, predictors, repeats, strict=True):
             own.append(float(np.median([_ms(predictor, feeds[0]) for _ in range(runs)])))
+    shapes = {name: x.shape for name, x in feeds[0].items()}
     return [
-        (text, float(np.median(own)), median_interval(np.array(own)))
-        for text, own in zip(said, times, strict=True)
-    ]
+        Measured(text, float(np.median(own)), median_interval(np.array(own)),
+                 _elsewhere(predictor, shapes))
+        for text, own, predictor in zip(said, times, predictors, strict=True)
+    ]  # fmt: skip
+
+
+def _elsewhere(predictor: Predictor, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """Which layers ran where; empty where all ran on the predictor's own backend."""
+    found = predictor.shares(shapes)
+    alone = found.keys() <= {ON_CPU.get(predictor.backend, predictor.backend)}
+    return "" if alone else sentence(found, predictor.backend, idle=predictor.idle_layers(shapes))
 
 
 def _ms(predictor: Predictor, feed: Mapping[str, np.ndarray]) -> float:

@@ -235,7 +235,7 @@ class _Finder:
             taken = self._pattern([parts[i][0] for i in starts[:3]])
             begin, starts = starts[0], starts[taken:]
             nodes = [n for part in parts[begin : starts[0] if starts else None] for n in part]
-            kind = (tr("convolution"), tr("depthwise separable convolution"),
+            kind = (tr("convolution"), tr("depthwise separable"),
                     tr("inverted bottleneck"))[taken - 1]  # fmt: skip
             out.append(Block(kind, nodes, _widths([n for n in nodes if self._convolves(n)])))
         return [block for block in out if block.nodes]

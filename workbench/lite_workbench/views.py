@@ -200,9 +200,12 @@ def _copy(rows: list[dict[str, Any]], index: int, own: str) -> dict[str, Any]:
     before = next((r["backend"] for r in reversed(rows[:index]) if not r["overhead"]), "cpu")
     after = next((r["backend"] for r in rows[index + 1 :] if not r["overhead"]), "cpu")
     sides = [_backend(b, own if own in ("x86", "arm") else "x86") for b in (before, after)]
+    layouts: dict[str, str] = {}
     if row["op"] == "Relayout":
         sides = ["row-major", "channels-last"] if index == 0 else ["channels-last", "row-major"]
-    return {"source": sides[0], "target": sides[1], "bytes": row["bytes"], "why": row["why"]}
+        layouts = {"source_layout": sides[0], "target_layout": sides[1]}
+    return {"source": sides[0], "target": sides[1], "bytes": row["bytes"], "why": row["why"],
+            **layouts}  # fmt: skip
 
 
 def facts_data(info: ModelInfo) -> dict[str, Any]:

@@ -49,6 +49,8 @@ class Workbench(WorkbenchView):
                 tr("{step!r} is not a step", step=step),
                 fix=tr("steps: {steps}", steps=", ".join(STEPS)),
             )
+        #: Held while a session is replaced or a step is made: clicks come on several threads.
+        self._changing = threading.RLock()
         super().__init__()
         self._steps: dict[str, Step] = {}
         self._ends: list[Callable[[], None]] = []
@@ -82,6 +84,12 @@ class Workbench(WorkbenchView):
         made = session
         if not isinstance(made, (Session, PipelineSession)):
             made = open_any(made)
+        with self._changing:
+            self._load(made)
+            self.current = "Model"
+
+    def _load(self, made: Session | PipelineSession) -> None:
+        """Every step is that of this session from now on; the open one stays open."""
         for old in self._ends:
             old()
         self.session = made
@@ -89,7 +97,6 @@ class Workbench(WorkbenchView):
         self.top.restore = ""
         self._names = _walk_of(made)
         self._steps.clear()
-        self.current = "Model"
         self.top.title = made.path.name
         self.top.jobs = []
         self._write_code()
@@ -112,6 +119,10 @@ class Workbench(WorkbenchView):
             self._steps[name] = step_class(name)(self.session, go=self._go, **options)
         return self._steps[name]
 
+    def _open(self, name: str) -> None:
+        with self._changing:
+            super()._open(name)
+
     def _make(self, name: str) -> Sequence[Any]:
         return [self.step(name)]
 
@@ -120,9 +131,8 @@ class Workbench(WorkbenchView):
 
     def _reopened(self, session: Session) -> None:
         """The same model, read in another way: the walk goes on at the same step."""
-        at = self.current
-        self.load(session)
-        self.current = at
+        with self._changing:
+            self._load(session)
 
     def _go(self, name: str) -> None:
         self.current = name

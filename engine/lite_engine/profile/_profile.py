@@ -115,8 +115,9 @@ def _profile(
         out.instructions = {key: counts[key] for key in ("run", "first_result")}
         for row, count in zip(out.layers, counts["steps"], strict=True):
             row.instructions = count
-    out.busy = busy_with(out)
-    out.step_ms = told_apart_ms(taken.plain) if out.busy else 0.0
+    step_ms = told_apart_ms(taken.plain)
+    out.busy = busy_with(out, step_ms)
+    out.step_ms = step_ms if out.busy else 0.0
     refused = refusals({**predictor.refused, **execution.refusals})
     estimates = subgraphs(execution.plan, out.layers)
     out.warnings = [*measured.warnings, *warnings_of(out), *refused, *estimates]

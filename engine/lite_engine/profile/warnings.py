@@ -50,22 +50,28 @@ def warnings_of(result: Profile) -> list[str]:
     return out
 
 
-def busy_with(result: Profile) -> str:
-    """That the machine did other work during the runs, and what that means for the numbers; empty
-    where nothing shows it. Runs differ, or each was interrupted in another layer, so that the
-    layers' medians add up to less than the runs took."""
+def busy_with(result: Profile, step_ms: float) -> str:
+    """That the machine did other work during the runs, what shows it, and that totals are rounded
+    where `step_ms` says so; empty where nothing shows it. Runs differ, or each was interrupted in
+    another layer, so that the layers' medians add up to less than the runs took."""
     median, p90 = result.total_ms["median"], result.total_ms["p90"]
     medians = sum(x.median_ms for x in result.layers)
-    steady = median <= 0 or p90 <= 1.25 * median
-    if not result.times_meaningful or (
-        steady and abs(result.sum_ms - medians) <= 0.1 * result.sum_ms
-    ):
+    if not result.times_meaningful:
         return ""
-    return tr(
-        "the machine is busy: one run in ten took at least {p90:.1f} times the median; times "
-        "are rounded to the digits that are certain",
-        p90=p90 / median,
-    )
+    if median > 0 and p90 > 1.25 * median:
+        said = tr(
+            "the machine is busy: one run in ten took at least {p90:.1f} times the median",
+            p90=p90 / median,
+        )
+    elif abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
+        said = tr(
+            "the machine is busy: runs were interrupted in different layers, whose medians add up "
+            "to {share:.0f} % of what they take in one run",
+            share=100 * medians / result.sum_ms,
+        )
+    else:
+        return ""
+    return said + (tr("; times are rounded to the digits that are certain") if step_ms else "")
 
 
 def told_apart_ms(samples: np.ndarray) -> float:

@@ -13,7 +13,7 @@ from lite_messages import tr, trn
 from ..backends import get_plugin
 from ..display import Displayed
 from ..errors import BackendUnavailableError, LiteError, UsageError
-from ..ir import Graph, Node, Shape, TypeInfo, format_shape
+from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
 from ..model_file.precision import ON_CPU
 from ..ops import DEFINE_IT, find_op, share_of_zeros, specialise
 from ..ops.expand import can_expand
@@ -125,8 +125,8 @@ def model_info(
 
     Layers and operators are the file's; whether they run is judged by what the passes make of them.
     `targets` may name backends of other packages, which are asked; BackendUnavailableError for one
-    that cannot be used here. `optimized` is what the passes made of the graph, where that is known.
-    Open input sizes are assumed (`assumed`), and a hint says so.
+    that cannot be used here. `optimized` is what the passes made of the graph, where that is known,
+    with sizes of outputs that follow from the inputs'. Open sizes of inputs are `assumed`.
     """
     for target in targets:
         if target not in TARGET_BACKEND and not (state := get_plugin(target).usability()).usable:
@@ -137,13 +137,15 @@ def model_info(
     operators = Counter(n.op for n in graph.nodes)
     constants = [v.const for v in graph.constants() if v.const is not None]
     macs = [x.macs for x in layers if x.macs is not None]
-    support, becomes = support_table(graph, targets, assumed, optimized)
+    ready = _optimized(graph) if optimized is None else optimized
+    support, becomes = support_table(graph, targets, assumed, ready)
+    inferred = {v.name: v.shape for v in ready.outputs} if ready is not None else {}
     assumed = {name: dims for name, dims in assumed.items() if name not in sounds(graph)}
     return ModelInfo(
         name,
         str(graph.metadata.get("format", "graph")),
-        [_port(v) for v in graph.inputs],
-        [_port(v) for v in graph.outputs],
+        [_port(v, v.shape) for v in graph.inputs],
+        [_port(v, _filled(v.shape, inferred.get(v.name))) for v in graph.outputs],
         dict(sorted(operators.items(), key=lambda kv: (-kv[1], kv[0]))),
         sum(c.size for c in constants),
         sum(c.nbytes for c in constants),
@@ -209,12 +211,27 @@ def assumed_shape(shape: Shape, size: tuple[int, int] = _IMAGE_SIZES[0]) -> tupl
     return tuple(d if isinstance(d, int) else likely[i] for i, d in enumerate(shape))
 
 
-def _port(value: Any) -> dict[str, Any]:
+def _optimized(graph: Graph) -> Graph | None:
+    """None for a graph that the passes refuse: each row of the support table says so."""
+    try:
+        return optimize_graph(graph)
+    except LiteError:
+        return None
+
+
+def _filled(shape: Shape | None, known: Shape | None) -> Shape | None:
+    """A shape with its open sizes from another one of the same value."""
+    if shape is None or known is None or len(shape) != len(known):
+        return known if shape is None else shape
+    return tuple(b if a is None else a for a, b in zip(shape, known, strict=True))
+
+
+def _port(value: Value, shape: Shape | None) -> dict[str, Any]:
     return {
         "name": value.name,
         "dtype": str(value.dtype) if value.dtype else "?",
-        "shape": list(value.shape) if value.shape is not None else None,
-        "text": format_shape(value.shape),
+        "shape": list(shape) if shape is not None else None,
+        "text": format_shape(shape),
     }
 
 

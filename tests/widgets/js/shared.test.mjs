@@ -100,7 +100,10 @@ test("float32 reads views whose offset is not aligned", () => {
 });
 
 test("a long name keeps its end", () => {
-  const { tail } = format;
+  const { distinct, tail, wholePercent } = format;
+  const net = ["net/a/Relu6/Conv", "net/b/Relu6/Conv", "net/b/Relu6/Add", "Conv"];
+  assert.deepEqual(net.map(distinct(net)), ["a/Relu6/Conv", "b/Relu6/Conv", "Add", "Conv"]);
+  assert.deepEqual([0, 0.001, 0.17].map(wholePercent), ["0\u202f%", "<1\u202f%", "17\u202f%"]);
   assert.deepEqual([tail("b3/dw"), tail(`${"x".repeat(60)}/dw`, 8)], ["b3/dw", "…xxxx/dw"]);
 });
 

@@ -52,3 +52,28 @@ export const shape = (dims) =>
 /** A long name by its end, which tells it from its neighbours. */
 export const tail = (name, most = 34) =>
   name.length > most ? `\u2026${name.slice(1 - most)}` : name;
+
+/** a/b/c → c, b/c, a/b/c */
+const ends = (name) => {
+  const parts = name.replace(/^\//, "").split("/");
+  return parts.map((_, i) => parts.slice(-1 - i).join("/"));
+};
+
+/** (name) → its last parts that no other layer's name ends with: "Conv2d_2/Relu6/Conv" of
+ * "Mobilenet/Conv2d_2/Relu6/Conv" beside "Mobilenet/Conv2d_3/Relu6/Conv". Where it is cut then, its
+ * end goes, which tells it least from the others. */
+export function distinct(names) {
+  const uses = new Map();
+  for (const end of [...new Set(names)].flatMap(ends)) uses.set(end, (uses.get(end) || 0) + 1);
+  return (name) => {
+    const own = ends(name).find((end) => uses.get(end) === 1) ?? name;
+    return own.includes("/") ? own : tail(own);
+  };
+}
+
+/** A share of 0 to 1 in whole percent; what rounds to nothing is not nothing. */
+export const wholePercent = (part) =>
+  part > 0 && part < 0.005 ? `<1${THIN}%` : percent(100 * part, 0);
+
+/** A text as the beginning of a sentence. */
+export const capital = (text) => text[0].toUpperCase() + text.slice(1);

@@ -67,8 +67,10 @@ export function counted() {
 /** What a region of these blocks is called in the graph and under charts; `again`: `counted()`. */
 export function regionLabel(region, blocks, again) {
   if (blocks.length > 1) return again(region);
-  const [block] = blocks;
-  return region.startsWith(block) ? region : `${block} · ${region}`;
+  const [block] = blocks,
+    [short] = region.split(": ");
+  if (region.startsWith(block)) return region;
+  return block.startsWith(`${short}.`) ? block : `${block} · ${region}`;
 }
 
 const ONE_ROW = 28,

@@ -1,6 +1,7 @@
 // Rows of plain cells.
 import { html, nothing } from "#template";
 import { widget } from "#view";
+import { backendName } from "../_shared/colour.js";
 import { percent } from "../_shared/format.js";
 import { bar, chip, dot, link, prose } from "../_shared/parts.js";
 import { tr } from "../_shared/words.js";
@@ -55,8 +56,12 @@ export default widget({
             <tr>
               ${columns.map(
                 (col) =>
-                  html`<th class="${col.kind === "number" ? "num" : ""}">
-                    ${col.backend ? html`${dot(col.backend, c.dark)} ` : nothing}${col.head}
+                  html`<th class="${col.kind === "number" ? "num" : col.kind}">
+                    ${
+                      col.backend
+                        ? html`${dot(col.backend, c.dark)} ${backendName(col.backend)}`
+                        : col.head
+                    }
                   </th>`,
               )}
             </tr>

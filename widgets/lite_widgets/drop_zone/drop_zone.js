@@ -96,7 +96,7 @@ export default widget({
               ${choice("picked", [["", tr("choose one")], ...choices], c.get("picked"), tr("Choose a file"))}</label
             >`
           : nothing
-      }<span class="mu">${c.local.note || tr("or drop it here")}</span>${
+      }${c.local.note ? html`<span class="mu">${c.local.note}</span>` : nothing}${
         picture
           ? html`<img src=${picture.url} alt=${picture.name} @error=${() => hide(c)} />`
           : nothing

@@ -5,7 +5,7 @@ import { backendName, scale } from "../_shared/colour.js";
 import { fixed, error, shape, THIN } from "../_shared/format.js";
 import { histogramSvg } from "../_shared/histogram.js";
 import { isUsual, mark, notNumbers } from "../_shared/line.js";
-import { chip, segments } from "../_shared/parts.js";
+import { chip, empty, segments } from "../_shared/parts.js";
 import { mapMarkup, mapped, paint } from "./difference_map.js";
 import { tr, trn } from "../_shared/words.js";
 
@@ -114,13 +114,16 @@ function figures(c) {
   </div>`;
 }
 
+/** Does the layer give the same values on both sides? */
+export const equal = (d) => d.channels.every((v) => v === 0);
+
 function where(c) {
   const l = c.get("layer"),
     d = c.get("detail"),
     a = backendName(c.get("a")),
     b = backendName(c.get("b"));
   const at =
-    d && d.worst && d.worst.index.length
+    d && d.worst && d.worst.index.length && !equal(d)
       ? html`<span
           >${tr("worst at")} <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a}
           ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span
@@ -139,6 +142,8 @@ const explained = ({ histogram, explained: limit }) =>
 function evidence(c, d) {
   if (!d)
     return html`<div class="empty"><p class="mu">${tr("Loading both outputs of this layer…")}</p></div>`;
+  if (equal(d))
+    return empty({ title: tr("No difference"), text: tr("All values of this output are equal.") });
   const { dark } = c;
   const channels = (width) => channelStrip(d.channels, c.get("channel"), { width, dark });
   const label = `${backendName(c.get("b"))} − ${backendName(c.get("a"))}`;

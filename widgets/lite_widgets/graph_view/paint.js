@@ -68,9 +68,13 @@ function blockBox(b, style) {
   const { block, x, y, w, h, open } = b;
   const alarm = !open && block.nodes.some((n) => style.first(n));
   const count = trn("{n} layer", "{n} layers", block.nodes.length);
-  const note = style.note(block);
-  const right = note ? `${count} · ${note}` : count;
-  const room = w - 24 - 10 - right.length * PLAIN - 8;
+  const note = style.note(block),
+    title = lastPart(block.label),
+    whole = note ? `${count} · ${note}` : count;
+  const beside = (text) => w - 24 - 10 - text.length * PLAIN - 8;
+  // The count of layers, which is also in the tip, makes room for the name.
+  const right = !note || title.length * BOLD <= beside(whole) ? whole : note;
+  const room = beside(right);
   const chevron = open ? `M${x + 9} ${y + 11}l4 5 4-5` : `M${x + 11} ${y + 9}l5 4-5 4`;
   return svg`<rect
       class="block${alarm ? " alarm" : ""}"
@@ -86,11 +90,11 @@ function blockBox(b, style) {
       tabindex="0"
       role="button"
       aria-expanded="${open}"
-      aria-label="${block.label}, ${right}${block.evidence ? `. ${block.evidence}` : ""}"
-      data-tip=${block.evidence ? `${block.label}\n${block.evidence}` : nothing}
+      aria-label="${block.label}, ${whole}${block.evidence ? `. ${block.evidence}` : ""}"
+      data-tip=${block.evidence || right !== whole ? [block.label, whole, block.evidence].filter(Boolean).join("\n") : nothing}
       ><rect x="${x}" y="${y}" width="${w}" height="${open ? 26 : h}" rx="6" fill="transparent" />
       <path class="chev" d="${chevron}" /><text class="t1 b" x="${x + 24}" y="${y + 17}"
-        >${blockTitle(lastPart(block.label), room)}</text
+        >${blockTitle(title, room)}</text
       >
       <text x="${x + w - 10}" y="${y + 17}" text-anchor="end">${right}</text></g
     >`;

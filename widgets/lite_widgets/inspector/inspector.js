@@ -2,7 +2,7 @@
 import { html, nothing, STILL } from "#template";
 import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
-import { bytes, fixed, ms, percent, shape, signed, THIN } from "../_shared/format.js";
+import { bytes, fixed, ms, percent, shape, signed, THIN, wholePercent } from "../_shared/format.js";
 import { button, choice, dot, link, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 import { roofPart } from "../_shared/encode.js";
@@ -18,7 +18,7 @@ function rate(layer, roof) {
   if (!(layer.gflops > 0)) return "";
   const part = 100 * roofPart(layer, roof);
   const told =
-    part > 110 ? tr(", above the measured peak") : tr(", {share}% of the roofline", { share: Math.round(part) + THIN });
+    part > 110 ? tr(", above the measured peak") : tr(", {share} of the roofline", { share: wholePercent(part / 100) });
   return html`${fixed(layer.gflops, 1)} GFLOP/s${part ? told : ""}`;
 }
 

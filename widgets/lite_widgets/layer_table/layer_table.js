@@ -4,7 +4,7 @@ import { widget } from "#view";
 import { encode, isCopy } from "../_shared/encode.js";
 import { marks } from "../_shared/line.js";
 import { scale } from "../_shared/colour.js";
-import { error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
+import { distinct, error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
 import { tr } from "../_shared/words.js";
 
@@ -45,6 +45,8 @@ export function slice(total, scrollTop, height) {
   return [first, Math.min(total, Math.ceil((scrollTop + height) / ROW) + SPARE)];
 }
 
+const SHORT = 16; // characters that the narrowest column has room for
+
 function profileColumns(c) {
   const profile = c.get("profile"),
     baseline = c.get("baseline"),
@@ -55,6 +57,7 @@ function profileColumns(c) {
     hidden: c.get("hidden_types"),
     paint: c.paint,
   });
+  const named = distinct(profile.layers.map((r) => r.name));
   const before = baseline && new Map(baseline.layers.map((r) => [r.name, r.median_ms]));
   const change = (r) =>
     before && before.has(r.name) && !isCopy(r) ? r.median_ms - before.get(r.name) : null;
@@ -73,7 +76,7 @@ function profileColumns(c) {
       cell: (r) =>
         isCopy(r)
           ? html`<i class="mu">${tail(r.name)}</i>`
-          : html`${dot(r.backend, dark)} ${tail(r.name)}`,
+          : html`${dot(r.backend, dark)} ${named(r.name)}`,
     },
     { id: "op", head: tr("Op"), cls: "mu cut hide-u", cell: (r) => (isCopy(r) ? tr("copy") : r.op) },
     { id: "kernel", head: tr("Kernel"), cls: "mono mu cut hide-t kernel", cell: (r) => r.kernel || "" },
@@ -150,6 +153,7 @@ function errorColumns(c) {
     differing: chip(tr("differs"), "warn"),
     within: chip(tr("within")),
   };
+  const named = distinct(comparison.layers.map((r) => r.name));
   const iso = (r) => (r.isolated ? r.isolated.rel_l2 : null);
   const over = (v) => (v > tol ? "bad" : "");
   return {
@@ -159,7 +163,7 @@ function errorColumns(c) {
     of: null,
     columns: [
       { id: "index", head: "#", num: true, cell: (r, i) => html`<span class="mu">${i + 1}</span>` },
-      { id: "name", head: tr("Layer"), cls: "cut name", cell: (r) => tail(r.name) },
+      { id: "name", head: tr("Layer"), cls: "cut name", cell: (r) => named(r.name) },
       { id: "op", head: tr("Op"), cls: "mu cut hide-u", cell: (r) => r.op },
       {
         id: "iso",
@@ -303,7 +307,7 @@ export default widget({
     if (fresh && c.current) this.reveal(c, c.current);
   },
   order: (c) => prepared(c).shown.map((x) => x.row.name),
-  tip: (c, name) => (tail(name) === name ? "" : name),
+  tip: (c, name) => (name.length > SHORT ? name : ""),
   reveal(c, name) {
     const box = scroller(c),
       i = prepared(c).shown.findIndex((x) => x.row.name === name);

@@ -11,7 +11,7 @@ import {
   roofPart,
   rowTip,
 } from "../_shared/encode.js";
-import { fixed, ms, tail, THIN } from "../_shared/format.js";
+import { fixed, ms, tail, THIN, wholePercent } from "../_shared/format.js";
 import { button, empty, keyed } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 import { along, aroundDot, boxOf, isFree, placeBeside } from "./places.js";
@@ -272,7 +272,7 @@ const chart = (c, width) =>
 /** Above the line a layer says that the line is wrong. */
 const ABOVE = 1.1;
 const ofRoofline = (part) =>
-  part > ABOVE ? tr("above the measured peak") : tr("{share} of the roofline", { share: `${Math.round(100 * part)}${THIN}%` });
+  part > ABOVE ? tr("above the measured peak") : tr("{share} of the roofline", { share: wholePercent(part) });
 
 function tooLow(c) {
   const n = points(c.get("profile"), c.get("roof")).filter((p) => p.part > ABOVE).length;

@@ -1,7 +1,7 @@
 // Which layers mind being int8: worst first.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { fixed, tail } from "../_shared/format.js";
+import { distinct, fixed } from "../_shared/format.js";
 import { key, keyed, square } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
@@ -15,9 +15,9 @@ export function worst(layers, most) {
   };
 }
 
-const layerRow = (l, kept, max) =>
+const layerRow = (l, text, kept, max) =>
   html`<button type="button" tabindex="-1" data-k="${l.name}">
-    <span class="cut">${tail(l.name)}</span
+    <span class="cut">${text}</span
     ><i
       class="ib ${kept ? "kept" : ""}"
       style="width:${Math.max((100 * (l.cost ?? 0)) / max, 0.6).toFixed(1)}%"
@@ -35,6 +35,7 @@ export default widget({
   view(c) {
     const { shown, more, rest } = worst(c.get("layers"), c.get("most")),
       kept = new Set(c.get("kept")),
+      named = distinct(c.get("layers").map((l) => l.name)),
       max = Math.max(shown[0].cost, 1e-9);
     const others = trn(
       "{n} more layer costs at most {cost}.",
@@ -54,14 +55,14 @@ export default widget({
         >
       </div>
       <div class="cb list" ${keyed(tr("Layers by cost. Arrow keys select."))}>
-        ${shown.map((l) => layerRow(l, kept.has(l.name), max))}
+        ${shown.map((l) => layerRow(l, named(l.name), kept.has(l.name), max))}
       </div>
       ${more ? html`<div class="cb mu others">${others}</div>` : nothing}
     </div>`;
   },
   watch: ["layers", "kept", "most"],
   order: (c) => worst(c.get("layers"), c.get("most")).shown.map((l) => l.name),
-  tip: (c, name) => (tail(name) === name ? "" : name),
+  tip: (c, name) => (name.includes("/") || name.length > 34 ? name : ""),
   say(c, name) {
     const l = c.get("layers").find((x) => x.name === name);
     return l

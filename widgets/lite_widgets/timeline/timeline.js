@@ -146,9 +146,7 @@ export default widget({
     const tool = (id, text, label, off) =>
       html`<button type="button" class="btn sm sqb" data-set=${id} ?disabled=${off} aria-label=${label} data-tip=${label}>${text}</button>`;
     return html`<div class="card pad">
-      <div class="lg">
-        <span class="ink">${c.get("timeline").summary}</span>
-      </div>
+      <p class="ink">${c.get("timeline").summary}</p>
       <div class="lg">
         ${e.legend}${kinds.has("wait") ? key(square("var(--track)"), tr("waits for the other threads")) : nothing}
         <span class="sp"></span>

@@ -1,12 +1,10 @@
 // The one headline number, what it is made of, and how far to trust it.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { fixed, ms, percent, THIN } from "../_shared/format.js";
+import { capital, fixed, ms, percent, THIN } from "../_shared/format.js";
 import { notice } from "../_shared/parts.js";
 import { totals } from "../_shared/encode.js";
 import { tr, trn } from "../_shared/words.js";
-
-const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 /** A difference of times: in µs below a millisecond. */
 const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
@@ -97,7 +95,7 @@ export default widget({
             return html`<i
               data-tip="${`${p.type}\n${ms(p.value)}${THIN}${unit} · ${percent(share)}`}"
               style="width:${share.toFixed(2)}%;background:${grey(i)}"
-              >${share > 11.5 ? html`${p.type} <b>${percent(share, 0)}</b>` : nothing}</i
+              >${share > 5 ? html`<span>${p.type} <b>${percent(share, 0)}</b></span>` : nothing}</i
             >`;
           })}
         </div>

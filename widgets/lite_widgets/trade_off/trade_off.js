@@ -2,7 +2,7 @@
 import { html, live, nothing, STILL, svg } from "#template";
 import { widget } from "#view";
 import { linear, ticks } from "../_shared/scale.js";
-import { bytes, fixed, ms, signed, THIN } from "../_shared/format.js";
+import { bytes, capital, fixed, ms, signed, THIN } from "../_shared/format.js";
 import { grip, key } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
 
@@ -71,7 +71,8 @@ const named = (p) =>
 
 const pointTip = (p) =>
   `${named(p)}\n` +
-  `${fixed(p.accuracy, 1)}${THIN}% · ${ms(p.latency_ms)}${THIN}ms · ${bytes(p.bytes)}`;
+  `${fixed(p.accuracy, 1)}${THIN}% · ${ms(p.latency_ms)}${THIN}ms · ${bytes(p.bytes)}` +
+  (p.ran ? `\n${p.ran}` : "");
 
 /** A number of percentage points. */
 const inPoints = (count) => tr("{count} points", { count: count.toFixed(1) });
@@ -276,7 +277,7 @@ function summary(c) {
         })}</small
       ><small>${less(p.latency_ms, fp.latency_ms)}</small><small>${less(p.bytes, fp.bytes)}</small>
     </div>
-    <p>${said(p)}</p>`;
+    <p>${said(p)}${p.ran ? html` <span class="mu">${capital(p.ran)}.</span>` : nothing}</p>`;
 }
 
 function slider(c) {

@@ -118,6 +118,8 @@ class WorkbenchView(PicturedBox):
         self._makers[name] = make
         if name == self.current:
             self._open(name)
+        else:
+            self._bodies[name].children = ()
 
     def _open(self, name: str) -> None:
         make = self._makers.pop(name, None)

@@ -51,13 +51,13 @@ class Step(PicturedBox):
         super().__init__()
         self.add_class("lite-step-body")
         self.follow("error", self._job_failed)  # what `build` starts may fail at once
+        self.follow("selected", self._select_all)  # it may also select a layer
         try:
             self.build()
         except LiteError as error:
             self.show()
             self.tell_error(error)
         self.follow("job", lambda _: self._show_jobs())
-        self.follow("selected", self._select_all)
         self._show_jobs()
 
     def build(self) -> None:

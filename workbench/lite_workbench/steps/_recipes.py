@@ -10,7 +10,7 @@ from lite_widgets import DataTable, Notice
 from ..first_look import first_look
 from ..inputs import is_guessed
 from ._base import stack
-from ._picture import choices
+from ._picture import choices, chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,8 @@ class RecipesPanel:
     def _list(self, made: list[RecipeAnswer]) -> None:
         heads = {"meaning": tr("Pixels"), "text": tr("result"), "score": tr("score"), "why": "",
                  "use": ""}  # fmt: skip
-        likely = tr("the file suggests it")
+        likely, keep = tr("the file suggests it"), tr("Keep")  # keeping it is choosing it, too
+        now = chosen(self._step.session)["pixels"]
         with self.table.hold_sync():
             self.table.columns = [
                 {"id": i, "head": head, "kind": "action" if i == "use" else "text"}
@@ -114,7 +115,7 @@ class RecipesPanel:
             self.table.rows = [
                 {"meaning": r.meaning, "text": r.text, "why": likely if r.likely else "",
                  "score": "" if r.score is None else f"{r.score:.3f}",
-                 "use": ["use", tr("Use"), {"how": r.preprocess}]}
+                 "use": ["use", keep if r.preprocess == now else tr("Use"), {"how": r.preprocess}]}
                 for r in made
             ]  # fmt: skip
         self.table.layout.display = None

@@ -83,7 +83,12 @@ class CheckStep(Step):
     def result(session: Session) -> tuple[str, str]:
         """State and three words for the stepper."""
         info = session.info
-        missing = {s.op for s in info.support if not s.supported}
+        # once there are targets, only they count
+        missing = {
+            s.op
+            for s in info.support
+            if not s.supported and s.target in (session.targets or {s.target})
+        }
         if missing:
             return "attention", trn("{n} falls back", "{n} fall back", len(missing))
         if info.assumed:

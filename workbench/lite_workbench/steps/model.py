@@ -47,7 +47,8 @@ class ModelStep(Step):
         self.follow("selected", lambda _: self._offer())
         self._offer()
         facts = views.facts_data(info)
-        facts["facts"].append([tr("Folder"), str(self.session.path.parent)])
+        if (folder := self.session.path.parent) != Path():
+            facts["facts"].append([tr("Folder"), str(folder)])
         self.facts = FactsCard(**facts)
         self.drop = DropZone(label=tr("Drop or choose another model…"), accept=SUFFIXES)
         self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
 from typing import Any
 
 from lite_engine.files import write_file
 from lite_engine.history.changes import changes
 from lite_engine.profile import Profile
-from lite_engine.profile.advice import Advice
 from lite_engine.profile.roof import forget_roofs
 from lite_messages import tr, trn
 from lite_widgets import (
@@ -33,10 +31,22 @@ from .. import views
 from ..changes import Change
 from ..jobs import Job
 from ..state import overrides
+from ._advice import advice_for, override_of
 from ._base import UNDER_WAY, Step, backend_options, button, stack
 from ._inside import InsidePanel
 
 RUNS = 20
+#: What the waterfall shows while it has nothing to set against a profile.
+ONE_RUN = {
+    "kind": "empty", "title": tr("Only one run so far"),
+    "text": tr("After a second run on any backend, this view explains the difference between the "
+               "two."),
+}  # fmt: skip
+NO_TIMES = {
+    "kind": "empty", "title": tr("No times to compare"),
+    "text": tr("The times of emulated runs mean nothing. Profile on a device twice, and this view "
+               "explains the difference."),
+}  # fmt: skip
 
 
 class ProfileStep(Step):
@@ -59,10 +69,7 @@ class ProfileStep(Step):
         self.roofline, self.types = Roofline(can_measure=True), TypeSummary()
         self.copies, self.matrix, self.memory = CopiesTable(), TransitionMatrix(), MemoryMap()
         self.timeline, self._earlier = Timeline(), dict[str, Profile]()
-        self.changes = Waterfall(status={
-            "kind": "empty", "title": tr("Only one run so far"),
-            "text": tr("After a second run on any backend, this view explains the difference "
-                       "between the two.")})  # fmt: skip
+        self.changes = Waterfall()
         self.inside = InsidePanel(self, lambda: (self.backend,), open=False)
         self.changes.observe(self._against, names=["against"])
         self.inspector = Inspector()
@@ -334,7 +341,7 @@ class ProfileStep(Step):
     # ---- advice, and the difference to another run
 
     def _advised(self, payload: dict[str, Any]) -> None:
-        tried = _override_of(payload["code"])
+        tried = override_of(payload["code"])
         if tried is not None:
             self._try({"layers": [tried[0]], "backend": tried[1]})
 
@@ -346,6 +353,7 @@ class ProfileStep(Step):
         self._newest = profile
         if not others:
             self.changes.change, self.changes.runs = None, []
+            self.changes.status = ONE_RUN if profile.times_meaningful else NO_TIMES
             return
         self.changes.runs = [
             [i, tr("run {number}: {backend}, {total}", total=views.total_text(p),
@@ -372,28 +380,3 @@ class ProfileStep(Step):
             write_file(path, profile.to_json(indent=1))
             self.session.remember(f"Path({str(path)!r}).write_text(profile.to_json())")
             self.tell("done", tr("**Wrote** `{path}`", path=path))
-
-
-def _override_of(code: str) -> tuple[str, str] | None:
-    """(layer, backend) of a line of advice that is one override, else None."""
-    try:
-        call = ast.parse(code, mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(call, ast.Call) or ast.unparse(call.func) != "session.override":
-        return None
-    layer, backend = (ast.literal_eval(a) for a in call.args)
-    return layer, backend
-
-
-def advice_for(advice: list[Advice], row: dict[str, Any]) -> dict[str, Any] | None:
-    """The advice that gains most for a layer, as the Inspector shows it."""
-    found = next((a for a in advice if row["name"] in a.layers), None)
-    if found is None:
-        return None
-    gain = (
-        tr(", up to {gain_ms:.0f} µs less", gain_ms=1000.0 * found.gain_ms) if found.gain_ms else ""
-    )
-    text = f"{found.evidence}; {found.advice}{gain}: `{found.command}`"
-    tried = tr("Try it") if _override_of(found.code) else ""
-    return {"text": text, "button": tried, "code": found.code}

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.ir import Graph, Node
+from lite_engine.errors import UsageError
+from lite_engine.ir import Graph, Node, format_shape
 from lite_engine.quantize import in_integers
 from lite_messages import tr
-from lite_widgets import RangePlot, SensitivityList, TradeOff, columns
+from lite_widgets import DropZone, RangePlot, SensitivityList, TradeOff, columns
 
+from ..inputs import save_upload
 from ..quantizing import fits, labeled
 from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
@@ -42,7 +44,7 @@ _QUANTIZING = {
 _NO_SAMPLES = {
     "kind": "empty",
     "title": tr("Not quantized yet"),
-    "text": tr("There are no samples yet."),
+    "text": tr("int8 needs the ranges of values, which some typical inputs show."),
 }
 #: The first is what the page begins with; "auto" compares several and takes longer.
 METHODS = ("mse", "auto", "kl", "minmax", "hist", "avg")
@@ -72,11 +74,33 @@ class QuantizeStep(Step):
         self.follow("prepared", lambda _: self._look_again())
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
-        self.recipes = RecipesPanel(self, self._run)
-        self.show(self.recipes.view, columns(self.trade, self.range, kind="wide"), self.layers)
+        self.drop = DropZone(label=tr("Drop or choose samples (.npz)…"), accept=".npz")
+        self.drop.on_file(lambda name, data: self.guard(lambda: self._arrived(name, data)))
+        self.recipes = RecipesPanel(self, self._run, self._pictures, only_images=True)
+        self.show(
+            self.drop, self.recipes.view, columns(self.trade, self.range, kind="wide"), self.layers
+        )
         self._buttons()
         if self.session.quantization is not None:
             self._fill()
+
+    def _pictures(self) -> str | None:
+        """The folder of images that calibrates: arrays are prepared already."""
+        samples = self.header.values.get("samples", "")
+        return samples if samples and not samples.endswith(".npz") else None
+
+    def _arrived(self, name: str, data: bytes) -> None:
+        """Samples lie where they are looked for."""
+        path = save_upload(name, data)
+        self._look_again()
+        if not self.header.values["samples"]:
+            shapes = ", ".join(
+                f"{v.name} {format_shape(v.shape)}" for v in self.session.graph.inputs
+            )
+            raise UsageError(
+                tr("{file} does not hold samples for this model", file=path.name),
+                fix=tr("save several inputs under the model's names: {shapes}", shapes=shapes),
+            )
 
     def _look(self) -> None:
         """What there is to calibrate with."""
@@ -116,10 +140,12 @@ class QuantizeStep(Step):
                 options = self._sources()
                 self.header.selects = self._selects(options, values.get("samples", ""))
             self.header.values = values
+            self.recipes.refresh()
 
     def _look_again(self) -> None:
         self.quiet()
         self._look()
+        self.recipes.refresh()
         self._buttons()
 
     @property
@@ -132,6 +158,7 @@ class QuantizeStep(Step):
 
     def _buttons(self) -> None:
         read = self.session.versions.get(self.session.base, self.session)
+        self.drop.layout.display = "none"
         if in_integers(read.graph):
             self.header.selects, self.header.buttons, self.header.segments = [], [], {}
             self.trade.status = _INTEGERS
@@ -140,7 +167,7 @@ class QuantizeStep(Step):
         no_samples = not self.header.values.get("samples")
         self.header.buttons = [
             button("run", tr("Run again") if points else tr("Quantize"), primary=not points,
-                   why_not=self.waits or (_NO_SAMPLES["text"] if no_samples else "")),
+                   why_not=self.waits or (tr("There are no samples yet.") if no_samples else "")),
             *([button("keep", tr("Keep this version"), primary=True, why_not=self.waits)]
               if points else []),
         ]  # fmt: skip
@@ -149,6 +176,7 @@ class QuantizeStep(Step):
                 _QUANTIZING if self.pending else _NO_SAMPLES if no_samples else _NOT_YET
             )
         if no_samples:
+            self.drop.layout.display = None
             self.tell(
                 "warn",
                 tr("**There are no calibration samples.**"),

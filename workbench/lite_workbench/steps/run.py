@@ -250,7 +250,8 @@ class RunStep(Step):
         """`found` is what `mark_different` says of boxes and masks."""
         first, second = map(_title, self.cards)
         names = tr("{a} and {b}", a=first, b=second)
-        guessed = self.session.image and is_guessed(self.session.model)
+        said = self.recipes.view.layout.display is None  # above the answers
+        guessed = not said and self.session.image and is_guessed(self.session.model)
         doubt = tr("About the image: {guessed}.", guessed=GUESSED) if guessed else ""
         bad = any(item.get("bad") for run in (a, b) for item in run.answer.items)
         same = a.answer.kind != "boxes" or not bad

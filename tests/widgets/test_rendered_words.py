@@ -1,0 +1,51 @@
+"""What widgets say in a real browser: whole sentences, and nothing of what is not there."""
+
+from __future__ import annotations
+
+import lite_widgets as lw
+import numpy as np
+import pytest
+
+from tests.widgets import samples
+from tests.widgets.showcase import difference, timeline
+
+pytestmark = pytest.mark.browser
+
+
+def test_outputs_without_a_difference_are_said_to_be_equal(mount):
+    """No place that would be worst, no map of nothing and no legend from 0 to 0."""
+    pane, same = difference(), np.ones((1, 2, 3, 4), np.float32)
+    pane.show(same, same)
+    text = mount([pane], width=680).locator(".lite-difference").inner_text()
+    assert "All values of this output are equal." in text
+    assert "worst at" not in text and "Difference by position" not in text
+
+
+def test_words_have_room_or_are_left_out(mount):
+    """Sentences break into lines; types in a narrow bar are named whole or not at all."""
+    summary = "6 ms in a run near the median; threads wait for each other 83 % of the time; " * 2
+    profile = samples.profile()
+    line = {**timeline(profile), "summary": summary}
+    widgets = [lw.Timeline(profile=profile, timeline=line), lw.TimingLine(profile=profile)]
+    page = mount(widgets, width=480)
+    said = page.get_by_text("6 ms in a run").evaluate(
+        "(e) => { const card = e.closest('.card').getBoundingClientRect(),"
+        " box = e.getBoundingClientRect(); return box.right <= card.right && e.scrollWidth <="
+        " e.clientWidth; }"
+    )
+    assert said
+    shown = page.locator(".tot i").evaluate_all(
+        "(all) => all.map((i) => { const label = i.querySelector('span'); if (!label) return null;"
+        " const a = i.getBoundingClientRect(), b = label.getBoundingClientRect();"
+        " return b.top >= a.bottom ? 'hidden' : b.right <= a.right + 1 ? 'whole' : 'cut'; })"
+    )
+    assert "whole" in shown and "hidden" in shown and "cut" not in shown
+
+
+def test_a_version_says_what_ran_elsewhere(mount):
+    ran = "27 of 97 layers ran on OpenCL, 70 on the CPU"
+    point = {"method": "mse", "kept": [], "accuracy": 98, "latency_ms": 3, "bytes": 4, "ran": ran}
+    whole = {"accuracy": 98.5, "latency_ms": 5, "bytes": 16}
+    page = mount([lw.TradeOff(points=[point], float_=whole, method="mse", budget=1.0)])
+    assert page.locator("[data-part=summary]").inner_text().endswith(f"{ran}.")
+    assert ran in page.locator("[data-point='0']").get_attribute("data-tip")

@@ -1,0 +1,77 @@
+"""What a step shows when it is opened: the right model, its selection, and only what is true."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+
+import lite_workbench as lw
+from lite_workbench.steps import step_class
+
+pytestmark = pytest.mark.cpu
+
+
+def test_a_step_that_is_opened_while_a_model_is_replaced_is_that_of_the_new_one(
+    session: lw.Session, monkeypatch: Any
+) -> None:
+    """JupyterLab hands clicks to threads of their own."""
+    bench, other = lw.Workbench(session), lw.open(session.path)
+    opening, loaded = threading.Event(), threading.Event()
+    run, build = step_class("Run"), step_class("Run").build
+
+    def slow(step: Any) -> None:
+        opening.set()
+        loaded.wait(0.5)
+        build(step)
+
+    monkeypatch.setattr(run, "build", slow)
+    click = threading.Thread(target=lambda: bench.set_trait("current", "Run"))
+    click.start()
+    assert opening.wait(10)
+    bench.load(other)
+    loaded.set()
+    click.join()
+    bench.current = "Run"
+    assert bench.step("Run").session is other
+    assert bench.body("Run").children == (bench.step("Run"),)
+    bench.current = "Model"
+    bench.load(session)
+    assert bench.body("Run").children == (), "nothing of the model before is left"
+
+
+def test_what_a_step_selects_on_arrival_is_selected_in_its_views(session: lw.Session) -> None:
+    """A profile that was made before the step was opened, and nothing selected."""
+    session.profile("x86", runs=2)
+    step = step_class("Profile")(session)
+    assert session.selected
+    views = (step.chart, step.graph, step.table, step.roofline, step.memory, step.timeline)
+    assert [view.selected for view in views] == [session.selected] * len(views)
+
+
+def test_check_counts_what_falls_back_on_the_targets() -> None:
+    """Before there are targets, all of them count."""
+    support = [
+        SimpleNamespace(op="NonZero", target=t, supported=t != "opencl")
+        for t in ("x86", "arm", "opencl")
+    ]
+    info = SimpleNamespace(support=support, assumed={}, hints=[])
+    said = {
+        targets: step_class("Check").result(SimpleNamespace(info=info, targets=list(targets)))
+        for targets in ((), ("x86",), ("x86", "opencl"))
+    }
+    falls = ("attention", "1 falls back")
+    assert said == {(): falls, ("x86",): ("done", "all supported"), ("x86", "opencl"): falls}
+
+
+def test_emulated_runs_have_no_changes(session: lw.Session) -> None:
+    """Not "only one run so far", however many there were."""
+    session.profile("x86", runs=2)
+    emulated = session.profile("x86", runs=2)
+    emulated.times_meaningful = False
+    step = step_class("Profile")(session)
+    assert step.changes.status["title"] == "No times to compare" and not step.changes.runs
