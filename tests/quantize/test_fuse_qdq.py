@@ -6,11 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from lite_engine import Predictor
+from lite_engine.exporters.onnx import write_bytes
 from lite_engine.ir import Journal, from_text
 from lite_engine.ops import infer_types
 from lite_engine.passes import optimize_graph
 from lite_engine.passes.fold_pad import fold_pad
 from lite_engine.passes.quantize_fuse_qdq import quantize_fuse_qdq
+from lite_engine.plan import make_plan
 from lite_engine.quantize import Ranges, quantize_static, reference_run
 
 from tests.quantize.qdq_graphs import CONV, IN, OUT, RNG, SAME, fuse, ops, qdq, weights
@@ -51,6 +54,7 @@ def test_the_network_runs_in_integers(calibrated, samples):
         ("AveragePool(xd) {kernel_shape=[2, 2]}", ["QLinearAveragePool"]),
         ("Softmax(xd) {axis=1}", ["QLinearSoftmax"]),
         ("Concat(xd, xd) {axis=1}", ["QLookup", "QLookup", "Concat"]),
+        ("MatMul(xd, xd)", ["QLinearMatMul"]),
         ("MaxPool(xd) {kernel_shape=[2, 2]}", ["MaxPool", "QLookup"]),
         ("Identity(xd)", ["Identity", "QLookup"]),
         ("Transpose(xd) {perm=[0, 2, 3, 1]}", ["Transpose", "QLookup"]),
@@ -108,6 +112,21 @@ def test_equal_parameters_need_no_table(call, expected):
     assert ops(graph) == expected
 
 
+def test_a_product_of_two_computed_matrices():
+    """onnxruntime's numbers, but for a step where a sum lies between two; OpenCL gets floats."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    graph = qdq(IN + '  "op": y = MatMul(xd, xd)' + OUT)
+    fused = optimize_graph(graph)
+    assert ops(fused) == ["QLinearMatMul"]
+    feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
+    (want,) = onnxruntime.InferenceSession(write_bytes(graph)).run(None, feeds)
+    (got,) = Predictor(graph).run(feeds).values()
+    steps = np.abs(got - want) / 0.08
+    assert steps.max() < 1.01 and np.mean(steps > 0.5) < 0.02
+    steps = make_plan(fused, "opencl").steps
+    assert "matmul" in [s.kernel for s in steps] and {s.backend for s in steps} == {"opencl"}
+
+
 def test_pad_uses_the_zero_point():
     text = IN + '  const p: i64[8] = [0, 0, 1, 1, 0, 0, 1, 1]\n  "op": y = Pad(xd, p)' + SAME
     graph, _ = fuse(qdq(text))
@@ -154,7 +173,11 @@ def test_bias_of_another_scale_is_converted():
     "body, reason",
     [
         ('  "c": y = Conv(xd, wd, bd) {activation="HardSwish"}', "needs a range of its own"),
-        ('  "c": y = MatMul(xd, xd)', "not a constant matrix"),
+        (
+            '  const v: f32[6] = [1, 2, 3, 4, 5, 6]\n  "q3": vq = QuantizeLinear(v, s, z)\n'
+            '  "dq3": vd = DequantizeLinear(vq, s, z)\n  "c": y = MatMul(xd, vd)',
+            "is a vector",
+        ),
         ('  "e": y = Hardmax(xd)', "Hardmax has no integer form"),
         ('  "c": y = Conv(xd, wd, bd)\n  output y', "Conv output has another reader"),
         ('  "m": y = ReduceMax(xd)', "ReduceMax has no integer form"),

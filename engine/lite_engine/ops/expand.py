@@ -27,9 +27,18 @@ def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
     """Whether a node can be written out in others."""
     if node.op == "QLinearAttention":
         return True
+    if node.op == "QLinearMatMul":
+        return _of_two_computed(types)
     if node.op not in _EXPANSIONS or any(t is not None and not t.is_static for t in types):
         return False
     return not any(t is not None for t in types[4:]) and expressible(node, types) is True
+
+
+def _of_two_computed(types: list[TypeInfo | None]) -> bool:
+    """Are both matrices computed, with one scale each?"""
+    b, parameters = types[3], [types[i] for i in (1, 2, 4, 5, 6, 7)]
+    single = all(t is not None and t.dims in ((), (1,)) for t in parameters)
+    return single and b is not None and b.const is None
 
 
 class Writer:
@@ -140,7 +149,16 @@ def _integer_attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -
     graph.replace([node], "QuantizeLinear", [y, *given[9:11]])
 
 
+def _integer_product(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+    """A product of real numbers between DequantizeLinear and QuantizeLinear."""
+    write = Writer(graph, node)
+    given = [node.input(i) for i in range(8)]
+    a, b = (write("DequantizeLinear", *given[at : at + 3]) for at in (0, 3))
+    graph.replace([node], "QuantizeLinear", [write("MatMul", a, b), *given[6:]])
+
+
 _EXPANSIONS: dict[str, Callable[[Graph, Node, list[TypeInfo | None]], None]] = {
     "QLinearAttention": _integer_attention,
+    "QLinearMatMul": _integer_product,
     "Attention": _attention,
 }

@@ -11,7 +11,7 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from . import litert16
-from ._conditions import all_of, attr, constant, of_type
+from ._conditions import all_of, attr, byte_output, constant, of_type
 from ._core import define_op
 from ._records import Cost
 from ._samples import Draw, Sample
@@ -197,6 +197,24 @@ for _op, _when in ((qlinear_matmul, _KERNEL), (qgemm, _PLAIN)):
         _op.kernel(
             "cpu", _name, dtype="i8,u8", rank=4, when=all_of(_when, words_of_zeros), why=_why,
         )  # fmt: skip
+
+
+def _by_columns(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """b's parameters: one, or one per column."""
+    fits = all(t is None or t.rank <= 1 for t in (types[4], types[5]))
+    return fits or tr("b has a scale per row")
+
+
+def _matrices(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    a, b = types[0], types[3]
+    return (a is not None and b is not None and min(a.rank, b.rank) >= 2) or tr("b is a vector")
+
+
+qlinear_matmul.kernel(
+    "cpu", "i8_matmul", dtype="i8,u8", rank=2, why=tr("integer product of two computed matrices"),
+    when=all_of(constant(1, 2, 4, 5, 6, 7), of_type(3, dtype="i8,u8"), byte_output, _matrices,
+                _one_scale, _by_columns),
+)  # fmt: skip
 for _op, _output in ((qlinear_matmul, 7), (qgemm, 8)):
     _op.kernel(
         "cpu", "i16_gemm", dtype="i16", why=tr("16-bit matrix product"),
@@ -286,6 +304,7 @@ def _byte_products(draw: Draw, trans_b: bool = False) -> Iterator[list[Array]]:
 def _(draw: Draw) -> Iterator[Sample]:
     for inputs in _byte_products(draw):
         yield Sample(inputs, constant=tuple(range(1, 8)))
+        yield Sample(inputs, constant=(1, 2, 4, 5, 6, 7))  # of two computed matrices
 
 
 @qgemm.samples

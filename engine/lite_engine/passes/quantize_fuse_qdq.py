@@ -193,10 +193,10 @@ def _matmul(
         return tr("an operand is not quantized to 8 bits")
     if not b.per_tensor and b.axis != len(b.value.shape or ()) - 1:
         return tr("the weight has a scale per axis {axis}, not per column", axis=b.axis)
-    if b.value.const is None or b.value.const.ndim != 2:
-        return tr(
-            "b is not a constant matrix: float kernels are faster than converting it each time"
-        )
+    if b.value.const is None and min(len(v.value.shape or ()) for v in (a, b)) < 2:
+        return tr("an operand is a vector, or its rank is not known")
+    if b.value.const is not None and b.value.const.ndim != 2:
+        return tr("b is constant, but not one matrix")
     operands: list[Value | None] = [a.value, a.scale, a.zero, b.value, b.scale, b.zero]
     operands += [y.scale, y.zero]
     return _with_clamp(graph, node, q, "QLinearMatMul", operands, y)

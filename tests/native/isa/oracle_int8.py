@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from ..oracles import conv, deconv
-from .cases_int8 import DEPTHWISE, U8
+from .cases_int8 import DEPTHWISE, I8, U8
 
 pytestmark = pytest.mark.cpu
 
@@ -114,3 +115,32 @@ def int_deconv_case(x_dims, out_c, k, options, x_type, w_type, y_type):
     attrs = {n: v for n, v in options.items() if n != "zeros"} | quant
     attrs["w_zero_point"] = zeros.tolist()
     return [x, None, None, stored.astype(w_type), *[None] * 4, b], attrs, want
+
+
+#: a and b of products of two computed matrices: broadcast batches, k that fills groups or not,
+#: columns around panels, and none at all.
+PRODUCTS = [
+    ((1, 4), (4, 65)), ((3, 5), (5, 7)), ((2, 1, 14, 64), (2, 3, 64, 70)),
+    ((4, 2, 5, 33), (2, 33, 16)), ((2, 130, 30), (30, 129)), ((2, 3, 0), (2, 0, 5)),
+]  # fmt: skip
+
+
+def product_cases():
+    """(inputs, attributes, expected output) of QLinearMatMul: all types, zero points inside and
+    at the ends of them; every third has the largest sums."""
+    rng, out = np.random.default_rng(3), []
+    kinds = [(a, b, y) for a in (U8, I8) for b in (U8, I8) for y in (U8, I8)]
+    for number, ((a_dims, b_dims), (a_type, b_type, y_type)) in enumerate(product(PRODUCTS, kinds)):
+        low, high = (np.iinfo(t) for t in (a_type, b_type))
+        a = rng.integers(low.min, low.max + 1, a_dims).astype(a_type)
+        b = rng.integers(high.min, high.max + 1, b_dims).astype(b_type)
+        zeros = [(3, 5), (0, 0), (low.min, high.max), (low.max, high.min)][number % 4]
+        if number % 3 == 0:
+            a[...], b[...] = low.max, high.min
+        n = b_dims[-1]
+        quant = quant_case(rng, max(a_dims[-1], 1), n, a_type, b_type, y_type, ("a", "b"))
+        quant |= {"a_zero_point": int(zeros[0]), "b_zero_point": [int(zeros[1])] * n}
+        acc = (a.astype(np.int64) - zeros[0]) @ (b.astype(np.int64) - zeros[1])
+        want = requantise(acc, scales(quant, ("a", "b")), quant["y_zero_point"], y_type)
+        out.append(([a, None, None, b], quant, want))
+    return out

@@ -24,7 +24,7 @@ from ..runtime import test_bands as bands
 from ..tiny import one_step_plan
 from . import cases_f32 as f32
 from . import cases_int8 as int8
-from .oracle_int8 import int_conv_case, int_deconv_case
+from .oracle_int8 import int_conv_case, int_deconv_case, product_cases
 
 pytestmark = pytest.mark.arm
 
@@ -126,6 +126,19 @@ def test_integer_kernels(isa, tmp_path):
     exact = taken[len(int8.CONVS) : len(convolutions)]
     assert exact == ["i8_conv2d_winograd43" if isa == "neon" else int8.GEMM] * len(int8.EXACT)
     for got, (_, _, want) in zip(results, cases + transposed, strict=True):
+        assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])
+def test_integer_products(isa, tmp_path):
+    cases = [c for c in product_cases() if c[2].size and c[0][0].size]
+    plans = [
+        one_step_plan(
+            "QLinearMatMul", "i8_matmul", inputs, [np.zeros_like(want)], attrs, range(len(inputs))
+        )
+        for inputs, attrs, want in cases
+    ]
+    for got, (_, _, want) in zip(run_on_arm(merged(plans), tmp_path, isa), cases, strict=True):
         assert np.array_equal(got, want)
 
 

@@ -24,6 +24,7 @@ from .cases_int8 import (
 from .oracle_int8 import (
     int_conv_case,
     int_deconv_case,
+    product_cases,
     quant_case,
     requantise,
     scales,
@@ -225,6 +226,17 @@ def test_quantised_matrix_products(a_dims, n, trans, isa):
             max_isa=isa,
         )
         assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+def test_products_of_two_computed_matrices(isa):
+    for inputs, quant, want in product_cases():
+        for threads in (1, 3):
+            (got,) = run_step(
+                "QLinearMatMul", "i8_matmul", inputs, [np.zeros_like(want)], quant,
+                threads=threads, max_isa=isa,
+            )  # fmt: skip
+            assert np.array_equal(got, want)
 
 
 def test_zero_points_outside_the_weights_type_are_refused():
