@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
@@ -68,3 +70,23 @@ def test_a_fault_in_integers_is_named(layer, versions) -> None:
     faulty = Predictor(b.predictor.model, host_target(), faults={name: "swap_channels"})
     result = compare(a, Side(faulty), image(block()))
     assert layer in (result.first_divergence or {})["sources"], result.verdict
+
+
+def test_a_view_that_one_side_has_dropped_is_not_its_layer() -> None:
+    """What the product before it loses is that product's row, not a Reshape's as well."""
+
+    def product(*views: tuple[int, ...]) -> Graph:
+        b = Builder((4, 8))
+        y = b.add("Gemm", b.x, b.weights(8, 6), b.weights(6), name="product")
+        made = y.producer
+        for i, shape in enumerate(views):
+            y = b.add("Reshape", y, b.ints(*shape), name=f"view{i}")
+            made.sources = (*made.sources, f"view{i}")
+        return b.done(b.add("Tanh", y, name="end"))
+
+    a, b = product((1, 4, 6), (4, 6)), product()
+    b.nodes[0].sources = ("product", "view0", "view1")
+    pairs = align(SimpleNamespace(graph=a), SimpleNamespace(graph=b))
+    assert [(p.node_a.name, p.node_b.name) for p in pairs] == [
+        ("product", "product"), ("end", "end"),
+    ]  # fmt: skip

@@ -17,6 +17,7 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import Graph, Node, Value
+from ..passes.merge_views import RESHAPES
 from ..quantize.equalize import EQUALIZED
 from ..quantize.select import WEIGHTED
 from .side import Valued
@@ -118,10 +119,23 @@ def _both(a: Graph, b: Graph) -> list[Pair]:
             key = plain_node(_left_by(node))
             if key in last_a and last_a[key][1] is value:
                 other = last_b.get(key)
+            if other is not None and node.op in RESHAPES and _has_its_own(value, other[1]):
+                continue
         if other is not None and _same_shape(value, other[1]):
             other = _as_integers(*other) if node.op != "DequantizeLinear" else other
             out.append(Pair(value.name, other[1].name, node, other[0], value, other[1]))
     return out
+
+
+def _has_its_own(view: Value, value: Value) -> bool:
+    """Does a value of B have its own in A, which this one only reshapes? B has dropped the view,
+    and what its layer has lost is that layer's row."""
+    maker = view.producer
+    while maker is not None and maker.op in RESHAPES and maker.inputs[0] is not None:
+        if plain_value(maker.inputs[0].name) == plain_value(value.name):
+            return True
+        maker = maker.inputs[0].producer
+    return False
 
 
 def _of_same_weights(a: Graph, b: Graph) -> list[Pair]:

@@ -33,7 +33,8 @@ def with_backends(
     if len(texts) == 2 and texts["baseline"] == texts["candidate"]:
         ran = tr("on both sides {said}", said=texts["baseline"])
     elif len(texts) == 2:
-        ran = f"{on.a.label}: {texts['baseline']}; {on.b.label}: {texts['candidate']}"
+        a, b = ("OpenCL" if side.label == "opencl" else side.label for side in (on.a, on.b))
+        ran = f"{a}: {texts['baseline']}; {b}: {texts['candidate']}"
     else:
         ran = next(iter(texts.values()), "")
     return list(rows), found, ran

@@ -77,3 +77,6 @@ export const wholePercent = (part) =>
 
 /** A text as the beginning of a sentence. */
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
+
+/** A difference of times or half an interval: in µs below a millisecond. */
+export const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);

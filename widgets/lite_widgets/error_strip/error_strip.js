@@ -111,7 +111,7 @@ export default widget({
       <div class="card">
         <div class="ch">
           <h3>${tr("Error per layer")}</h3>
-          ${legend(comparison.baseline)}<span class="sp"></span>${STILL ? nothing : controls(c, now)}
+          ${legend(comparison.baseline)}<span class="sp"></span>${STILL ? nothing : html`<span class="row">${controls(c, now)}</span>`}
         </div>
         <div class="cb tight">
           <div

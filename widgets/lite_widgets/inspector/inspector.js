@@ -2,7 +2,7 @@
 import { html, nothing, STILL } from "#template";
 import { widget } from "#view";
 import { backendName } from "../_shared/colour.js";
-import { bytes, fixed, ms, percent, shape, signed, THIN, wholePercent } from "../_shared/format.js";
+import { bytes, fixed, ms, percent, shape, short, signed, THIN, wholePercent } from "../_shared/format.js";
 import { button, choice, dot, link, prose } from "../_shared/parts.js";
 import { ICONS } from "../_shared/icons.js";
 import { roofPart } from "../_shared/encode.js";
@@ -53,7 +53,7 @@ const nth = ({ op, index }, count) =>
 function layerFacts(c, l) {
   const value = c.get("emulated") ? (l.instructions || 0) / 1e6 : l.median_ms,
     unit = c.get("emulated") ? tr("M instr.") : "ms";
-  const spread = !c.get("emulated") && l.ci_ms ? ` ± ${Math.round(l.ci_ms * 1e3)}${THIN}µs` : "";
+  const spread = !c.get("emulated") && l.ci_ms ? ` ± ${short(l.ci_ms)}` : "";
   const others = c
     .get("others")
     .map(

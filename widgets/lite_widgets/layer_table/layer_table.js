@@ -4,7 +4,7 @@ import { widget } from "#view";
 import { encode, isCopy } from "../_shared/encode.js";
 import { marks } from "../_shared/line.js";
 import { scale } from "../_shared/colour.js";
-import { distinct, error, fixed, NONE, percent, signed, tail, THIN } from "../_shared/format.js";
+import { distinct, error, fixed, NONE, percent, short, signed, tail } from "../_shared/format.js";
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
 import { tr } from "../_shared/words.js";
 
@@ -93,7 +93,7 @@ function profileColumns(c) {
       head: "±",
       num: true,
       cls: "mu",
-      cell: (r) => (r.ci_ms ? `${Math.round(r.ci_ms * 1e3)}${THIN}µs` : ""),
+      cell: (r) => (r.ci_ms ? short(r.ci_ms) : ""),
     });
   columns.push({
     head: tr("Share"),

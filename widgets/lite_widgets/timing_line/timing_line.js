@@ -1,13 +1,10 @@
 // The one headline number, what it is made of, and how far to trust it.
 import { html, nothing } from "#template";
 import { widget } from "#view";
-import { capital, fixed, ms, percent, THIN } from "../_shared/format.js";
+import { capital, fixed, ms, percent, short, THIN } from "../_shared/format.js";
 import { notice } from "../_shared/parts.js";
 import { totals } from "../_shared/encode.js";
 import { tr, trn } from "../_shared/words.js";
-
-/** A difference of times: in µs below a millisecond. */
-const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
 
 /** {total, layers, rest, parts}: `layers` is what they add up to in a run, `rest` the time outside
  * them, and `parts` the medians of the types. */
