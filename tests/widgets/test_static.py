@@ -12,7 +12,9 @@ from lite_widgets import CodeDrawer, Notice, Stepper
 from lite_widgets._svg import ticks
 
 from tests.widgets import samples
-from tests.widgets.showcase import ROOF, memory, showcase, tensor
+from tests.widgets.showcase import ROOF, memory, showcase, tensor, timeline
+
+LONG_RUN = "ocr on x86 (fp32, 2 threads)"
 
 #: Texts and bars that leave their picture, and texts of which one covers the other.
 COVERED = """() => {
@@ -129,7 +131,8 @@ def crowded() -> list[Any]:
     moves = [{"name": scope + name, "kind": "changed", "before": [name], "after": [name],
               "delta_ns": 1_000_000 * ms}
              for name, ms in (("a", -56), ("b", 38), ("c", 47))]  # fmt: skip
-    change = {"baseline": "x86", "candidate": "reference", "before_ns": 9_000_000,
+    long = {**timeline(profile), "summary": "2.25 ms in a run near the median; " * 6}
+    change = {"baseline": LONG_RUN, "candidate": "reference", "before_ns": 9_000_000,
               "after_ns": 38_000_000, "changes": moves, "warnings": []}  # fmt: skip
     point = {"accuracy": 89.4, "latency_ms": 1.0, "bytes": 248_000}
     near = {"accuracy": 89.5, "latency_ms": 1.05, "bytes": 950_000}
@@ -141,7 +144,26 @@ def crowded() -> list[Any]:
             lw.ErrorStrip(comparison=said), lw.ErrorStrip(comparison=comparison),
             lw.MemoryMap(memory=kept),
             lw.OverviewStrip(profile=profile), lw.TypeSummary(profile=profile),
-            lw.Waterfall(change=change), inside]  # fmt: skip
+            lw.Waterfall(change=change), lw.Timeline(profile=profile, timeline=long),
+            inside]  # fmt: skip
+
+
+def test_what_is_not_there_is_not_said_to_be_something() -> None:
+    """A backend that has not run recognized nothing because of that; netron's file is not empty."""
+    waits = {"kind": "empty", "title": "OpenCL has not run yet", "text": "Drop an image."}
+    assert lw.ResultCard(status=waits).static_html() == "<p>OpenCL has not run yet</p>"
+    assert "Nothing was recognized." in lw.ResultCard().static_html()
+    assert "OpenCL has not run yet" in lw.TradeOff(status=waits).static_html()
+    assert lw.NetronView(name="ocr.onnx").static_html() == ""
+    assert "ocr.onnx" in lw.NetronView(name="ocr.onnx", model=b"onnx").static_html()
+
+
+def test_numbers_stand_where_they_belong_and_names_are_whole() -> None:
+    """The memory of a process is not the graph's; the two runs of a waterfall have their names."""
+    *_, waterfall, _, _ = crowded()
+    assert LONG_RUN in waterfall.static_svg()
+    profile = {**samples.profile(), "peak_memory_bytes": 189_000_000}
+    assert "189" not in lw.GraphView(graph=samples.graph(), profile=profile).static_svg()
 
 
 @pytest.mark.browser

@@ -107,8 +107,13 @@ class LiteWidget(anywidget.AnyWidget):
 
     def static_html(self) -> str:
         """Return the picture (or table) with its caption as HTML, for saved notebooks."""
-        picture = self.static_svg() or ""
+        picture = self._static_status() or self.static_svg() or ""
         return f'<figure style="margin:0">{picture}{self._static_caption()}</figure>'
+
+    def _static_status(self) -> str:
+        """What stands in place of the picture, such as that nothing was measured yet."""
+        title = self.status.get("title", "")
+        return f"<p>{html.escape(title)}</p>" if title else ""
 
     def _static_caption(self) -> str:
         parts = [html.escape(part) for part in (self.caption,) if part]

@@ -164,6 +164,8 @@ def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]
         row["backend"] = _backend(row["backend"], profile.backend)
         if row["overhead"] and row["copy"] is None:
             row["copy"] = _copy(data["layers"], i, profile.backend)
+        for side in ("source", "target") if row["copy"] else ():
+            row["copy"][side] = _backend(row["copy"][side], profile.backend)
         seen = names[row["name"]] = names.get(row["name"], 0) + 1
         if seen > 1:
             row["name"] = f"{row['name']} ({seen})"

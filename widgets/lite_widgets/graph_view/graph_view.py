@@ -10,7 +10,7 @@ from lite_messages import tr, trn
 from .._base import LiteWidget, Plain
 from .._rows import row_value
 from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, ramp
-from ..formats import bytes_text, error_text, number
+from ..formats import error_text, number
 
 _WIDTH, _BAR = 560, 290
 _STATES = {
@@ -108,11 +108,5 @@ class GraphView(LiteWidget):
             picture.text(14, picture.height - 4, words)
         elif rows:
             unit = tr("M instructions") if emulated else "ms"
-            memory = self.profile.get("peak_memory_bytes")
-            extra = (
-                tr(", peak memory {bytes_text}", bytes_text=bytes_text(memory)) if memory else ""
-            )
-            picture.text(
-                14, picture.height - 4, tr("width and color: {unit}{extra}", unit=unit, extra=extra)
-            )
+            picture.text(14, picture.height - 4, tr("width and color: {unit}", unit=unit))
         return str(picture)

@@ -30,7 +30,9 @@ class NetronView(LiteWidget):
     height = t.Int(480)
 
     def static_html(self) -> str:
-        """Return the file's name and size: netron cannot run without a server."""
+        """Return the name and size of an open file: netron cannot run without a server."""
+        if not self.model:
+            return ""
         facts = [[tr("Nodes"), self.nodes]] if self.nodes else []
         return (
             table([self.name, tr("{size} bytes", size=len(self.model))], facts)

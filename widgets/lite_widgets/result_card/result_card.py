@@ -34,6 +34,8 @@ class ResultCard(LiteWidget):
 
     def static_html(self) -> str:
         """Return picture and answer."""
+        if said := self._static_status():
+            return said
         rows = [[item["label"], _answer(item)] for item in self.items]
         rows = rows or [[tr("Nothing was recognized."), ""]]
         picture = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import traitlets as t
 from lite_messages import tr
 
@@ -9,7 +11,7 @@ from .._base import LiteWidget, Plain
 from .._rows import row_value
 from .._svg import INK, SOFT, TRACK, Picture, nice, ramp, tail
 
-_LEFT, _TOP, _LANE, _BAR, _WIDTH = 110, 42, 28, 20, 760
+_LEFT, _TOP, _LANE, _BAR, _WIDTH = 110, 26, 28, 20, 760
 
 
 class Timeline(LiteWidget):
@@ -37,7 +39,6 @@ class Timeline(LiteWidget):
         bottom = _TOP + len(tracks) * _LANE
         scale = (_WIDTH - _LEFT - 10) / whole
         picture = Picture(_WIDTH, bottom + 20, tr("Timeline of one run"))
-        picture.text(0, 14, self.timeline.get("summary", ""), fill=INK)
         for i in range(5):
             x = _LEFT + i * nice(whole / 4) * scale
             if x <= _WIDTH - 10:
@@ -68,3 +69,8 @@ class Timeline(LiteWidget):
                     picture.text(x + 3, y + 14, label, fill="#fff" if dark else INK)
         picture.line(_LEFT, bottom, _WIDTH - 10, bottom, SOFT)
         return str(picture)
+
+    def static_html(self) -> str:
+        """Return what the run says of itself, and the run."""
+        told = (self.timeline or {}).get("summary", "")
+        return (f"<p>{html.escape(told)}</p>" if told else "") + super().static_html()

@@ -11,7 +11,8 @@ from .._base import LiteWidget, Plain
 from .._svg import INK, SOFT, Picture, nice, ramp, tail
 from ..formats import number
 
-_LEFT, _ROW, _NS = 150, 22, 1e-6
+_LEFT, _ROW, _WIDTH, _NS = 214, 22, 734, 1e-6
+_LETTERS = 30  # that _LEFT has room for
 
 
 class Waterfall(LiteWidget):
@@ -41,18 +42,18 @@ class Waterfall(LiteWidget):
             steps.append(
                 (trn("{n} more", "{n} more", len(others)), sum(x["delta_ns"] for x in others) * _NS)
             )
-        picture = Picture(640, _ROW * (len(steps) + 2) + 16, tr("What changed"))
+        picture = Picture(_WIDTH, _ROW * (len(steps) + 2) + 16, tr("What changed"))
         # Medians of parts do not add up to the total's: a bar may end below zero.
         ends = [0.0, end, *accumulate((delta for _, delta in steps), initial=start)]
         low, high = min(ends), max(ends)
         scale = 400 / nice((high - low) * 1.05)
         zero, at = _LEFT - low * scale, start
-        picture.text(_LEFT - 6, 20, self.change["baseline"][:24], anchor="end", fill=INK)
+        picture.text(_LEFT - 6, 20, tail(self.change["baseline"], _LETTERS), anchor="end", fill=INK)
         picture.rect(zero, 8, start * scale, 16, SOFT)
         picture.text(zero + start * scale + 6, 20, f"{number(start)} ms", fill=INK)
         for i, (name, delta) in enumerate(steps):
             y = 8 + _ROW * (i + 1)
-            picture.text(_LEFT - 6, y + 12, tail(name, 20), anchor="end")
+            picture.text(_LEFT - 6, y + 12, tail(name, _LETTERS), anchor="end")
             fill = ramp("change", 0.95 if delta > 0 else 0.05)
             x, width = zero + min(at, at + delta) * scale, max(abs(delta) * scale, 1)
             picture.rect(x, y, width, 16, fill)
@@ -60,7 +61,9 @@ class Waterfall(LiteWidget):
             picture.text(zero + max(at, at + delta) * scale + 6, y + 12, sign + number(delta))
             at += delta
         y = 8 + _ROW * (len(steps) + 1)
-        picture.text(_LEFT - 6, y + 12, self.change["candidate"][:24], anchor="end", fill=INK)
+        picture.text(
+            _LEFT - 6, y + 12, tail(self.change["candidate"], _LETTERS), anchor="end", fill=INK
+        )
         picture.rect(zero, y, end * scale, 16, SOFT)
         picture.text(zero + end * scale + 6, y + 12, f"{number(end)} ms", fill=INK)
         return str(picture)
