@@ -1,8 +1,11 @@
 // Conv and Gemm with constant weights, as tap GEMM.
 //
-// The bf16 kernels keep floats in memory. Where there are products of bf16 pairs, phase 0 rounds the
-// input, [image][row][pixel][group][pairs]; elsewhere they compute in float.
+// Where there are products of bf16 pairs, the bf16 kernels multiply them: input, residual and output of a
+// convolution may be bf16 or floats. Pixels of bf16 with an even number of channels per group are read
+// in place; else phase 0 makes a copy, [image][row][pixel][group][pairs]. Elsewhere these kernels take floats
+// and compute in them.
 #include "ops/gemm_shape.h"
+#include "pairs.h"
 #include "tap_gemm.h"
 #if !defined(LITE_FP16) && !defined(LITE_PAIRS)
 #include "row_gemm.h"
@@ -18,7 +21,8 @@ struct State {
   RowGemm row;               // in its place, where `row.weights` is set
 #endif
   int32_t residual;          // input added before the activation, or -1
-  PixelView input;           // that is rounded to bf16
+  PixelView input;           // that is copied as bf16 pairs
+  bool copied;
   int64_t groups, group_in;
 };
 
@@ -41,14 +45,22 @@ bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
   state->groups = s->groups;
   state->group_in = s->group_in;
   if (kProducts == 1) return true;
+  PixelView& in = s->in;
+  const bool in_place = step.inputs[0]->dtype == DType::kBF16 && s->group_in % 2 == 0 &&
+                        (in.pixel | in.row | in.image | in.origin) % 2 == 0;
   s->group_in = (s->group_in + 1) / 2;
-  s->in.c = s->in.pixel = s->groups * s->group_in;
-  s->in.row = s->in.w * s->in.pixel;
-  s->in.image = s->in.h * s->in.row;
-  s->in.origin = 0;
-  for (int i = 0; i < 4; ++i) s->in.halo[i] = 0;
+  if (in_place) {
+    in.c /= 2, in.pixel /= 2, in.row /= 2, in.image /= 2, in.origin /= 2;
+    return true;
+  }
+  state->copied = true;
+  in.c = in.pixel = s->groups * s->group_in;
+  in.row = in.w * in.pixel;
+  in.image = in.h * in.row;
+  in.origin = 0;
+  for (int i = 0; i < 4; ++i) in.halo[i] = 0;
   size_t count;
-  if (!mul_size(static_cast<size_t>(s->in.images), static_cast<size_t>(s->in.image), &count) ||
+  if (!mul_size(static_cast<size_t>(in.images), static_cast<size_t>(in.image), &count) ||
       !mul_size(count, 4, &step.shared_bytes)) {
     return env.fail("input too large");
   }
@@ -58,47 +70,84 @@ bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
 }
 
 #if defined(LITE_PAIRS)
-LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
+// n numbers as bf16, and zeros behind them up to `padded`.
+LITE_INLINE void copy_numbers(const float* x, uint16_t* y, int64_t n, int64_t padded) {
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    const __m256bh v = _mm512_cvtneps_pbh((__m512)load(x + i));
-    memcpy(y + i, &v, sizeof v);
-  }
-  if (i < n) {
-    const __m256bh v = _mm512_cvtneps_pbh((__m512)load_part(x + i, static_cast<int>(n - i)));
-    memcpy(y + i, &v, static_cast<size_t>(n - i) * sizeof *y);
-  }
+  for (; i + kLanes <= n; i += kLanes) round_floats(x + i, y + i, kLanes);
+  if (i == padded) return;
+  const __m256bh v = _mm512_cvtneps_pbh((__m512)load_part(x + i, static_cast<int>(n - i)));
+  touches(y + i, 2 * (padded - i));
+  _mm256_mask_storeu_epi16(y + i, first_lanes(static_cast<int>(padded - i)), (__m256i)v);
+}
+LITE_INLINE void copy_numbers(const uint16_t* x, uint16_t* y, int64_t n, int64_t padded) {
+  memcpy(y, x, static_cast<size_t>(n) * sizeof *y);
+  if (n < padded) y[n] = 0;
 }
 
+// Pixels of three numbers, as a first layer has them, become pairs four at a time; returns how many.
+LITE_INLINE int64_t copy_colors(const float* x, uint16_t* y, int64_t pixels) {
+  const __m512i places = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
+  int64_t i = 0;
+  for (; i + 4 <= pixels; i += 4) {
+    const __m512 spread = _mm512_maskz_permutexvar_ps(0x7777, places, (__m512)load_part(x + 3 * i, 12));
+    const __m256bh v = _mm512_cvtneps_pbh(spread);
+    memcpy(y + 4 * i, &v, sizeof v);
+  }
+  return i;
+}
+LITE_INLINE int64_t copy_colors(const uint16_t*, uint16_t*, int64_t) { return 0; }
+
 // Phase 0: one thread's rows.
-void round_input(const State& state, const float* x, uint16_t* y, int thread, int threads) {
+template <class Number>
+void copy_input(const State& state, const Number* x, uint16_t* y, int thread, int threads) {
   const PixelView& v = state.input;
-  const int64_t padded = (state.group_in + 1) / 2 * 2, pixel = state.groups * padded;
-  const bool one_run = padded == state.group_in && v.pixel == pixel;
+  const int64_t groups = state.groups, channels = state.group_in;
+  const int64_t padded = (channels + 1) / 2 * 2, pixel = groups * padded;
+  const bool one_run = padded == channels && v.pixel == pixel;
   int64_t begin, end;
   share(v.images * v.h * v.w, 16, thread, threads, &begin, &end);
   while (begin < end) {
     const int64_t row = begin / v.w, column = begin % v.w;
     const int64_t n = v.w - column < end - begin ? v.w - column : end - begin;
-    const float* from = x + v.origin + row / v.h * v.image + row % v.h * v.row + column * v.pixel;
+    const Number* from = x + v.origin + row / v.h * v.image + row % v.h * v.row + column * v.pixel;
     uint16_t* to = y + begin * pixel;
     begin += n;
     if (one_run) {
-      round_floats(from, to, n * pixel);
+      copy_numbers(from, to, n * pixel, n * pixel);
       continue;
     }
-    for (int64_t i = 0; i < n; ++i, from += v.pixel)
-      for (int64_t g = 0; g < state.groups; ++g, to += padded) {
-        round_floats(from + g * state.group_in, to, state.group_in);
-        if (padded != state.group_in) to[state.group_in] = 0;
-      }
+    const int64_t done = pixel == 4 && v.pixel == 3 ? copy_colors(from, to, n) : 0;
+    from += done * v.pixel, to += done * pixel;
+    for (int64_t i = done; i < n; ++i, from += v.pixel)
+      for (int64_t g = 0; g < groups; ++g, to += padded)
+        copy_numbers(from + g * channels, to, channels, padded);
   }
+}
+
+bool is_short(const Tensor* t) { return t && t->dtype == DType::kBF16; }
+
+// Of floats and bf16.
+bool read_shape(const Step& step, Env& env, ConvShape* s) {
+  const ConvOperands o{input_of(step, 0), input_of(step, 1), input_of(step, 2), input_of(step, 3),
+                       output_of(step, 0)};
+  const Tensor* all[] = {o.x, o.w, o.b, o.residual, o.y};
+  for (const Tensor* t : all) {
+    const bool may_be_short = t != o.w && t != o.b;
+    if (t && t->dtype != DType::kF32 && !(may_be_short && is_short(t)))
+      return env.fail("'%s' is %s, this kernel takes f32 or bf16", t->name, dtype_name(t->dtype));
+    if (is_short(t) && t->bytes / 2 >= 1u << 30) return env.fail("tensors of 2 GiB and more");
+  }
+  return read_conv_shape(step, env, o, false, s) && parse_activation(step, env, &s->activation);
+}
+#else
+bool read_shape(const Step& step, Env& env, ConvShape* s) {
+  return read_conv(step, env, false, s, kReal);
 }
 #endif
 
 bool prepare_conv(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, false, &s, kReal)) return false;
+  if (!read_shape(step, env, &s)) return false;
   State* state = new_state(step, env);
   if (!state) return env.out_of_memory();
   if (s.has_residual) state->residual = 3;
@@ -111,7 +160,11 @@ bool prepare_conv(Step& step, Env& env) {
                         by_rows)) {
     return false;
   }
-  if (by_rows) step.rows = row_map(s, state->gemm.list.group_rows);
+#if defined(LITE_PAIRS)
+  state->gemm.short_out = is_short(step.outputs[0]);
+  state->gemm.short_residual = s.has_residual && is_short(s.residual_tensor);
+#endif
+  if (by_rows && !state->copied) step.rows = row_map(s, state->gemm.list.group_rows);
   finish_step(step, state->gemm);
   return true;
 }
@@ -193,9 +246,13 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
   const Real* x = step.inputs[0]->as<Real>();
 #if defined(LITE_PAIRS)
-  if (phase == 0)
-    return round_input(state, x, static_cast<uint16_t*>(step.shared), thread, threads);
-  x = static_cast<const float*>(step.shared);
+  if (state.copied && phase == 0) {
+    uint16_t* y = static_cast<uint16_t*>(step.shared);
+    if (is_short(step.inputs[0])) copy_input(state, step.inputs[0]->as<uint16_t>(), y, thread, threads);
+    else copy_input(state, x, y, thread, threads);
+    return;
+  }
+  if (state.copied) x = static_cast<const float*>(step.shared);
 #endif
 #if defined(LITE_BY_ROW)
   if (state.row.weights)
@@ -206,7 +263,6 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
                scratch);
 }
 
-#if !defined(LITE_PAIRS)
 void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
   run_tap_gemm_rows(state.gemm, reinterpret_cast<const Real*>(r.input),
@@ -214,7 +270,6 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
                     state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>(),
                     r.begin, r.end, scratch);
 }
-#endif
 
 constexpr uint32_t kConvFlags = kAcceptsPitch | kAcceptsHalo | kDivisible;
 const Kernel kConvGemm[] = {
@@ -222,7 +277,7 @@ const Kernel kConvGemm[] = {
     {"Conv", "f16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
 #else
-    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags},
+    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
 #if !defined(LITE_PAIRS)
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},

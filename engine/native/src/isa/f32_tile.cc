@@ -8,12 +8,44 @@
 namespace lite::LITE_ISA {
 namespace {
 
+#if defined(LITE_PAIRS)
+// The first n numbers of a row of bf16 as vectors of floats.
+template <int kVectors>
+LITE_INLINE void add_shorts(F (&sums)[kVectors], const uint16_t* r, int n) {
+  touches(r, 2 * n);
+  LITE_UNROLL for (int v = 0; v < kVectors; v++) {
+    const int here = n - v * kLanes < kLanes ? n - v * kLanes : kLanes;
+    const __m256i shorts = _mm256_maskz_loadu_epi16(first_lanes(here), r + v * kLanes);
+    sums[v] += as_float((I)_mm512_slli_epi32(_mm512_cvtepu16_epi32(shorts), 16));
+  }
+}
+
+// The first n numbers of a row, rounded to bf16.
+template <int kVectors>
+LITE_INLINE void store_shorts(uint16_t* c, const F (&sums)[kVectors], int n) {
+  touches(c, 2 * n);
+  if constexpr (kVectors == 2) {
+    const __m512bh both = _mm512_cvtne2ps_pbh((__m512)sums[1], (__m512)sums[0]);
+    _mm512_mask_storeu_epi16(c, ~0u >> (32 - n), (__m512i)both);
+  } else {
+    const __m256bh one = _mm512_cvtneps_pbh((__m512)sums[0]);
+    _mm256_mask_storeu_epi16(c, first_lanes(n), (__m256i)one);
+  }
+}
+#endif
+
 template <int kRows, int kVectors>
 LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
   constexpr int kFull = kVectors - 1;  // where columns are missing, the last vector lacks them
   const bool full = t.columns == kVectors * kLanes;
   const int tail = t.columns - kFull * kLanes;
   const F lo = splat(t.lo), hi = splat(t.hi);
+#if defined(LITE_PAIRS)
+  if (t.residual && t.short_residual) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      add_shorts(acc[m], reinterpret_cast<const uint16_t*>(t.residual) + m * t.ldr, t.columns);
+  } else
+#endif
   if (t.residual && full) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
@@ -33,6 +65,13 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, max(lo, acc[m][n]));
   }
+#if defined(LITE_PAIRS)
+  if (t.short_c) {
+    uint16_t* c = reinterpret_cast<uint16_t*>(t.c);
+    LITE_UNROLL for (int m = 0; m < kRows; m++) store_shorts(c + m * t.ldc, acc[m], t.columns);
+    return;
+  }
+#endif
   if (full) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
@@ -80,7 +119,7 @@ void tile(const Tile& t) {
   if (t.residual) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors * kLanes; n += 16)  // cache lines
-        prefetch_l1(t.residual + m * t.ldr + n);
+        prefetch_l1(element(t.residual, m * t.ldr + n, t.short_residual));
   }
   F more[kChains][kRows][kVectors];
   if (kChains > 1) {

@@ -74,7 +74,16 @@ struct Tile {
   int32_t columns;                 // valid ones; what lies behind them is neither read nor written
   const Real* prefetch;            // next panel, fetched to L2 meanwhile (prefetching tiles only)
   bool hard_swish = false;         // instead of the clamp
+  bool short_c = false, short_residual = false;  // with products of pairs: bf16, in steps of these
 };
+
+// Element i of floats, or of bf16.
+LITE_INLINE Real* element(Real* p, ptrdiff_t i, bool is_short) {
+  return is_short ? reinterpret_cast<Real*>(reinterpret_cast<uint16_t*>(p) + i) : p + i;
+}
+LITE_INLINE const Real* element(const Real* p, ptrdiff_t i, bool is_short) {
+  return is_short ? reinterpret_cast<const Real*>(reinterpret_cast<const uint16_t*>(p) + i) : p + i;
+}
 
 using TileFn = void (*)(const Tile&);
 

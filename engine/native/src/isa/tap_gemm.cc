@@ -4,6 +4,7 @@
 
 #include "ops/convert.h"
 #include "activation.h"
+#include "pairs.h"
 #include "tile_loop.h"
 #include "transpose.h"
 
@@ -101,6 +102,7 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->tap_y = s.dilation[0] * s.in.row;
   g->joined_taps = g->tap_x == g->in_c;
   g->activation = s.activation;
+  g->short_out = g->short_residual = false;
   const bool clip = s.activation.act == Act::kClip;
   g->lo = clip ? s.activation.a : -INFINITY;
   g->hi = clip ? s.activation.b : INFINITY;
@@ -166,6 +168,9 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
   t.lo = g.lo;
   t.hi = g.hi;
   t.hard_swish = act == Act::kHardSwish;
+  t.short_residual = g.short_residual;
+  t.short_c = g.short_out && !apply;
+  Real floats[kTileRows * kTileColumns];  // of a tile, where they are rounded later
   const auto enter = [&](int64_t p) __attribute__((always_inline)) {
     const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
     weights = g.weights + group * g.group_elems + panel * g.panel_elems;
@@ -185,14 +190,21 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.taps_x = g.joined_taps ? 1 : kernel_w;
     t.k = g.joined_taps ? kernel_w * g.in_c : g.in_c;
     t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * g.in_c * t.ldw;
-    t.c = y + s.c + m0 * s.ldc + channel_out;
-    t.ldc = s.ldc;
-    t.residual = residual ? residual + s.r + m0 * s.ldr + channel_out : nullptr;
+    Real* out = element(y, s.c + m0 * s.ldc + channel_out, g.short_out);
+    const bool rounds = g.short_out && apply;
+    t.c = rounds ? floats : out;
+    t.ldc = rounds ? t.columns : s.ldc;
+    t.residual =
+        residual ? element(residual, s.r + m0 * s.ldr + channel_out, g.short_residual) : nullptr;
     t.ldr = s.ldr;
     t.prefetch = weights + g.panel_elems + ahead * (g.panel_elems / 2);
     multiply_tile(kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1], t);
     if (apply && t.ldc == t.columns) activate(t.c, rows * t.ldc, g.activation);
     else if (apply) activate_rows(t.c, rows, t.ldc, t.columns, g.activation);
+#if defined(LITE_PAIRS)
+    for (int32_t m = 0; rounds && m < rows; ++m)
+      round_floats(floats + m * t.columns, reinterpret_cast<uint16_t*>(out) + m * s.ldc, t.columns);
+#endif
   };
   for_each_tile(g.list, range, g.block_tiles, enter, body);
 }

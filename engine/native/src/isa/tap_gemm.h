@@ -38,6 +38,7 @@ struct TapGemm {
   const Real* bias;                 // [group][panels * kTileColumns]
   Activation activation;
   float lo, hi;
+  bool short_out, short_residual;   // with products of pairs, set behind prepare_tap_gemm: of bf16
   int32_t block_tiles;
   ThreadGrid grid;
   bool packs;                       // rows are packed: `packed` takes the place of `list`
