@@ -224,7 +224,7 @@ _CPU = (
         "bf16_conv2d_3x3",
         -2,
         _winograd43,
-        tr("3x3 stride 1: bf16 on matrix units (AMX), elsewhere F(4,3) in float32"),
+        tr("3x3 stride 1: bf16 on matrix units (AMX), elsewhere the faster of bf16 and F(4,3)"),
     ),
     (
         "bf16_conv2d_gemm",

@@ -159,6 +159,10 @@ void point(const State& d, const uint16_t* image, int64_t row, int64_t x, int pi
   const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
   for (int64_t ky = ky0; ky < ky1; ++ky) {
     const uint16_t* from = image + (row + ky * s.dilation[0]) * s.in.row;
+    if (first >= low && first + count <= high) {
+      for (int64_t j = 0; j < count; ++j) *columns++ = from + (first + j) * s.in.pixel;
+      continue;
+    }
     for (int64_t j = first; j < first + count; ++j)
       *columns++ = j >= low && j < high ? from + j * s.in.pixel : d.zeros;
   }
