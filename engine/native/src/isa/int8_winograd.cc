@@ -87,7 +87,7 @@ constexpr double kProductCost = 1;
 constexpr double kProductCost = 2;         // and an addition
 #endif
 #if !defined(__ARM_NEON)
-constexpr double kByteCost = 0.1;          // of weights from beyond the second-level cache
+constexpr double kByteCost = 0.05;         // of weights from beyond the second-level cache
 #else
 constexpr double kByteCost = 0.3;
 #endif
