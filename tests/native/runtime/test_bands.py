@@ -75,6 +75,24 @@ def test_against_the_reference(small, graph) -> None:
                 np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * scale, err_msg=isa)
 
 
+def test_bf16_in_a_band_is_that_of_whole_tensors(monkeypatch) -> None:
+    """Odd channels, too, which are copied before they are multiplied as pairs."""
+    graph = separable()
+    inputs = [image(graph)[v.name] for v in graph.inputs]
+    for isa in isas():
+        outputs = {}
+        for least in (0, 1 << 40):
+            monkeypatch.setattr("lite_engine.plan.bands._LARGE_BYTES", least)
+            plan = make_plan(graph, "cpu", precision="bf16")
+            for threads in (1, 3):
+                program = load(plan, threads=threads, max_isa=isa, l2_bytes=LARGE)
+                taken = [s for s in program.steps() if s.variant.endswith("_band")]
+                assert (len(taken) > 1) == (least == 0)
+                (outputs[least, threads],) = program.run(inputs)
+        for found in outputs.values():
+            np.testing.assert_array_equal(found, outputs[1 << 40, 1], err_msg=isa)
+
+
 @pytest.mark.parametrize("graph", [separable(), dense()], ids=lambda g: g.name)
 def test_who_computes_a_row_changes_nothing(small, graph) -> None:
     """More threads than processors: some come late, and others take the rows they have left."""

@@ -23,6 +23,10 @@ struct State {
   int32_t residual;          // input added before the activation, or -1
   PixelView input;           // that is copied as bf16 pairs
   bool copied;
+  int64_t window_rows;       // of the output at once, where rows of the copy lie in scratch memory; or 0
+  size_t window_at;
+  int64_t out_rows;
+  RowMap rows;
   int64_t groups, group_in;
 };
 
@@ -97,15 +101,13 @@ LITE_INLINE int64_t copy_colors(const float* x, uint16_t* y, int64_t pixels) {
 }
 LITE_INLINE int64_t copy_colors(const uint16_t*, uint16_t*, int64_t) { return 0; }
 
-// Phase 0: one thread's rows.
+// Pixels [begin, end) of all images.
 template <class Number>
-void copy_input(const State& state, const Number* x, uint16_t* y, int thread, int threads) {
+void copy_pixels(const State& state, const Number* x, uint16_t* y, int64_t begin, int64_t end) {
   const PixelView& v = state.input;
   const int64_t groups = state.groups, channels = state.group_in;
   const int64_t padded = (channels + 1) / 2 * 2, pixel = groups * padded;
   const bool one_run = padded == channels && v.pixel == pixel;
-  int64_t begin, end;
-  share(v.images * v.h * v.w, 16, thread, threads, &begin, &end);
   while (begin < end) {
     const int64_t row = begin / v.w, column = begin % v.w;
     const int64_t n = v.w - column < end - begin ? v.w - column : end - begin;
@@ -125,6 +127,33 @@ void copy_input(const State& state, const Number* x, uint16_t* y, int thread, in
 }
 
 bool is_short(const Tensor* t) { return t && t->dtype == DType::kBF16; }
+
+void copy_pixels(const State& state, const Step& step, const uint8_t* x, void* to, int64_t begin,
+                 int64_t end) {
+  uint16_t* y = static_cast<uint16_t*>(to);
+  if (is_short(step.inputs[0]))
+    copy_pixels(state, reinterpret_cast<const uint16_t*>(x), y, begin, end);
+  else copy_pixels(state, reinterpret_cast<const float*>(x), y, begin, end);
+}
+
+int64_t rows_read(const RowMap& map, int64_t rows) { return (rows - 1) * map.stride + map.span; }
+
+// The copy of few rows at a time, in scratch memory, takes the place of phase 0.
+void copy_by_rows(Step& step, const ConvShape& s, State* state) {
+  constexpr int64_t kNearBytes = 24 << 10;  // half of a first-level cache
+  const int64_t row_bytes = s.in.row * 4;
+  state->rows = step.rows;
+  state->out_rows = s.out.h;
+  state->window_rows = step.rows.grain;
+  while (state->window_rows < s.out.h &&
+         rows_read(step.rows, state->window_rows + step.rows.grain) * row_bytes <= kNearBytes)
+    state->window_rows += step.rows.grain;
+  state->window_at = (state->gemm.scratch_bytes + 63) / 64 * 64;
+  step.scratch_bytes =
+      state->window_at + static_cast<size_t>(rows_read(step.rows, state->window_rows) * row_bytes) + 64;
+  step.shared_bytes = 0;
+  step.phases = 1;
+}
 
 // Of floats and bf16.
 bool read_shape(const Step& step, Env& env, ConvShape* s) {
@@ -180,8 +209,11 @@ bool prepare_conv(Step& step, Env& env) {
   state->gemm.short_out = is_short(step.outputs[0]);
   state->gemm.short_residual = s.has_residual && is_short(s.residual_tensor);
 #endif
-  if (by_rows && !state->copied) step.rows = row_map(s, state->gemm.list.group_rows);
+  if (by_rows) step.rows = row_map(s, state->gemm.list.group_rows);
   finish_step(step, state->gemm);
+#if defined(LITE_PAIRS)
+  if (by_rows && state->copied) copy_by_rows(step, s, state);
+#endif
   return true;
 }
 
@@ -258,15 +290,47 @@ bool prepare_gemm(Step& step, Env& env) {
   return true;
 }
 
+void run_rows(const Step& step, const RowRange& r, void* scratch) {
+  const State& state = *static_cast<const State*>(step.state);
+  Real* y = reinterpret_cast<Real*>(r.output);
+  const Real* residual =
+      state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>();
+#if defined(LITE_PAIRS)
+  const PixelView& v = state.input;
+  const int64_t pixel_bytes = state.groups * ((state.group_in + 1) / 2) * 4;
+  for (int64_t row = r.begin; state.window_rows && row < r.end; row += state.window_rows) {
+    const int64_t stop = row + state.window_rows < r.end ? row + state.window_rows : r.end;
+    int64_t first = row * state.rows.stride - state.rows.pad;
+    int64_t last = first + rows_read(state.rows, stop - row);
+    if (first < 0) first = 0;
+    if (last > v.h) last = v.h;
+    // As addresses: row 0 may lie before any memory of ours.
+    const uintptr_t copy = reinterpret_cast<uintptr_t>(scratch) + state.window_at -
+                           static_cast<uintptr_t>(first * v.w * pixel_bytes);
+    if (first < last)
+      copy_pixels(state, step, r.input, reinterpret_cast<void*>(copy), first * v.w, last * v.w);
+    run_tap_gemm_rows(state.gemm, reinterpret_cast<const Real*>(copy), y, residual, row, stop, scratch);
+  }
+  if (state.window_rows) return;
+#endif
+  run_tap_gemm_rows(state.gemm, reinterpret_cast<const Real*>(r.input), y, residual, r.begin, r.end,
+                    scratch);
+}
+
 void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   const State& state = *static_cast<const State*>(step.state);
   const Real* x = step.inputs[0]->as<Real>();
 #if defined(LITE_PAIRS)
+  if (state.window_rows) {
+    int64_t begin, end;
+    share(state.out_rows, state.rows.grain, thread, threads, &begin, &end);
+    return run_rows(step, {step.inputs[0]->data, step.outputs[0]->data, begin, end}, scratch);
+  }
   if (state.copied && phase == 0) {
-    uint16_t* y = static_cast<uint16_t*>(step.shared);
-    if (is_short(step.inputs[0])) copy_input(state, step.inputs[0]->as<uint16_t>(), y, thread, threads);
-    else copy_input(state, x, y, thread, threads);
-    return;
+    int64_t begin, end;
+    const PixelView& v = state.input;
+    share(v.images * v.h * v.w, 16, thread, threads, &begin, &end);
+    return copy_pixels(state, step, step.inputs[0]->data, step.shared, begin, end);
   }
   if (state.copied) x = static_cast<const float*>(step.shared);
 #endif
@@ -277,14 +341,6 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   run_tap_gemm(state.gemm, x, step.outputs[0]->as<Real>(),
                state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>(), thread,
                scratch);
-}
-
-void run_rows(const Step& step, const RowRange& r, void* scratch) {
-  const State& state = *static_cast<const State*>(step.state);
-  run_tap_gemm_rows(state.gemm, reinterpret_cast<const Real*>(r.input),
-                    reinterpret_cast<Real*>(r.output),
-                    state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>(),
-                    r.begin, r.end, scratch);
 }
 
 constexpr uint32_t kConvFlags = kAcceptsPitch | kAcceptsHalo | kDivisible;
