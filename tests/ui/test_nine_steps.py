@@ -35,8 +35,9 @@ s.convert(targets=["x86"])
 s.run(backend="x86")
 s.profile(backend="x86", runs=2)
 s.compare("x86", "reference")"""
-#: Sentences that are cut off, what is wider than its cell, and labels that cover one another.
-FAULTS = """() => {
+#: Sentences and numbers that are cut off, what is wider than its cell or card, and labels that
+#: cover one another.
+FAULTS = r"""() => {
   const seen = (e) => e.getClientRects().length && getComputedStyle(e).visibility !== 'hidden';
   const all = (q) => [...document.querySelectorAll('.lite-workbench ' + q)].filter(seen);
   const cut = all('.verdict, .verdict *, .lite-header h2, .lite-notice .bd, .nm, .rs, .btn')
@@ -52,7 +53,11 @@ FAULTS = """() => {
       && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4)
       .map(([b]) => `overlap: ${a.slice(0, 30)} | ${b.slice(0, 30)}`));
   });
-  return [...wide, ...cut, ...over];
+  const sideways = all('.tw').filter((e) => e.scrollWidth > e.clientWidth + 1)
+    .map((e) => `scrolls sideways: ${e.textContent.trim().slice(0, 40)}`);
+  const numbers = all('svg text').map((t) => t.textContent.trim())
+    .filter((t) => /^[−\d.]+…$/.test(t)).map((t) => `half a number: ${t}`);
+  return [...wide, ...cut, ...over, ...sideways, ...numbers];
 }"""
 TABS = """() => [...document.querySelectorAll('.lite-workbench [data-tab]')]
   .filter((e) => e.getClientRects().length).map((e) => e.dataset.tab)"""

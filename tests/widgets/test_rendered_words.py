@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import lite_widgets as lw
 import numpy as np
 import pytest
@@ -49,3 +51,20 @@ def test_a_version_says_what_ran_elsewhere(mount):
     page = mount([lw.TradeOff(points=[point], float_=whole, method="mse", budget=1.0)])
     assert page.locator("[data-part=summary]").inner_text().endswith(f"{ran}.")
     assert ran in page.locator("[data-point='0']").get_attribute("data-tip")
+
+
+def test_numbers_and_reasons_are_whole_in_a_narrow_card(mount):
+    """Half a number is another number; a reason that is scrolled out of sight is none."""
+    profile = samples.profile()
+    why = {"source": "row-major", "target": "channels-last", "bytes": 1_840_000,
+           "why": "the model's input comes from the host in the order of its file"}  # fmt: skip
+    profile["layers"] = [{**profile["layers"][0], "name": "Relayout input", "op": "Relayout",
+                          "overhead": True, "copy": why}, *profile["layers"]]  # fmt: skip
+    blocks = sorted({node["block"] for node in samples.graph()["nodes"]})
+    graph = lw.GraphView(graph=samples.graph(), profile=profile, open_blocks=blocks)
+    page = mount([graph, lw.CopiesTable(profile=profile)], width=380)
+    texts = page.locator("#w0 svg text").all_text_contents()
+    assert [text for text in texts if re.fullmatch(r"\s*[−\d.]+…\s*", text)] == []
+    assert sum(bool(re.fullmatch(r"\s*\d+\.\d+\s*", text)) for text in texts) > 10
+    table = page.locator("#w1 .tw")
+    assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")

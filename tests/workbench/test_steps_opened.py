@@ -12,6 +12,10 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 from lite_workbench.steps import step_class
+from lite_workbench.views import graph_data
+
+from tests.small_models import classifier
+from tests.workbench.sessions import click
 
 pytestmark = pytest.mark.cpu
 
@@ -66,6 +70,28 @@ def test_check_counts_what_falls_back_on_the_targets() -> None:
     }
     falls = ("attention", "1 falls back")
     assert said == {(): falls, ("x86",): ("done", "all supported"), ("x86", "opencl"): falls}
+
+
+def test_targets_that_are_in_use_are_not_offered_again(session: lw.Session) -> None:
+    bench = lw.Workbench(session, step="Target")
+    step = bench.step("Target")
+    assert step.header.buttons[-1]["label"] == "Convert"
+    click(step.header, "use")
+    assert bench.current == "Convert" and session.job is None, "nothing is converted anew"
+    step.cards.chosen = ["x86", "opencl"]
+    assert step.header.buttons[-1]["label"] == "Use 2 targets"
+    session.convert(targets=["x86", "opencl"])
+    assert step.header.buttons[-1]["label"] == "Convert"
+    step.cards.chosen = []
+    assert step.header.buttons[-1]["disabled"]
+
+
+def test_an_open_size_is_a_question_mark_in_the_graph() -> None:
+    graph = classifier("n")
+    graph.outputs[0].shape = ("n", None)
+    data = graph_data(graph)
+    assert data["inputs"][0]["shape"] == ["n", 3, 20, 20]
+    assert data["outputs"][0]["shape"] == ["n", "?"]
 
 
 def test_emulated_runs_have_no_changes(session: lw.Session) -> None:

@@ -119,7 +119,7 @@ def _static(shape: Shape | None) -> TypeGuard[tuple[int, ...]]:
 
 
 def _dims(shape: Shape | None) -> list[int | str]:
-    return [d if isinstance(d, int) else str(d) for d in shape or ()]
+    return [d if isinstance(d, int) else str(d or "?") for d in shape or ()]
 
 
 def _label(rows: list[dict[str, Any]]) -> None:

@@ -76,9 +76,9 @@ def busy_with(result: Profile, step_ms: float) -> str:
 
 def told_apart_ms(samples: np.ndarray) -> float:
     """The step to which totals are rounded on a busy machine: the width of the 95 % interval of
-    their median, as a power of ten; 0 with too few runs."""
-    half = median_interval(samples)
-    return 10.0 ** math.floor(math.log10(2 * half)) if half else 0.0
+    their median, as a power of ten, with one digit left of the median; 0 with too few runs."""
+    half, median = median_interval(samples), float(np.median(samples))
+    return 10.0 ** math.floor(math.log10(min(2 * half, median))) if half and median > 0 else 0.0
 
 
 def refusals(layers: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { inner, lanes, layout, mainChain, paths, trail, tree } from "../../../widgets/lite_widgets/graph_view/layout.js";
+import { inner, lanes, layout, paths, trail, tree } from "../../../widgets/lite_widgets/graph_view/layout.js";
+import { mainChain } from "../../../widgets/lite_widgets/graph_view/main_chain.js";
 
 const node = (name, inputs, shape = [1, 16, 8, 8], block = "b") => ({ name, op: "X", inputs, output_shapes: [shape], block });
 const squeeze = [node("dw", ["in"]), node("pool", ["dw"], [1, 16, 1, 1]), node("fc", ["pool"], [1, 16, 1, 1]), node("mul", ["dw", "fc"]), node("out", ["mul", "in"])];
@@ -12,6 +13,8 @@ test("squeeze-and-excite goes to the side, residual units stay on the chain", ()
   assert.deepEqual([...mainChain(residual)].sort(), ["add", "c1", "c2"]);
   const inception = [node("a", ["x"]), node("p", ["a"]), node("q1", ["a"]), node("q2", ["q1"]), node("cat", ["p", "q2"])];
   assert.deepEqual([...mainChain(inception)].sort(), ["a", "cat", "q1", "q2"]);
+  const branch = [node("c1", ["x"]), node("c2", ["c1"]), node("c3", ["c2"]), node("pool", ["x"])];
+  assert.deepEqual([...mainChain(branch)].sort(), ["c1", "c2", "c3"], "what comes last may be a branch");
 });
 
 test("nothing overlaps, every node is drawn once, in topological order", () => {

@@ -2,6 +2,7 @@
 // blocks that open in place. Only open blocks are laid out, one row per node in topological order,
 // so the cost is linear and nothing moves above the block that is opened.
 import { counted, regionLabel } from "../_shared/scale.js";
+import { mainChain } from "./main_chain.js";
 
 export const ROW = 33,
   NODE = 25,
@@ -11,15 +12,9 @@ export const ROW = 33,
 const GUTTER = 28,
   BETWEEN = 20,
   LANE = 6,
-  SMALL = 16,
   NEST_OVER = 14;
 /** Room for a line of text between two nodes. */
 const SHAPE = 16;
-
-const elements = (node) => {
-  const shape = (node.output_shapes || [])[0];
-  return shape ? shape.reduce((a, d) => a * Math.max(1, d), 1) : null;
-};
 
 /**
  * Group nodes into a tree: {path, label, evidence, nodes, children}; children are blocks or nodes.
@@ -116,36 +111,6 @@ export function trail(blocks, name) {
   return null;
 }
 
-/**
- * The nodes on the main chain: the heaviest path to the last node, where a node weighs 1 and one
- * with a far smaller output than its neighbours (the squeeze of squeeze-and-excite) weighs less
- * than nothing, so that it goes to the side.
- */
-export function mainChain(nodes) {
-  const at = new Map(nodes.map((n, i) => [n.name, i]));
-  const sizes = nodes.map(elements);
-  const largest = Math.max(0, ...sizes.filter((s) => s !== null));
-  const best = [],
-    from = [];
-  nodes.forEach((node, i) => {
-    const small = sizes[i] !== null && sizes[i] * SMALL <= largest;
-    best[i] = small ? -0.5 : 1;
-    from[i] = -1;
-    let reach = -Infinity;
-    for (const input of node.inputs || []) {
-      const j = at.get(input);
-      if (j !== undefined && j < i && best[j] > reach) {
-        reach = best[j];
-        from[i] = j;
-      }
-    }
-    if (from[i] >= 0) best[i] += reach;
-  });
-  const main = new Set();
-  for (let i = nodes.length - 1; i >= 0; i = from[i]) main.add(nodes[i].name);
-  return main;
-}
-
 /** Smallest free lane for each [y0, y1] span, spans in order of y0. */
 export function lanes(spans) {
   const ends = [];
@@ -175,7 +140,7 @@ export function layout({ blocks, inputs = [], outputs = [], open, width, share, 
                   row: ROW + (wide ? SHAPE : 0), gap: GAP + (wide ? SHAPE : 0) };
   const far = farEdges(blocks);
   const margin = 6 + Math.min(3, far.lanes) * LANE;
-  const nodeW = Math.min(wide ? 380 : 214, (width - 40) * 0.56);
+  const nodeW = Math.min(wide ? 380 : 214, (width - 40) * 0.5);
   const mid = margin + GUTTER + nodeW / 2;
   let y = 8;
   if (inputs.length) y = pill(state, inputs, margin + GUTTER, y, nodeW);
@@ -310,7 +275,12 @@ function stretch(state, nodes, frame, y, above) {
     state.order.push(node.name);
   });
   connect(state, nodes, { y, above, left, right, mid, sideX, sideW });
-  return y + nodes.length * state.row;
+  const bottom = y + nodes.length * state.row,
+    ends = nodes.findLastIndex((n) => main.has(n.name)),
+    from = y + ends * state.row + NODE,
+    to = bottom - (state.row - NODE);
+  if (from < to) state.edges.push(line(`M${mid} ${from}V${to}`, from, to));
+  return bottom;
 }
 
 function connect(state, nodes, g) {

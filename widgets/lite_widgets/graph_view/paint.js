@@ -172,7 +172,9 @@ function node(b, style) {
   const first = style.first(n),
     hatch = style.hatch(n);
   const own = nodeLabel(n).length * 6.4;
-  let value = fit(style.text(n), Math.max(w * 0.55 - 8, w - 24 - own), 6.8);
+  const text = style.text(n);
+  let value = fit(text, Math.max(w * 0.55 - 8, w - 24 - own), 6.8);
+  if (value !== text && /^[−\d]/.test(text)) value = ""; // half a number is another number
   const flag =
     first && w > 160
       ? svg`<g pointer-events="none"

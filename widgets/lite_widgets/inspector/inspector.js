@@ -19,7 +19,7 @@ function rate(layer, roof) {
   const part = 100 * roofPart(layer, roof);
   const told =
     part > 110 ? tr(", above the measured peak") : tr(", {share} of the roofline", { share: wholePercent(part / 100) });
-  return html`${fixed(layer.gflops, 1)} GFLOP/s${part ? told : ""}`;
+  return html`${fixed(layer.gflops, layer.gflops < 1 ? 3 : 1)} GFLOP/s${part ? told : ""}`;
 }
 
 const shapes = (list) => (list || []).map(shape).join(", ");

@@ -150,8 +150,11 @@ export default widget({
       <div class="lg">
         ${e.legend}${kinds.has("wait") ? key(square("var(--track)"), tr("waits for the other threads")) : nothing}
         <span class="sp"></span>
-        ${tool("out", "−", tr("Zoom out"), !zoomed)}${tool("in", "+", tr("Zoom in"), false)}
-        ${tool("all", "↔", tr("Show the whole run"), !zoomed)}
+        <span class="row"
+          >${tool("out", "−", tr("Zoom out"), !zoomed)}${tool("in", "+", tr("Zoom in"), false)}${tool(
+            "all", "↔", tr("Show the whole run"), !zoomed,
+          )}</span
+        >
       </div>
       <div data-part="chart" @wheel=${wheel} ${keyed(tr("Timeline. Arrow keys go through the layers, plus and minus zoom."), "shift")}>
         ${c.fitted((width) =>

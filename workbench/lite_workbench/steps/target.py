@@ -74,6 +74,7 @@ class TargetStep(Step):
         self.on(self.header, "use", lambda _: self._use())
         self.cards.observe(lambda _: self._buttons(), names=["chosen"])
         self.follow("targets", lambda _: self._draw())
+        self.follow("versions", lambda _: self._buttons())
         self.show(self.form, self.cards)
         self._boards = dict.fromkeys(entry.name for entry in self.session.boards)
         self._look()
@@ -110,24 +111,35 @@ class TargetStep(Step):
         ready = sum(c["state"] in ("ready", "limited") for c in self.cards.cards)
         self.header.note = tr("{ready} of {all} ready", ready=ready, all=len(self.cards.cards))
 
+    @property
+    def _chosen(self) -> list[str]:
+        return [c["id"] for c in self._here if c["id"] in self.cards.chosen]
+
+    @property
+    def _in_use(self) -> bool:
+        """Was the model converted for what is chosen?"""
+        return set(self._chosen) == set(self.session.targets)
+
     def _buttons(self) -> None:
         count = len(self.cards.chosen)
+        use = tr("Use {targets}", targets=trn("{n} target", "{n} targets", count))
         self.header.buttons = [
             button("add", tr("Add a board…")),
             button("again", tr("Check all again")),
             button(
                 "use",
-                tr("Use {targets}", targets=trn("{n} target", "{n} targets", count)),
+                tr("Convert") if count and self._in_use else use,
                 primary=True,
                 why_not="" if count else tr("No target is chosen."),
             ),
         ]
 
     def _use(self) -> None:
-        chosen = [c["id"] for c in self._here if c["id"] in self.cards.chosen]
-        self.session.start(
-            tr("Converting"), lambda: self.session.convert(targets=chosen), "Convert"
-        )
+        chosen = self._chosen
+        if not self._in_use:
+            self.session.start(
+                tr("Converting"), lambda: self.session.convert(targets=chosen), "Convert"
+            )
         self.go("Convert")
 
     # ---- boards
