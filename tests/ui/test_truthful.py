@@ -153,12 +153,12 @@ def test_what_runs_is_said_until_it_ends_and_not_after(lab_page: LabPage) -> Non
     lab_page.run_code("hold.go.set()")
     profile.locator(".lite-latency [data-k]").first.wait_for()
     cell.locator("button[data-step=Compare] .rs", has_text="all agree").wait_for()
-    under_way = re.compile(r"Holding|Profiling|Comparing|waiting|still runs")
-    assert not under_way.search(cell.inner_text()), cell.inner_text()
+    gone = "(e) => !/Holding|Profiling|Comparing|waiting|still runs/.test(e.innerText)"
+    lab_page.page.wait_for_function(gone, arg=cell.element_handle())
     assert cell.locator(".lite-running li").count() == 0
     lab_page.reload()
     cell.locator(".lite-latency [data-k]").first.wait_for()
-    assert not under_way.search(cell.inner_text()), cell.inner_text()
+    lab_page.page.wait_for_function(gone, arg=cell.element_handle())
 
 
 @pytest.mark.opencl

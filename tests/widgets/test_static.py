@@ -153,6 +153,8 @@ def test_what_is_not_there_is_not_said_to_be_something() -> None:
     waits = {"kind": "empty", "title": "OpenCL has not run yet", "text": "Drop an image."}
     assert lw.ResultCard(status=waits).static_html() == "<p>OpenCL has not run yet</p>"
     assert "Nothing was recognized." in lw.ResultCard().static_html()
+    running = {"kind": "empty", "under_way": True, "title": "Profiling x86"}
+    assert "Profiling" not in lw.LatencyChart(status=running).static_html()
     assert "OpenCL has not run yet" in lw.TradeOff(status=waits).static_html()
     assert lw.NetronView(name="ocr.onnx").static_html() == ""
     assert "ocr.onnx" in lw.NetronView(name="ocr.onnx", model=b"onnx").static_html()

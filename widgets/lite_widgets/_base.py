@@ -111,8 +111,9 @@ class LiteWidget(anywidget.AnyWidget):
         return f'<figure style="margin:0">{picture}{self._static_caption()}</figure>'
 
     def _static_status(self) -> str:
-        """What stands in place of the picture, such as that nothing was measured yet."""
-        title = self.status.get("title", "")
+        """What stands in place of the picture, such as that nothing was measured yet; nothing of
+        work under way, which does not go on there."""
+        title = "" if self.status.get("under_way") else self.status.get("title", "")
         return f"<p>{html.escape(title)}</p>" if title else ""
 
     def _static_caption(self) -> str:

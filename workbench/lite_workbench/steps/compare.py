@@ -130,7 +130,8 @@ class CompareStep(Step):
         text = tr("Both sides run once, then every layer runs on its own.")
         names = " and ".join(self._named(n) for n in self.pair)
         if self.pending:
-            return {"kind": "empty", "title": tr("Comparing {names}", names=names), "text": text}
+            title = tr("Comparing {names}", names=names)
+            return {"kind": "empty", "under_way": True, "title": title, "text": text}
         title = tr("{names} are not compared yet", names=names)
         return {"kind": "empty", "title": title, "text": text, "button": tr("Compare"),
                 "action": "compare"}  # fmt: skip

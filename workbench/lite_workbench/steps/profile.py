@@ -177,7 +177,7 @@ class ProfileStep(Step):
         )
         if self._waits:
             title = tr("Profiling {backend}", backend=self.backend)
-            return {"kind": "empty", "title": title, "text": text}
+            return {"kind": "empty", "under_way": True, "title": title, "text": text}
         title = tr("{backend} is not measured yet", backend=self.backend)
         return {"kind": "empty", "title": title, "text": text, "button": tr("Profile"),
                 "action": "run"}  # fmt: skip

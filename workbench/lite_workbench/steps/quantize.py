@@ -38,7 +38,7 @@ _INTEGERS = {
     "text": tr("To choose other ranges or layers, open the original float model."),
 }  # fmt: skip
 _QUANTIZING = {
-    "kind": "empty", "title": tr("Quantizing"),
+    "kind": "empty", "under_way": True, "title": tr("Quantizing"),
     "text": tr("The remaining time is known after two samples."),
 }  # fmt: skip
 _NO_SAMPLES = {

@@ -189,6 +189,7 @@ class RunStep(Step):
             text = tr("The first run on a device compiles its kernels.")
             return {
                 "kind": "empty",
+                "under_way": True,
                 "title": tr("Running on {title}", title=_title(name)),
                 "text": text,
             }
