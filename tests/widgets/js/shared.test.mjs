@@ -100,7 +100,8 @@ test("float32 reads views whose offset is not aligned", () => {
 });
 
 test("a long name keeps its end", () => {
-  const { distinct, tail, wholePercent } = format;
+  const { distinct, short, tail, wholePercent } = format;
+  assert.deepEqual([0.00001, 0.00042, 0.0123, 1.234].map(short), ["<0.1\u202fµs", "0.4\u202fµs", "12\u202fµs", "1.23\u202fms"]);
   const net = ["net/a/Relu6/Conv", "net/b/Relu6/Conv", "net/b/Relu6/Add", "Conv"];
   assert.deepEqual(net.map(distinct(net)), ["a/Relu6/Conv", "b/Relu6/Conv", "Add", "Conv"]);
   assert.deepEqual([0, 0.001, 0.17].map(wholePercent), ["0\u202f%", "<1\u202f%", "17\u202f%"]);

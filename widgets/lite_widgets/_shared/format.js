@@ -78,5 +78,8 @@ export const wholePercent = (part) =>
 /** A text as the beginning of a sentence. */
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
-/** A difference of times or half an interval: in µs below a millisecond. */
-export const short = (v) => (v < 1 ? `${Math.round(v * 1e3)}${THIN}µs` : `${ms(v)}${THIN}ms`);
+/** A difference of times or half an interval: in µs below a millisecond, with a decimal below 10. */
+export function short(v) {
+  if (v >= 1) return `${ms(v)}${THIN}ms`;
+  return `${v > 0 && v < 5e-5 ? "<0.1" : (v * 1e3).toFixed(v < 0.00995 ? 1 : 0)}${THIN}µs`;
+}

@@ -176,7 +176,7 @@ function node(b, style) {
   let value = fit(text, Math.max(w * 0.55 - 8, w - 24 - own), 6.8);
   if (value !== text && /^[−\d]/.test(text)) value = ""; // half a number is another number
   const flag =
-    first && w > 160
+    first && w > 130
       ? svg`<g pointer-events="none"
           ><path
             d="M${x + w + 7} ${y + 12.5}l7-9h96a3 3 0 0 1 3 3v12a3 3 0 0 1-3 3h-96z"
