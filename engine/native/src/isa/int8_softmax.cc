@@ -55,25 +55,42 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
+LITE_INLINE uint8_t highest(B v) {
+#if defined(__AVX2__)
+#if defined(__AVX512F__)
+  const __m256i half = _mm256_max_epu8(_mm512_castsi512_si256((__m512i)v),
+                                       _mm512_extracti64x4_epi64((__m512i)v, 1));
+#else
+  const __m256i half = (__m256i)v;
+#endif
+  // The complement of the lowest complement, which one instruction finds among words.
+  const __m128i low = _mm_xor_si128(
+      _mm_max_epu8(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)), _mm_set1_epi8(-1));
+  const __m128i words = _mm_min_epu8(low, _mm_srli_epi16(low, 8));
+  return static_cast<uint8_t>(~_mm_cvtsi128_si32(_mm_minpos_epu16(words)));
+#elif defined(__aarch64__)
+  return vmaxvq_u8((uint8x16_t)v);
+#else
+  uint8_t most = v[0];
+  for (int i = 1; i < kStep; ++i) most = v[i] > most ? v[i] : most;
+  return most;
+#endif
+}
+
 // The highest of n > 0 bytes that are flipped to unsigned ones.
 uint8_t highest_byte(const uint8_t* x, int64_t n, uint8_t flip) {
-  uint8_t parts[kStep];
   B top{};
   int64_t i = 0;
   for (; i + kStep <= n; i += kStep) top = max(top, load_bytes(x + i) ^ splat_byte(flip));
   if (i < n && n >= kStep) {
     top = max(top, load_bytes(x + n - kStep) ^ splat_byte(flip));
   } else if (i < n) {
+    uint8_t parts[kStep];
     memset(parts, x[0], sizeof parts);
     memcpy(parts, x, static_cast<size_t>(n));
     top = load_bytes(parts) ^ splat_byte(flip);
   }
-  store_bytes(parts, top);
-  LITE_UNROLL for (int half = kStep / 2; half >= 8; half /= 2)
-    for (int k = 0; k < half; ++k) parts[k] = parts[k] > parts[k + half] ? parts[k] : parts[k + half];
-  uint8_t highest = parts[0];
-  for (int k = 1; k < 8; ++k) highest = parts[k] > highest ? parts[k] : highest;
-  return highest;
+  return highest(top);
 }
 
 // y for d = 255 - i at answer[i]; `unit` is 1 / (total y_scale).
