@@ -62,9 +62,12 @@ def test_numbers_and_reasons_are_whole_in_a_narrow_card(mount):
                           "overhead": True, "copy": why}, *profile["layers"]]  # fmt: skip
     blocks = sorted({node["block"] for node in samples.graph()["nodes"]})
     graph = lw.GraphView(graph=samples.graph(), profile=profile, open_blocks=blocks)
-    page = mount([graph, lw.CopiesTable(profile=profile)], width=380)
+    long = [{**row, "name": f"net/{row['name']}/depthwise/Relu6"} for row in profile["layers"]]
+    layers = lw.LayerTable(profile={**profile, "layers": long})
+    page = mount([graph, lw.CopiesTable(profile=profile), layers], width=380)
     texts = page.locator("#w0 svg text").all_text_contents()
     assert [text for text in texts if re.fullmatch(r"\s*[−\d.]+…\s*", text)] == []
     assert sum(bool(re.fullmatch(r"\s*\d+\.\d+\s*", text)) for text in texts) > 10
-    table = page.locator("#w1 .tw")
-    assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
+    for table in page.locator(".tw").all():
+        assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
+    assert page.locator("#w2 td.name").first.bounding_box()["width"] >= 130, "it was 110"
