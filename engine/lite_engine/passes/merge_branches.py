@@ -70,7 +70,9 @@ class merge_branches:
         if first.smaller != second.smaller:
             return skip(tr("the results differ in size"), m.root)
         if _joined(first, second) is None:
-            return skip(tr("one filter for both would have more taps than they"), m.root)
+            return skip(
+                tr("one filter for both would have more taps than the two together"), m.root
+            )
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:

@@ -65,8 +65,8 @@ def busy_with(result: Profile, step_ms: float) -> str:
         )
     elif abs(result.sum_ms - medians) > 0.1 * result.sum_ms:
         said = tr(
-            "the machine is busy: runs were interrupted in different layers, whose medians add up "
-            "to {share:.0f} % of what they take in one run",
+            "the machine is busy: each run was interrupted in other layers, so the medians of the "
+            "layers add up to {share:.0f} % of a run",
             share=100 * medians / result.sum_ms,
         )
     else:
@@ -129,7 +129,8 @@ def outside_the_layers(result: Profile) -> str:
         )
     if result.unexplained_ms > 0:
         return tr(
-            "{unexplained} of a run copy inputs and outputs and wait between backends",
+            "{unexplained} of a run go into copying inputs and outputs and waiting between "
+            "backends",
             unexplained=_ms(result.unexplained_ms),
         )
     return tr("steps overlap on the device: together the layers take longer than a run")

@@ -90,7 +90,7 @@ function controls(c, now) {
     >${button("usual", tr("Use {tolerance}", { tolerance: error(usual(c)) }), {
       kind: "sm",
       disabled: isUsual(tolerance, usual(c)),
-      why: tr("The line is there already."),
+      why: tr("This is already the tolerance."),
     })}`;
 }
 

@@ -63,8 +63,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--also", type=_shares, default=(), metavar="SHARE,…",
-        help=tr("measure these shares, too: accuracy, latency and size of each (--sparsity or, "
-                "alone, --channels is the one that is written)"),
+        help=tr("also measure accuracy, latency and size at these shares; what is written has "
+                "the share of --sparsity, or of --channels if that is given alone"),
     )  # fmt: skip
     parser.add_argument(
         "--measure", action=argparse.BooleanOptionalAction, default=True,

@@ -59,8 +59,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--calibration",
         metavar="DIR|NPZ",
         help=tr(
-            "also quantize, with these samples; where they have labels, the versions are judged "
-            "by the task's metric on those that did not calibrate"
+            "also quantize with these samples; accuracy is then measured by the task's metric on "
+            "labeled samples that were not used for calibration"
         ),
     )
     parser.add_argument(

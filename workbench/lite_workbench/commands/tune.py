@@ -96,7 +96,7 @@ def _call(args: argparse.Namespace) -> Tuning | Adopted:
     if args.output:
         raise UsageError(
             tr("-o is for --backend cpu"),
-            fix=tr("save what OpenCL measures in a file with `lite convert --tune`"),
+            fix=tr("to save what OpenCL measures in a file, use `lite convert --tune`"),
         )
     predictor = Predictor(load_model(args), "opencl", precision=args.precision)
     done = tune(predictor, args.effort)
@@ -109,7 +109,8 @@ def _forms(args: argparse.Namespace) -> Tuning:
 
     if not args.output:
         raise UsageError(
-            tr("choices for the CPU are saved in a file"), fix=tr("name it with -o FILE")
+            tr("with --backend cpu, the choices must be saved in a file"),
+            fix=tr("name it with -o FILE"),
         )
     if args.precision not in (None, "fp32"):
         raise UsageError(tr("--precision {name} is for OpenCL", name=args.precision))

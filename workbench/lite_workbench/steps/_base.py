@@ -18,7 +18,7 @@ from ..jobs import Job
 from ..session import Session
 
 #: Why a button cannot be pressed.
-UNDER_WAY = tr("What this step does is not finished yet.")
+UNDER_WAY = tr("This step is still running.")
 COLOURED = ("x86", "opencl", "arm", "reference")
 
 

@@ -44,7 +44,7 @@ _QUANTIZING = {
 _NO_SAMPLES = {
     "kind": "empty",
     "title": tr("Not quantized yet"),
-    "text": tr("int8 needs the ranges of values, which some typical inputs show."),
+    "text": tr("int8 needs the value range of each layer: add typical inputs to measure it on."),
 }
 #: The first is what the page begins with; "auto" compares several and takes longer.
 METHODS = ("mse", "auto", "kl", "minmax", "hist", "avg")

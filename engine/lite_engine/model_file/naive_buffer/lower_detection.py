@@ -56,7 +56,9 @@ def _(w: Writer, node: Node, attrs: dict[str, Any]) -> None:
     number. As many rows as are found: Paddle-Lite knows no rows of zeros behind them."""
     locations, confidences = node.inputs[:2]
     if w.dims(locations)[0] != 1 or not attrs["share_location"]:
-        raise w.refuse(tr("only one image whose classes share their boxes can be written"))
+        raise w.refuse(
+            tr("it can be written for one image only, with boxes that all classes share")
+        )
     boxes = _decoded(w, node, attrs)
     count, classes = w.dims(locations)[1] // 4, attrs["num_classes"]
     by_prior = _reshaped(w, node, confidences, "by_prior", [1, count, classes])
