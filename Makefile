@@ -8,6 +8,8 @@ MODEL ?=
 LESSON ?=
 ICD ?=
 PYTEST_ARGS ?=
+# Python starts hundreds of times in the tests: each module is compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 LINT = ruff check . && ruff format --check --quiet . && lint-imports --no-logo && mypy
 
 help:           ## this list
@@ -38,7 +40,7 @@ test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file 
 
 test-long:      ## the sweeps that `make test` leaves out: every network, every OpenCL program for every chip
 	@scripts/setup.sh test
-	@pytest -m hours -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
+	@pytest -m "hours or opencl and not (simulator or browser)" -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint:           ## ruff, import contracts, types
 	@scripts/setup.sh test

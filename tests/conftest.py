@@ -25,6 +25,7 @@ import numpy as np
 import pytest
 
 from scripts.bundle import BundleError, bundle
+from tests import numbers, unoptimized
 from tests.chromium import find_chromium, open_chromium
 
 ROOT = Path(__file__).parent.parent
@@ -235,6 +236,8 @@ def _check_import() -> None:
 
 def pytest_configure(config):
     _check_import()
+    for plugin in (numbers, unoptimized):
+        config.pluginmanager.register(plugin, plugin.__name__)
     unknown = required() - set(TOOLS)
     if unknown:
         known = ", ".join(TOOLS)

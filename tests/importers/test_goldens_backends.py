@@ -16,6 +16,7 @@ that is held here; test_onnx_qdq.py holds every layer to the standard's arithmet
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from lite_engine.ir import Graph
 from tests.importers.golden_runs import Golden, relative_error, run_graph
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
+Run = Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 FLOAT_TOLERANCE = 1e-4
 BACKENDS = ("import", "x86", "arm", "opencl", "reference")
 #: float operators give their integers only nearly (test_tflite_goldens.py says how nearly)
@@ -76,6 +78,13 @@ def _graph(name: str, shape: tuple[int, ...]) -> Graph:
     return load(path, shapes={declared.name: shape})
 
 
+@lru_cache(maxsize=1)
+def _network(backend: str, name: str, shape: tuple[int, ...]) -> Run:
+    """One for all pictures of a network, which stand together."""
+    graph = _graph(name, shape)
+    return partial(run_graph, graph) if backend == "import" else Predictor(graph, backend).run
+
+
 def _feed(golden: Golden, name: str) -> np.ndarray:
     if ".wav" in name:  # the graph decodes the file itself
         sound = Path(name).stem.partition("__")[2]
@@ -103,8 +112,7 @@ def test_golden(backend: str, name: str) -> None:
     graph = _graph(golden.meta["model"], x.shape)
     (value,) = graph.inputs
     feeds = {value.name: x.astype(value.type.dtype.np)}
-    run = partial(run_graph, graph) if backend == "import" else Predictor(graph, backend).run
-    outputs = run(feeds)
+    outputs = _network(backend, golden.meta["model"], x.shape)(feeds)
     known = golden.names and set(golden.names) <= set(outputs)
     names = golden.names if known else list(outputs)
     for index, output in enumerate(names):

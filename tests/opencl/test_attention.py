@@ -11,7 +11,7 @@ from lite_engine.backends.opencl.device import Device
 
 from tests.opencl import tiny
 
-pytestmark = pytest.mark.opencl
+pytestmark = [pytest.mark.opencl, pytest.mark.usefixtures("unoptimized")]
 
 
 def mask(*shape: int, hidden: bool = False) -> np.ndarray:

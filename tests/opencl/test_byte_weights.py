@@ -19,6 +19,8 @@ from tests.opencl import tiny
 from tests.opencl.test_native import check as same_bits
 from tests.opencl.ways import every_way
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 BYTES = [
     graph
     for kernel in ("conv2d", "gemm", "matmul")

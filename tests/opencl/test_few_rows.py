@@ -16,6 +16,8 @@ from lite_engine.plan import make_plan
 
 from tests.opencl.tiny import TOLERANCE, check
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 #: Mean of the numbers: the sum of their squares has no digit of their variance left in float32.
 _FAR = {"fp32": 4000.0, "fp16": 32.0}
 

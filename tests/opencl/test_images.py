@@ -27,6 +27,7 @@ from tests.opencl.tiny import check, device
 
 pytestmark = [
     pytest.mark.opencl,
+    pytest.mark.usefixtures("unoptimized"),
     pytest.mark.filterwarnings("error::lite_engine.errors.LiteWarning"),  # no other way instead
 ]
 

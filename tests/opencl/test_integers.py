@@ -23,6 +23,8 @@ from lite_workbench.quantizing import FastRun, calibration, float_graph, model_f
 from tests.opencl.tiny import check
 from tests.small_models import Builder, classifier
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 
 @pytest.mark.opencl
 @pytest.mark.parametrize("kernel", integers())

@@ -15,7 +15,7 @@ from lite_engine.runtime.inputs import random_feeds
 from tests.opencl.tiny import check, device
 from tests.small_models import Builder
 
-pytestmark = pytest.mark.opencl
+pytestmark = [pytest.mark.opencl, pytest.mark.usefixtures("unoptimized")]
 
 
 def network(first: int = 16, kernel: int = 3, shared: bool = False):

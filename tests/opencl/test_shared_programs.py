@@ -15,6 +15,8 @@ from lite_engine.plan import make_plan
 from tests.opencl.tiny import check
 from tests.small_models import Builder
 
+pytestmark = pytest.mark.usefixtures("unoptimized")
+
 #: Activations that are linear in pieces, with attributes.
 LINES = {
     "": [], "Relu": [], "Clip": [-0.5, 0.75], "HardSigmoid": [0.3, 0.4], "HardSwish": [],

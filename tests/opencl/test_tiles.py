@@ -20,7 +20,7 @@ from lite_engine.backends.opencl.variants import (
 from tests.opencl.tiny import check, device
 from tests.small_models import Builder
 
-pytestmark = pytest.mark.opencl
+pytestmark = [pytest.mark.opencl, pytest.mark.usefixtures("unoptimized")]
 
 #: Cheap to simulate; sizes below, at and above it stand for those around every tile.
 SMALL = Tile(16, 16, 4, 4)

@@ -22,6 +22,13 @@ def made(backend: str, name: str, every: int = 1) -> list[Case]:
     return [case for kernel in kernels for case in cases(kernel, every)]
 
 
+def of_each_type(backend: str, name: str) -> list[Case]:
+    """Of each kernel one case, not its first, in each element type and precision."""
+    found = made(backend, name, 60)
+    kinds = {(c.kernel, c.node.inputs[0].dtype, c.precision): c for c in found}
+    return list(kinds.values())
+
+
 @lru_cache(maxsize=1)
 def here() -> dict[str, Place]:
     return {place.name: place for place in places()}
@@ -63,9 +70,10 @@ def test_wasm(kernel: str) -> None:
 
 @pytest.mark.slow  # drivers compile a program for most of them
 @pytest.mark.opencl
+@pytest.mark.usefixtures("unoptimized")
 @pytest.mark.parametrize("kernel", names("opencl"))
 def test_opencl(kernel: str) -> None:
-    check("opencl", made("opencl", kernel, 60), threads=1)
+    check("opencl", of_each_type("opencl", kernel), threads=1)
 
 
 @pytest.mark.hours
