@@ -4,6 +4,7 @@ that shows an error is named."""
 from __future__ import annotations
 
 import json
+import os
 
 import lite_workbench as lw
 import numpy as np
@@ -80,9 +81,10 @@ def test_a_cluster_gives_the_same(tmp_path):
     pytest.importorskip("distributed", reason="pip install 'lite-workbench[cluster]'")
     given = sides(isolated=False)
     data = inputs_of(pictures(), given.model)
-    told = []
+    told, before = [], os.environ.get("OMP_NUM_THREADS")
     shared = compare_inputs(given, data, cluster=Cluster(workers=2),
                             progress=lambda done, total: told.append((done, total)))  # fmt: skip
+    assert os.environ.get("OMP_NUM_THREADS") == before, "the workers' own"
     assert shared.to_json() == compare_inputs(given, data).to_json() and told[-1] == (7, 7)
     assert all(x.isolated_worst is None for x in shared.layers)
     assert shared.layers[1].own == shared.layers[1].worst

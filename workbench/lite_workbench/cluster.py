@@ -9,6 +9,7 @@ back.
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -91,7 +92,7 @@ class Cluster:
             return
         from distributed import Client
 
-        with self._started() as cluster, Client(cluster) as client:
+        with _environment_kept(), self._started() as cluster, Client(cluster) as client:
             yield client
 
     def _started(self) -> LocalCluster:
@@ -152,6 +153,24 @@ def _settings(dashboard: bool) -> AbstractContextManager[Any]:
         chosen["distributed.worker.profile.enabled"] = False
     kept: AbstractContextManager[Any] = dask.config.set(chosen)
     return kept
+
+
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    """What Dask sets for its workers (OMP_NUM_THREADS=1, a fixed PYTHONHASHSEED) it sets in this
+    process and leaves there: whatever starts processes later would hand it on."""
+    import dask
+
+    names = (*dask.config.get("distributed.nanny.pre-spawn-environ"), TRIM, "PYTHONHASHSEED")
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def cut(items: Sequence[T], workers: int) -> list[Sequence[T]]:
