@@ -34,7 +34,7 @@ from lite_workbench.views import profile_data
 from tests.opencl.tiny import device
 from tests.small_models import Builder, classifier
 
-pytestmark = [pytest.mark.opencl, pytest.mark.usefixtures("unoptimized")]
+pytestmark = pytest.mark.opencl
 
 GRAPH = classifier()
 FEEDS = random_feeds(GRAPH)

@@ -19,7 +19,7 @@ from lite_engine.runtime.inputs import random_feeds
 
 from tests.opencl import tiny
 
-pytestmark = [pytest.mark.opencl, pytest.mark.cpu, pytest.mark.usefixtures("unoptimized")]
+pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
 #: Cases of one kernel, spread over all that it has.
 MOST = 4
 

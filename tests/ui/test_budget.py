@@ -35,7 +35,7 @@ def test_a_smaller_budget_puts_layers_back_to_float(lab: Any, server: Any) -> No
     find = page.page.locator
     slider = find("[data-range=budget]").locator("visible=true")
     slider.wait_for()
-    assert find(".lite-tradeoff", has_text="top-1").locator("visible=true").count()
+    find(".lite-tradeoff", has_text="top-1").locator("visible=true").first.wait_for()
     slider.focus()
     page.page.keyboard.press("End")
     find(".lite-tradeoff", has_text="int8 in all layers.").wait_for()
@@ -55,5 +55,6 @@ def test_a_smaller_budget_puts_layers_back_to_float(lab: Any, server: Any) -> No
     assert header.locator("[data-set=method]").input_value() == "minmax"
     header.locator("[data-action=run]").click()
     find(".lite-step-Quantize", has_text="24 samples, checked on 400").wait_for()
-    assert find(".lite-tradeoff", has_text="top-1").count() and not page.errors
+    find(".lite-tradeoff", has_text="top-1").first.wait_for()
+    assert not page.errors
     page.shot("budget-labels")

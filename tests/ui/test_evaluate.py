@@ -47,6 +47,7 @@ def test_a_person_evaluates_looks_at_a_sample_and_sweeps(lab: Any, server: Any) 
     assert "worse" in row.inner_text() and "✓" in row.inner_text() and "✗" in row.inner_text()
     row.locator("[data-action=sample]").click()
     find(".lite-result img").locator("visible=true").first.wait_for()
+    find(".lite-result").locator("visible=true").nth(1).wait_for()
     assert find(".lite-result").locator("visible=true").count() == 2
     page.shot("evaluate-sample")
 

@@ -14,6 +14,10 @@ from tests.workbench.test_inputs import sums
 
 pytestmark = [pytest.mark.browser, pytest.mark.cpu]
 
+WHOLE_WINDOW = """() => {
+  const card = document.querySelector('.gcard.full')?.getBoundingClientRect();
+  return card?.width === 1400 && card.height === 1500;
+}"""
 BOTH = pytest.mark.parametrize(
     "dark", [False, pytest.param(True, marks=pytest.mark.hours)], ids=["light", "dark"]
 )
@@ -57,8 +61,7 @@ def test_the_graph_fills_the_window_of_jupyterlab(lab: Any, server: Any, dark: b
     find = page.page.locator
     find(".lite-graph [data-full]").first.press("Enter")
     card = find(".gcard.full")
-    box = card.bounding_box()
-    assert (box["width"], box["height"]) == (1400, 1500), "nothing of JupyterLab cuts it off"
+    page.page.wait_for_function(WHOLE_WINDOW)  # nothing of JupyterLab cuts it off
     card.locator("[data-find]").fill("b3/dw")
     page.page.keyboard.press("Enter")
     about = card.locator(".about", has_text="b3/dw")

@@ -37,6 +37,7 @@ def test_after_a_restart_nothing_turns_and_nothing_can_be_pressed(lab: Any, serv
     page.page.evaluate(RESTART)
     find(".lite-top", has_text="The kernel was restarted").wait_for()
     find(".lite-header .lostline").wait_for()  # of the step that stands alone
+    find(".lostline").nth(1).wait_for()
     assert find(".lostline").count() == 2
     find(".lite-running", has_text="stopped").first.wait_for()
     page.page.wait_for_function(f"() => ({ALIVE})().length === 0")

@@ -47,7 +47,7 @@ def test_a_model_opens_from_file_browser_launcher_and_palette(lab_page: Any, ser
     shown.wait_for()
     assert page.locator(".jp-CodeConsole").count() == 1
     assert [p.name for p in folder.rglob("*") if p.is_file()] == [PATH[5:]], "no checkpoint of it"
-    assert page.locator("text=Opening").count() == 0, "what stood in is gone"
+    page.locator("text=Opening").first.wait_for(state="detached")  # what stood in is gone
 
     # the launcher asks for a model
     page.evaluate(COMMAND, ["launcher:create", {}])
