@@ -21,7 +21,7 @@ from tests.opencl import tiny
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu]
 #: Cases of one kernel, spread over all that it has.
-MOST = 4
+MOST = 2
 
 
 def native_program(graph: Graph, precision: str, target: Target, **options: object) -> tuple:
