@@ -35,8 +35,10 @@ HOURS = "hours"
 #: What takes longest runs first, so that no worker is left alone with it at the end.
 LONGEST = (
     "tests/newcomer/", "tests/house/test_wheel.py", "tests/native/runtime/test_sanitizers.py",
-    "tests/opencl/test_check.py", "tests/ui/", "tests/notebooks/", "tests/opencl/test_offline.py",
-    "tests/house/test_pages_run.py", "tests/opencl/test_reach.py", "tests/opencl/test_simulator.py",
+    "tests/native/opencl/test_layers_arm.py", "tests/devices/test_opencl_there.py",
+    "tests/plugins/test_operators_option.py", "tests/opencl/test_check.py", "tests/ui/",
+    "tests/notebooks/", "tests/opencl/test_offline.py", "tests/house/test_pages_run.py",
+    "tests/opencl/test_reach.py", "tests/opencl/test_simulator.py",
     "tests/native/runtime/test_fuzz.py", "tests/fuzz/", "tests/web/", "tests/opencl/",
 )  # fmt: skip
 

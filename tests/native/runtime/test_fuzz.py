@@ -12,7 +12,7 @@ from lite_engine.model_file.program_file import write_program_file
 from ..cases import merged, plans
 
 pytestmark = [pytest.mark.cpu, pytest.mark.asan]
-TOTAL_MS = 8_000
+TOTAL_MS = 4_000
 
 
 def groups():
