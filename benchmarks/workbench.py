@@ -42,7 +42,7 @@ session = lw.open("ocr.onnx")
 session.convert(targets=["x86"])
 session.run("ocr_total.png", backend="x86")
 profile = session.profile("x86", runs=3)"""  # named: shown, it would be a second chart
-CLICKED = ("b2/dw", "b8/project", "head/fc1.55", "stem/conv", "b6/dw", "b3/expand", "neck/conv")
+CLICKED = ("b2/dw", "b8/project", "head/fc1", "stem/conv", "b6/dw", "b3/expand", "neck/conv")
 #: Runs the second cell; resolves when graph and facts of the Model step are painted.
 FIRST_PAINT = """async () => {
   const book = window.jupyterapp.shell.currentWidget.content;
