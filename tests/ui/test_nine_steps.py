@@ -45,12 +45,25 @@ FAULTS = r"""() => {
     .map((e) => `cut off: ${e.textContent.trim().slice(0, 60)}`);
   const frame = document.querySelector('.lite-workbench');
   const wide = frame.scrollWidth > frame.clientWidth + 1 ? ['wider than its cell'] : [];
+  // Corners on the screen, so that words along a slanted line are not taken for their upright box.
+  const corners = (t) => {
+    const b = t.getBBox(), m = t.getScreenCTM(), [x, y] = [b.x + b.width, b.y + b.height];
+    return [[b.x, b.y], [x, b.y], [x, y], [b.x, y]]
+      .map(([u, v]) => [m.a * u + m.c * v + m.e, m.b * u + m.d * v + m.f]);
+  };
+  // Apart along a side of p: by all but 2 px of its letters or 4 px of their height.
+  const apartAlong = (p, q) => [[p[1], 2], [p[3], 4]].some(([[u, v], least]) => {
+    const [x, y] = p[0], length = Math.hypot(u - x, v - y) || 1;
+    const [a, b] = [p, q].map((r) => r.map(([g, h]) => (g * (u - x) + h * (v - y)) / length));
+    const [end, begin] = [Math.min(Math.max(...a), Math.max(...b)),
+                          Math.max(Math.min(...a), Math.min(...b))];
+    return end - begin <= least;
+  });
   const over = all('svg.chart').flatMap((chart) => {
     const boxes = [...chart.querySelectorAll('text')].filter((t) => t.textContent.trim())
-      .map((t) => [t.textContent.trim(), t.getBoundingClientRect()]);
-    return boxes.flatMap(([a, p], i) => boxes.slice(i + 1).filter(([, q]) =>
-      Math.min(p.right, q.right) - Math.max(p.left, q.left) > 2
-      && Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4)
+      .map((t) => [t.textContent.trim(), corners(t)]);
+    return boxes.flatMap(([a, p], i) => boxes.slice(i + 1)
+      .filter(([, q]) => !apartAlong(p, q) && !apartAlong(q, p))
       .map(([b]) => `overlap: ${a.slice(0, 30)} | ${b.slice(0, 30)}`));
   });
   const sideways = all('.tw').filter((e) => e.scrollWidth > e.clientWidth + 1)

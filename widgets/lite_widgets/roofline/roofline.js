@@ -24,6 +24,8 @@ const LEFT = 48,
   BOTTOM = 36;
 /** Of a layer's name in its label: how many letters there are at most. */
 const LETTERS = 24;
+/** Of the height of words. */
+const HALF = 7;
 /** A label as near as this needs no line to its dot. */
 const FREE_FROM_LINE = 12;
 
@@ -144,7 +146,7 @@ export function rooflineSvg(all, { width, height, roof, e, hidden }) {
     const words = (v) => {
       const [x, y] = [X(v) + 11 * Math.sin(turn), Y(v * roof.gbytes_per_s) - 11 * Math.cos(turn)];
       const [dx, dy] = [half * Math.cos(turn), half * Math.sin(turn)];
-      return along([x - dx, y - dy], [x + dx, y + dy], 5);
+      return along([x - dx, y - dy], [x + dx, y + dy], HALF);
     };
     const inside = (boxes) =>
       boxes.every((b) => b.x > LEFT && b.x + b.w < X(knee) && b.y > TOP && b.y + b.h < bottom);
