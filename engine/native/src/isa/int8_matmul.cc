@@ -121,7 +121,10 @@ LITE_INLINE void pack_group(const uint8_t* from, int64_t ld, int64_t rows, int c
     for (int i = 0; i < kDepth / 4; ++i)
       fours[i] = row(4 * i) | (row(4 * i + 1) << 8) | (row(4 * i + 2) << 16) | (row(4 * i + 3) << 24);
     for (int n = 0; n < kLanes; ++n)
-      for (int i = 0; i < kDepth / 4; ++i) memcpy(to + n * kDepth + 4 * i, &fours[i][n], 4);
+      for (int i = 0; i < kDepth / 4; ++i) {
+        const int32_t four = fours[i][n];  // clang takes no address of an element
+        memcpy(to + n * kDepth + 4 * i, &four, sizeof four);
+      }
   }
 }
 
