@@ -90,5 +90,5 @@ def test_paddle_lite_runs_a_face_detector(models_dir: Path, tmp_path: Path) -> N
 
 
 def test_batches_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedOperatorError, match="only one image"):
+    with pytest.raises(UnsupportedOperatorError, match="one image only"):
         write_nb(detector(2, False, images=2), tmp_path / "m.nb")

@@ -207,7 +207,7 @@ def test_what_a_profile_is_not_trusted_in() -> None:
     assert busy_with(quiet, 0.1) == "" and busy_with(slow, 0.1) == said + rounded
     assert busy_with(slow, 0.0) == said, "too few runs to know the digits: nothing is rounded"
     torn = made_up([1.0, 2.0], sum_ms=4.0, total_ms={"median": 4.0, "min": 4.0, "p90": 4.0})
-    assert "medians add up to 75 % of what they take in one run" in busy_with(torn, 0.0)
+    assert "medians of the layers add up to 75 % of a run" in busy_with(torn, 0.0)
     both = replace(slow, sum_ms=4.0, busy=busy_with(slow, 0.0))
     assert warnings_of(both) == [both.busy], "said once"
 
