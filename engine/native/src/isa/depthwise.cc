@@ -49,7 +49,7 @@ bool prepare(Step& step, Env& env) {
   if (taps > kMaxTaps) return env.fail("kernel has more than %d taps", kMaxTaps);
   const int64_t k = s.kernel[1];
   d->stride = static_cast<int32_t>(s.stride[1]);
-  d->general = s.dilation[1] != 1 || d->stride > 2 || !in_pieces_of(k, d->pieces);
+  d->general = s.dilation[1] != 1 || d->stride > 2 || s.out.w < 4 || !in_pieces_of(k, d->pieces);
   const bool twice = d->stride == 2;
   if (d->general) set_tiles<0, 0>(d);
   else if (k == 3) twice ? set_tiles<3, 2>(d) : set_tiles<3, 1>(d);

@@ -258,8 +258,10 @@ void pair_tile(const TileArgs& t) {
 
 template <int k, int s>
 void set_tiles(Depthwise* d) {
-  d->tile[0] = tile<k, s, 1>;
-  d->tile[1] = tile<k, s, 2>;
+  if constexpr (s == 0) {  // narrower maps take the general form
+    d->tile[0] = tile<k, s, 1>;
+    d->tile[1] = tile<k, s, 2>;
+  }
   d->tile[3] = tile<k, s, 4>;
   d->tile[6] = tile<k, s, 7>;
 }
