@@ -16,9 +16,11 @@ from ...errors import BackendUnavailableError
 from ...plan import PlanTensor, Segment, Step
 from ...progress import tell
 from .. import Compiling, Executable, LayersRefused, Measured, Recovering, StepTime
+from . import persistent
 from .device import Device
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
+from .persistent import Part, Persistent
 from .selfcheck import disagreement
 from .sharing import share
 from .transfers import Download, Upload
@@ -54,6 +56,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         self._taps: dict[int, np.ndarray] = {}
         self._times: list[StepTime] | None = None
         self._proven = False
+        self._persistent: Persistent | None = None
         self._compiled: list[tuple[str, float, float]] = []
         with self._driver():
             self._buffers = self._assign()
@@ -149,14 +152,20 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         """One run; False when a kernel failed, and the next one finds out which."""
         self._host = {}
         self._take_over()
+        together = None if self._wanted else self._persistent
+        began = time.perf_counter()
         try:
-            for ways in self._steps:
+            if together:
+                self._enqueue_parts(together.parts)
+            for ways in () if together else self._steps:
                 self._enqueue_step(ways)
-                if self._wanted:
-                    self._keep(ways.step)
+                self._keep(ways.step)
             self.finish()
         except (KernelFailed, self.device.cl.Error):
             self._proven = False
+        if together and together.gave_up(time.perf_counter() - began):
+            self._persistent = None
+            return False
         return self._proven
 
     def _prove(self) -> bool:
@@ -175,7 +184,28 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
             self._keep(ways.step)
         self.device.verdicts.save()
         self._proven = True
+        self._persistent = self._together() if persistent.possible(self.device) else None
         return True
+
+    def _together(self) -> Persistent | None:
+        """What does all launches in fewer calls, if that is faster."""
+
+        def run(parts: Sequence[Part]) -> None:
+            self._take_over()
+            self._enqueue_parts([p for p in parts if not isinstance(p, Step) or self._is_upload(p)])
+
+        parts = persistent.gathered(self._parts(), self._buffer_of, self._is_upload)
+        computed = [b for i, b in self._buffers.items() if self.plan.tensors[i].data is None]
+        return persistent.tried(self.device, parts, computed, run)
+
+    def _is_upload(self, copy: Step) -> bool:
+        return self.plan.tensors[copy.outputs[0]].space != "host"
+
+    def _buffer_of(self, copy: Step) -> Any:
+        """The device's end of a copy."""
+        if self._is_upload(copy):
+            return self._buffers[copy.outputs[0]]
+        return self._device_buffer(self.plan.root(copy.inputs[0]))
 
     def _prove_step(self, ways: Ways) -> None:
         """Raises KernelFailed, also where LITE_CHECK=1 finds numbers that are not the
@@ -198,10 +228,17 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
             self.device.verdicts.approve(ways.cases)
 
     def _enqueue_step(self, ways: Ways) -> None:
-        if ways.step.op == "Copy":
-            self._copy(ways.step)
-        for kernel in ways.kernels:
-            enqueue(self.device, kernel)
+        self._enqueue_parts(ways.parts)
+
+    def _parts(self) -> list[Part]:
+        return [part for ways in self._steps for part in ways.parts]
+
+    def _enqueue_parts(self, parts: Sequence[Part]) -> None:
+        for part in parts:
+            if isinstance(part, Step):
+                self._copy(part)
+            else:
+                enqueue(self.device, part)
 
     def _spoil(self, step: Step) -> None:
         """Overwrites what only this step writes, so that numbers it leaves out are not those of an
@@ -254,9 +291,8 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
 
     def enqueue(self) -> None:
         """The kernels alone, on whatever the buffers hold (benchmarks)."""
-        for ways in self._steps:
-            for kernel in ways.kernels:
-                enqueue(self.device, kernel)
+        parts = self._persistent.parts if self._persistent else self._parts()
+        self._enqueue_parts([p for p in parts if not isinstance(p, Step)])
 
     def finish(self) -> None:
         self.device.queue.finish()

@@ -93,11 +93,14 @@ class Programs:
         key = (file, defines)
         with self._lock:
             if key not in self._programs:
-                self._programs[key] = self._build(file, defines)
+                self._programs[key] = self.build(file, program_text(file, defines))
             return self._programs[key]
 
-    def _build(self, file: str, defines: str) -> Any:
-        source = program_text(file, defines)
+    def build(self, file: str, source: str) -> Any:
+        """A text as a program, from the cache where it was built before; errors name it FILE.cl.
+
+        Raises BackendUnavailableError with the first error of the build log.
+        """
         key = self._cache.key(self._options, source)
         program = self._loaded(key)
         if program is not None:

@@ -88,7 +88,22 @@ def check(launch: Launch, plan: Plan) -> None:
             raise ReachError(f"{launch.kernel} leaves argument {extent.argument}: {extent}")
 
 
+def local_bytes(launch: Launch) -> int:
+    """Of local memory that a group of work-items needs. Raises ReachError."""
+    return sum(v[0][1][0] for line, v, _ in _lines(launch) if line.word == "local")
+
+
 def _evaluated(launch: Launch) -> Iterator[Extent]:
+    parameters, _ = statement(launch.file, launch.kernel)
+    for line, values, names in _lines(launch):
+        if line.word in ("reads", "writes"):
+            for name, value in values:
+                yield _extent(parameters, name, value, names, line.word == "writes")
+
+
+def _lines(launch: Launch) -> Iterator[tuple[Line, list[tuple[str, Any]], dict[str, Any]]]:
+    """Lines that apply, with their values and those of all names so far; a condition that does not
+    hold raises ReachError."""
     parameters, lines = statement(launch.file, launch.kernel)
     options = dict(_DEFINE.findall(launch.options))
     names: dict[str, Any] = _Names(launch.file, options)
@@ -105,11 +120,11 @@ def _evaluated(launch: Launch) -> Iterator[Extent]:
         values = [(name, _value(code, names, line)) for name, code in line.parts]
         if line.word == "let":
             names |= dict(values)
-        elif line.word in ("reads", "writes"):
-            for name, value in values:
-                yield _extent(parameters, name, value, names, line.word == "writes")
-        elif not _holds(line.word, values[0][1], grid, group):
+        elif line.word not in ("reads", "writes") and not _holds(
+            line.word, values[0][1], grid, group
+        ):
             raise ReachError(f"{launch.kernel}: '{line.text}' does not hold")
+        yield line, values, names
 
 
 def _holds(word: str, values: tuple[int, ...], grid: tuple[int, ...], group: Any) -> bool:
@@ -236,4 +251,6 @@ def _code(expression: str) -> CodeType:
     return compile(expression.strip().replace("/", "//"), "<statement>", "eval")
 
 
-__all__ = ["Extent", "Line", "Parameter", "ReachError", "check", "extents", "option_forms"]
+__all__ = [
+    "Extent", "Line", "Parameter", "ReachError", "check", "extents", "local_bytes", "option_forms",
+]  # fmt: skip

@@ -138,6 +138,11 @@ class Ways:
             self.device.verdicts.tell(failure, instead)
 
     @property
+    def parts(self) -> Sequence[Step | Kernel]:
+        """What a run enqueues: the kernels, or a copy."""
+        return [self.step] if self.step.op == "Copy" else self.kernels
+
+    @property
     def checked(self) -> bool:
         """Whether these kernels had the reference's numbers in a run like this one."""
         return self.cases <= self.device.verdicts.passed.keys()
