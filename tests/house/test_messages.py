@@ -111,9 +111,10 @@ def test_a_shipped_language_lacks_no_text(language):
     assert messages().faults(known) == []
     compiled = io.BytesIO()
     write_mo(compiled, known)
-    assert gettext.GNUTranslations(io.BytesIO(compiled.getvalue()))._catalog == (
-        lite_messages.find_catalogue(str(path.with_suffix(".mo")))._catalog
-    ), "run `make messages` again"
+    written = gettext.GNUTranslations(io.BytesIO(compiled.getvalue()))._catalog
+    shipped = dict(lite_messages.find_catalogue(str(path.with_suffix(".mo")))._catalog)
+    shipped[""] = written[""]  # the header names the version of Babel
+    assert written == shipped, "run `make messages` again"
 
 
 def test_chinese_is_among_them_and_keeps_codes_as_they_are():

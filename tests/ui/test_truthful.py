@@ -91,10 +91,16 @@ def lab_page(server: Any, chromium: Any) -> Iterator[LabPage]:
 
 def without(shown: Any, pattern: re.Pattern[str]) -> None:
     """Waits until a person reads nothing there that has the pattern."""
-    shown.page.wait_for_function(
-        "([place, pattern]) => !new RegExp(pattern).test(place.innerText)",
-        arg=[shown.element_handle(), pattern.pattern],
-    )
+    from playwright.sync_api import TimeoutError  # only where browsers are
+
+    try:
+        shown.page.wait_for_function(
+            "([place, pattern]) => !new RegExp(pattern).test(place.innerText)",
+            arg=[shown.element_handle(), pattern.pattern],
+        )
+    except TimeoutError:
+        lines = [line for line in shown.inner_text().splitlines() if pattern.search(line)]
+        raise AssertionError(f"it still says {lines}") from None
 
 
 @pytest.mark.arm
@@ -161,7 +167,7 @@ def test_what_runs_is_said_until_it_ends_and_not_after(lab_page: LabPage) -> Non
     lab_page.run_code("hold.go.set()")
     profile.locator(".lite-latency [data-k]").first.wait_for()
     cell.locator("button[data-step=Compare] .rs", has_text="all agree").wait_for()
-    under_way = re.compile(r"Holding|Profiling|Comparing|waiting|still runs")
+    under_way = re.compile(r"Holding|Profiling|Comparing|\d waiting|still runs")
     cell.locator(".lite-running li").first.wait_for(state="detached")
     without(cell, under_way)
     lab_page.reload()
