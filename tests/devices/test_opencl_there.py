@@ -74,7 +74,7 @@ def test_a_fault_is_named_from_the_boards_own_runs(model, board, monkeypatch):
 
 @pytest.mark.opencl
 @pytest.mark.ssh
-@pytest.mark.slow
+@pytest.mark.hours
 def test_profile_has_the_boards_own_roofs(model, board):
     """Time of PoCL's compiler: a roof is five small networks."""
     predictor = Predictor(model, "opencl", device=board)

@@ -124,27 +124,19 @@ def test_functions_of_nan_and_infinities(width: int) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+MORE_GROUPS = (
+    "pool", "copy_concat", "softmax", "lp_norm", "unary", "resize", "instance_norm", "lstm",
+    "gru", "rnn",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "kernel",
     [
-        "reduce",
-        "pool",
-        "binary",
-        "copy_concat",
-        "softmax",
-        "layer_norm",
-        "lp_norm",
-        "copy_relayout",
-        "unary",
-        "conv2d_depthwise",
-        "resize",
-        "instance_norm",
-        "lstm",
-        "gru",
-        "rnn",
-        "matmul",
+        "reduce", "binary", "copy_relayout", "layer_norm", "conv2d_depthwise", "matmul",
+        *(pytest.param(name, marks=pytest.mark.hours) for name in MORE_GROUPS),
     ],
-)
+)  # fmt: skip
 def test_group_sizes_of_gpus(kernel: str) -> None:
     for graph in EXAMPLES[kernel]:
         check(graph, tiles=True)

@@ -158,7 +158,9 @@ FAULTS = {
 
 
 @pytest.mark.opencl
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    "fault", ["crash", *(pytest.param(name, marks=pytest.mark.hours) for name in ("null", "hang"))]
+)
 def test_a_driver_that_breaks_on_loading_is_found_once(fault: str, tmp_path: Path) -> None:
     code, reason = FAULTS[fault]
     own = next(a for a in discover.attempts() if a.good and a.found_by.endswith(".icd"))

@@ -138,7 +138,7 @@ def simulated(profile: str, precision: str, what: str, root: Path, tmp_path: Pat
 
 SOME = [
     ("cpu, 8 lanes", "fp32"),
-    pytest.param("nvidia with matrix units", "fp16", marks=pytest.mark.slow),
+    pytest.param("nvidia with matrix units", "fp16", marks=pytest.mark.hours),
     pytest.param("adreno", "fp32", marks=pytest.mark.hours),
 ]
 

@@ -54,9 +54,9 @@ TOO_LONG = "tests/opencl/test_tiles.py::test_winograd_on_matrix_units_without_th
 
 
 #: The text of a tile is the same for all sizes; simulated, those of 128 take as long as all others.
-#: Attention in halves reads where attention in floats does, and larger heads are more of the same.
-MORE_ATTENTION = "half_storage[attention] or attention-large"
-WITHOUT_LARGE = ["--deselect", TOO_LONG, "-k", f"not 128 and not ({MORE_ATTENTION})"]
+#: Kernels in halves read where those in floats do; larger heads and groups are more of the same.
+MORE = "half_storage or group_sizes or attention-large"
+WITHOUT_LARGE = ["--deselect", TOO_LONG, "-k", f"not 128 and not ({MORE})"]
 
 
 def clean(file: str, chosen: list[str], root: Path, folder: Path) -> None:
@@ -77,5 +77,5 @@ def test_large_tiles_are_clean(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.hours
-def test_more_attention_is_clean(root: Path, tmp_path: Path) -> None:
-    clean("test_kernels.py", ["-k", MORE_ATTENTION], root, tmp_path)
+def test_more_kernels_are_clean(root: Path, tmp_path: Path) -> None:
+    clean("test_kernels.py", ["-m", "hours or not hours", "-k", MORE], root, tmp_path)

@@ -105,8 +105,8 @@ def test_one_answer_everywhere(name: str, models_dir: Path, qemu, tmp_path) -> N
 @pytest.mark.parametrize(
     "name",
     [
-        "classes", "objects", "faces", "plate", "keyword",
-        pytest.param("ocr", marks=pytest.mark.slow),
+        "objects", "keyword",
+        *(pytest.param(n, marks=pytest.mark.hours) for n in ("classes", "faces", "plate", "ocr")),
     ],
 )  # fmt: skip
 def test_one_answer_on_opencl(name: str, models_dir: Path, tmp_path: Path) -> None:

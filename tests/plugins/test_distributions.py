@@ -48,7 +48,7 @@ def test_a_network_runs_whole_and_with_half_of_its_operators_refused(plugin):
     assert all(h["layers"] and h["cpu"] and h["subgraphs"] > 1 for h in made["halves"])
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 def test_compare_names_a_fault_in_a_subgraph_that_it_runs(plugin):
     planted, found = fault_found(plugin, _model(FAULT_IN[0]))
     assert found == planted

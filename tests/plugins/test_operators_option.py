@@ -75,7 +75,7 @@ def test_the_commands_of_the_page_in_processes_that_know_nothing(walk):
 
 
 @pytest.mark.arm_opencl
-@pytest.mark.slow
+@pytest.mark.hours
 def test_the_walk_ends_on_emulated_arm_with_opencl(walk, tmp_path, monkeypatch, capsys):
     """The C kernel against the OpenCL kernel, both on the device; then the file alone, whose code
     is refused unless it is trusted."""

@@ -129,6 +129,7 @@ def test_ultraface_finds_the_same_faces():
         assert all(max(overlap(a, b) for b in got) > 0.8 for a in want)
 
 
+@pytest.mark.hours
 def test_the_text_detector_finds_the_same_regions(tmp_path, monkeypatch):
     """The command of docs/quantization.md, on pictures that calibration has not seen. What it finds
     besides is a region that the float model itself takes to be one, within 0.05 of the score asked

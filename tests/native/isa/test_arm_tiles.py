@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.skipif(
     not shutil.which("aarch64-linux-gnu-g++"),
     reason="no cross compiler; sudo apt-get install g++-aarch64-linux-gnu",

@@ -14,7 +14,7 @@ from lite_engine.devices.emulated import emulator
 from tests.conftest import arm_opencl as the_persons
 from tests.native.opencl.test_layers import network
 
-pytestmark = [pytest.mark.arm_opencl, pytest.mark.slow]
+pytestmark = [pytest.mark.arm_opencl, pytest.mark.hours]
 
 
 @pytest.fixture

@@ -100,7 +100,9 @@ def test_many(kernel: str, runner: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.simulator
-@pytest.mark.parametrize("kernel", SOME)
+@pytest.mark.parametrize(
+    "kernel", [SOME[-1], *(pytest.param(kernel, marks=pytest.mark.hours) for kernel in SOME[:-1])]
+)
 def test_kernels_of_mutants_touch_nothing_else(kernel: str, runner: Path, tmp_path: Path) -> None:
     """`campaign.py` does this for every kernel, for a given time."""
     library, report = simulator(), tmp_path / "report"

@@ -79,9 +79,9 @@ def test_a_driver_that_keeps_its_kernels_is_not_asked_for_binaries(ask, tmp_path
     assert bool(list(tmp_path.rglob("*.bin"))) is not keeps
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.opencl
-@pytest.mark.parametrize("runner", [pytest.param(True, marks=pytest.mark.hours), False])
+@pytest.mark.parametrize("runner", [True, False])
 def test_the_verdict_on_a_driver_is_shared_too(ask, base_tool, tmp_path, runner: bool) -> None:
     program = base_tool if runner else "-"
     programs(ask, tmp_path, 1, program)
@@ -97,7 +97,7 @@ def test_the_verdict_on_a_driver_is_shared_too(ask, base_tool, tmp_path, runner:
     assert programs(ask, tmp_path, 1, program)["compiled"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.opencl
 def test_damaged_entries_are_built_again(ask, tmp_path: Path) -> None:
     programs(ask, tmp_path, 3)
@@ -158,7 +158,7 @@ def test_a_driver_that_breaks_on_loading_is_found_in_another_process(
     assert (third["right"], third["compiled"], third["warning"]) == (2, 2, "")
 
 
-@pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.opencl
 def test_without_a_runner_a_driver_breaks_once(ask, tmp_path: Path) -> None:
     own = next(a for a in discover.attempts() if a.good and a.found_by.endswith(".icd"))

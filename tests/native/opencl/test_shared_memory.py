@@ -126,7 +126,7 @@ def test_the_specification_is_kept(
 
 
 @pytest.mark.parametrize("what", ["MAPS_BEFORE", "UNMAPS_BEFORE"])
-@pytest.mark.parametrize("graph", [network, on_both_sides])
+@pytest.mark.parametrize("graph", [network, pytest.param(on_both_sides, marks=pytest.mark.hours)])
 def test_what_cannot_be_mapped_is_the_cpus(
     graph: Callable[[], Graph], what: str, strict_driver: str, tmp_path: Path
 ) -> None:

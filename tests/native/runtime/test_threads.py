@@ -12,7 +12,7 @@ from ..cases import merged, plans
 pytestmark = [pytest.mark.cpu, pytest.mark.tsan, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("threads", [pytest.param(2, marks=pytest.mark.hours), 4])
 def test_no_race(root, tmp_path, threads):
     runner = root / "build" / "tsan" / "lite_run"
     whole = merged(plans(all_constant=True))
