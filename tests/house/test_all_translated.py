@@ -45,6 +45,7 @@ FILES = {
     "lite_engine/model_file/needs.py": "a format",
     "lite_engine/model_file/writer.py": "names of layers and backends",
     "lite_engine/backends/opencl/reach.py": "for the authors of kernels",
+    "lite_engine/backends/opencl/persistent_text.py": "OpenCL C",
     "lite_engine/devices/adb.py": "what adb prints",
     "lite_engine/devices/ssh.py": "what ssh prints",
 }

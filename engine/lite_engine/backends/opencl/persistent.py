@@ -236,10 +236,11 @@ def _failed(
         device.verdicts.add(failure)
         raise
     if made.gave_up(time.perf_counter() - began):
-        detail = "not all groups are on the device at once"
+        detail = tr("the device does not run all work-groups at once")
         return Failure(made.key, "persistent", "", "launch", detail)
     if found != wanted:
-        return Failure(made.key, "persistent", "", "numbers", "other bits than launches one by one")
+        detail = tr("its bits differ from those of single launches")
+        return Failure(made.key, "persistent", "", "numbers", detail)
     return None
 
 
