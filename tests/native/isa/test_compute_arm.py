@@ -56,7 +56,9 @@ def run_file(program, folder, isa: str, cpu: str, options) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_float_kernels(tmp_path):
+@pytest.mark.parametrize("cpu", ["max", "cortex-a53"])
+def test_float_kernels(cpu, tmp_path):
+    """A core that reorders and one that does not: tiles differ."""
     sizes = [*f32.CONVS, *(c[:5] for c in f32.ROUNDED)]
     cases = [f32.conv_case(*c) for c in sizes]
     plans = [
@@ -66,7 +68,7 @@ def test_float_kernels(tmp_path):
         for c, (op, inputs, attrs, want) in zip(sizes, cases)
     ]
     profile = tmp_path / "profile.json"
-    results = run_on_arm(merged(plans), tmp_path, "", options=["--profile", str(profile)])
+    results = run_on_arm(merged(plans), tmp_path, "", cpu, ["--profile", str(profile)])
     taken = {s["variant"].split("__")[0] for s in json.loads(profile.read_text())["steps"]}
     forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", "43x23", "23_by2")}
     assert forms | {"f32_conv2d_gemm"} <= taken

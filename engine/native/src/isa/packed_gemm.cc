@@ -3,6 +3,8 @@
 #include <math.h>
 
 #include "activation.h"
+#include "core_kind.h"
+#include "quad_tile.h"
 
 #if defined(LITE_PACKED_TILE)
 
@@ -44,17 +46,16 @@ const float* row_of_taps(const PackedGemm& g, const float* image, int64_t y, int
   return patch;
 }
 
-// All taps of a tile's pixels. `inside`: they follow the first one in its row, which has all columns.
-template <int kGroups>
-void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* patches, float* out) {
-  constexpr int kRows = 4 * kGroups;
+// take(rows, n) for the runs of taps of a tile's pixels, n floats of each. `inside`: the pixels follow the
+// first one in its row, which has all columns.
+template <class Take>
+LITE_INLINE void for_each_run(const PackedGemm& g, const Pixel* pixels, int count, bool inside,
+                              float* patches, Take take) {
   const ConvShape& s = g.shape;
   const int64_t low_x = -s.in.halo[1], high_x = s.in.w + s.in.halo[3];
   const int64_t low_y = -s.in.halo[0], high_y = s.in.h + s.in.halo[2];
   const int64_t run = s.kernel[1] * s.group_in;
-  const ptrdiff_t group = 4 * g.depth;
-  float* at = out;
-  const float* rows[kRows];
+  const float* rows[kPackedRows];
   for (int64_t ky = 0; ky < s.kernel[0]; ky++) {
     const int64_t down = ky * s.dilation[0];
     if (g.joined_taps) {
@@ -64,33 +65,66 @@ void pack_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* pat
         const float* first =
             there ? pixels[0].image + y * s.in.row + pixels[0].x * s.in.pixel : g.zeros;
         const int64_t step = there ? s.stride[1] * s.in.pixel : 0;
-        LITE_UNROLL for (int m = 0; m < kRows; m++) rows[m] = first + m * step;
+        LITE_UNROLL for (int m = 0; m < kPackedRows; m++) rows[m] = first + m * step;
       } else {
-        for (int m = 0; m < kRows; m++)
+        for (int m = 0; m < count; m++)
           rows[m] = row_of_taps(g, pixels[m].image, pixels[m].y + down, pixels[m].x,
                                 patches + m * run);
       }
-      at = pack_run<kGroups>(rows, run, at, group);
+      take(rows, run);
       continue;
     }
     for (int64_t kx = 0; kx < s.kernel[1]; kx++) {
-      for (int m = 0; m < kRows; m++) {
+      for (int m = 0; m < count; m++) {
         const int64_t y = pixels[m].y + down, x = pixels[m].x + kx * s.dilation[1];
         const bool is_inside = y >= low_y && y < high_y && x >= low_x && x < high_x;
         rows[m] = is_inside ? pixels[m].image + y * s.in.row + x * s.in.pixel : g.zeros;
       }
-      at = pack_run<kGroups>(rows, s.group_in, at, group);
+      take(rows, s.group_in);
     }
   }
-  const int64_t rest = g.depth - s.kernel[0] * run;   // ones, which meet the bias, then zeros
+}
+
+// All taps of `groups` times four pixels, then a one, which meets the bias, and zeros.
+void pack_tile(const PackedGemm& g, const Pixel* pixels, int groups, bool inside, float* patches,
+               float* out) {
+  const ConvShape& s = g.shape;
+  const ptrdiff_t group = 4 * g.depth;
+  float* at = out;
+  for_each_run(g, pixels, 4 * groups, inside, patches,
+               [&](const float* const* rows, int64_t n) __attribute__((always_inline)) {
+                 for (int j = 0; j < groups; j++) pack_run(rows + 4 * j, n, at + j * group);
+                 at += 4 * n;
+               });
+  const int64_t rest = g.depth - s.kernel[0] * s.kernel[1] * s.group_in;
   for (int64_t i = 0; i < rest; i++)
-    LITE_UNROLL for (int j = 0; j < kGroups; j++)
+    for (int j = 0; j < groups; j++)
       store(at + j * group + i * kLanes, splat(i == 0 ? 1.0f : 0.0f));
 }
 
-// Up to kPackedRows output pixels from `begin` on.
+// The same for kQuadTile; what is left of four floats comes from one run (takes_quads).
+void pack_quad_tile(const PackedGemm& g, const Pixel* pixels, bool inside, float* patches, float* out) {
+  float* at = out;
+  for_each_run(
+      g, pixels, kPackedRows, inside, patches,
+      [&](const float* const* rows, int64_t n) __attribute__((always_inline)) {
+        at = pack_quads(rows, n, at);
+        const int left = static_cast<int>(n % 4);
+        if (left == 0) return;
+        const float one[] = {0, 0, 0, 1, 0, 0, 0};
+        float ends[kPackedRows][4];
+        const float* end[kPackedRows];
+        for (int m = 0; m < kPackedRows; m++) {
+          store(ends[m], load_part(rows[m] + n - left, left) + load(one + 3 - left));
+          end[m] = ends[m];
+        }
+        pack_quads(end, 4, at);
+      });
+}
+
+// Up to kPackedRows output pixels from `begin` on; `quads`: all of them for kQuadTile.
 void gather(const PackedGemm& g, const float* x, float* y, const float* residual, int64_t begin,
-            int64_t end, float* patches, TileRows* tile) {
+            int64_t end, bool quads, float* patches, TileRows* tile) {
   const ConvShape& s = g.shape;
   const int64_t count = end - begin < kPackedRows ? end - begin : kPackedRows;
   const int64_t padded = (count + 3) / 4 * 4;
@@ -134,9 +168,8 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
     }
   }
   float* out = reinterpret_cast<float*>(tile) + kTileRowsFloats;
-  if (padded == 12) pack_tile<3>(g, pixels, inside, patches, out);
-  else if (padded == 8) pack_tile<2>(g, pixels, inside, patches, out);
-  else pack_tile<1>(g, pixels, inside, patches, out);
+  if (quads && count == kPackedRows) pack_quad_tile(g, pixels, inside, patches, out);
+  else pack_tile(g, pixels, static_cast<int>(padded / 4), inside, patches, out);
 }
 
 }  // namespace
@@ -149,6 +182,7 @@ bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
   const int64_t pixels = s.out.images * s.out.h * s.out.w;
   const int64_t tiles = (pixels + kPackedRows - 1) / kPackedRows;
   g->even = lies_evenly(s.out) && (!s.has_residual || lies_evenly(s.residual));
+  g->takes_quads = s.group_in % 4 == 0 || (s.kernel[0] == 1 && s.kernel[1] == 1);
   g->joined_taps = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
   g->zeros = static_cast<float*>(env.allocate((s.kernel[1] * s.group_in + 1) * sizeof(float)));
   if (!g->zeros) return env.out_of_memory();
@@ -171,6 +205,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
   const Act act = activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const PixelView &out = g.shape.out, &more = g.shape.residual;
+  const bool quads = g.takes_quads && !issues_in_order();
   PackedTile t{};
   t.k = g.depth;
   t.group = 4 * g.depth;
@@ -184,8 +219,8 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
     const int64_t rest = end - block, room = g.block_tiles * kPackedRows;
     const int64_t pixels = rest < room ? rest : room;
     for (int64_t i = 0; i * kPackedRows < pixels; i++) {
-      gather(g, x, y, residual, block + i * kPackedRows, end, scratch + g.block_tiles * stride,
-             reinterpret_cast<TileRows*>(scratch + i * stride));
+      gather(g, x, y, residual, block + i * kPackedRows, end, quads,
+             scratch + g.block_tiles * stride, reinterpret_cast<TileRows*>(scratch + i * stride));
     }
     for (int64_t panel = panel_begin; panel < panel_end; panel++) {
       t.channel = panel * kTileColumns;
@@ -194,7 +229,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
       t.tasks = tasks_of(t, residual != nullptr, !g.even);
       t.w = g.weights + panel * g.depth * kTileColumns;
       t.bias = g.bias_in_weights ? nullptr : g.bias + t.channel;
-      const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
+      const int vectors = tile_vectors(t.columns);
       // All whole tiles at once where they lie evenly.
       const int64_t whole = pixels / kPackedRows;
       t.tiles = g.even && whole ? whole : 1;
@@ -211,7 +246,10 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
           t.c_rows = rows.c;
           t.residual_rows = residual ? rows.residual : nullptr;
         }
-        multiply_packed_tile(tile[height - 1], t);
+        const bool quad = quads && height == kPackedRows;
+        t.rows = static_cast<int32_t>(height);
+        t.a_k = quad ? kPackedRows : 4;
+        multiply_packed_tile(quad ? kQuadTile[vectors - 1] : kPackedTile[vectors - 1][height - 1], t);
         if (apply && g.even) activate_rows(t.c, t.tiles * height, t.ldc, t.columns, activation);
         for (int64_t m = 0; apply && !g.even && m < height; m++)
           activate(t.c_rows[m] + t.channel, t.columns, activation);

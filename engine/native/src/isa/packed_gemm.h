@@ -12,6 +12,7 @@ struct PackedGemm {
   int64_t depth;                    // taps x channels in, padded to a multiple of 4
   bool bias_in_weights;             // depth was padded: the bias is the first row behind the taps
   bool joined_taps;                 // a row of taps is one contiguous run
+  bool takes_quads;                 // runs of whole fours of floats, or one run
   bool even;                        // pixels of the output, and residual, lie evenly across rows
   int64_t block_tiles;              // packed at a time
   size_t scratch_bytes;             // per thread

@@ -28,8 +28,10 @@ constexpr int kPackedSlack = 16;
 struct PackedTile {
   const float* a;
   ptrdiff_t group;                 // floats from one group of four rows to the next
+  ptrdiff_t a_k;                   // floats from one k to the next
   ptrdiff_t a_next;                // floats from one tile to the next
-  int64_t tiles;                   // at least 1
+  int64_t tiles;                   // at least 1; then all rows of them are valid
+  int32_t rows;                    // valid ones
   int64_t k;                       // a positive multiple of 4
   const float* w;                  // [k][4 * vectors]
   const float* bias;               // kTileColumns readable floats, or nullptr for zeros
@@ -61,6 +63,11 @@ extern const PackedTileFn kPackedTile[2][kPackedRows];
 
 // `fn` in parts of k, as multiply_tile has them.
 void multiply_packed_tile(PackedTileFn fn, const PackedTile& t);
+
+// What follows the sums[row][vectors * kLanes] of a tile that is not whole or not even; c and residual
+// are those of this tile.
+void finish_part(const PackedTile& t, const float* sums, int vectors, float* c,
+                 const float* residual);
 
 LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
   asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));
@@ -98,24 +105,16 @@ LITE_INLINE void pack_eight_k(const float** p, float*& to) {
         "v6", "v7", "memory");
 }
 
-// n floats of every row of `kGroups` times four; group g lies at to + g * group. Where the next ones
-// belong.
-template <int kGroups>
-LITE_INLINE float* pack_run(const float* const* rows, int64_t n, float* to, ptrdiff_t group) {
-  const float* p[4 * kGroups];
-  float* at[kGroups];
-  LITE_UNROLL for (int m = 0; m < 4 * kGroups; m++) p[m] = rows[m];
-  LITE_UNROLL for (int g = 0; g < kGroups; g++) at[g] = to + g * group;
-  int64_t left = n;
-  for (; left >= 8; left -= 8)
-    LITE_UNROLL for (int g = 0; g < kGroups; g++) pack_eight_k(p + 4 * g, at[g]);
-  if (left >= 4) {
-    left -= 4;
-    LITE_UNROLL for (int g = 0; g < kGroups; g++) pack_four_k(p + 4 * g, at[g]);
+// n floats of each of four rows. Where the next ones belong.
+LITE_INLINE float* pack_run(const float* const* rows, int64_t n, float* to) {
+  const float* p[4] = {rows[0], rows[1], rows[2], rows[3]};
+  for (; n >= 8; n -= 8) pack_eight_k(p, to);
+  if (n >= 4) {
+    n -= 4;
+    pack_four_k(p, to);
   }
-  for (; left > 0; left--)
-    LITE_UNROLL for (int g = 0; g < kGroups; g++) pack_one_k(p + 4 * g, at[g]);
-  return at[0];
+  for (; n > 0; n--) pack_one_k(p, to);
+  return to;
 }
 #endif
 

@@ -193,6 +193,21 @@ LITE_INLINE I to_int(F v) {
 
 #else  // four lanes: SSE2 and NEON
 
+#if defined(__aarch64__)
+LITE_INLINE F load_part(const float* p, int n) {
+  if (n >= 4) return load(p);
+  const F last = reinterpret_cast<F>(vsetq_lane_f32(n & 1 ? p[n - 1] : 0, vdupq_n_f32(0), 0));
+  if (n < 2) return last;
+  return reinterpret_cast<F>(
+      vcombine_f32(vld1_f32(p), vget_low_f32(reinterpret_cast<float32x4_t>(last))));
+}
+LITE_INLINE void store_part(float* p, F v, int n) {
+  if (n >= 4) return store(p, v);
+  if (n >= 2) vst1_f32(p, vget_low_f32(reinterpret_cast<float32x4_t>(v)));
+  if (n == 1) *p = v[0];
+  if (n == 3) p[2] = v[2];
+}
+#else
 LITE_INLINE F load_part(const float* p, int n) {
   F v{};
   for (int i = 0; i < n; i++) v[i] = p[i];
@@ -201,6 +216,7 @@ LITE_INLINE F load_part(const float* p, int n) {
 LITE_INLINE void store_part(float* p, F v, int n) {
   for (int i = 0; i < n; i++) p[i] = v[i];
 }
+#endif
 
 #if defined(__SSE2__)
 LITE_INLINE F fma(F a, F b, F c) { return a * b + c; }

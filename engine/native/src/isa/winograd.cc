@@ -11,9 +11,10 @@
 #include <math.h>
 
 #include "activation.h"
+#include "core_kind.h"
 #include "ops/conv_strips.h"
 #include "f32_tile.h"
-#include "packed_tile.h"
+#include "quad_tile.h"
 #include "tap_gemm.h"
 #include "winograd_tiles.h"
 
@@ -118,7 +119,7 @@ bool prepare(Step& step, Env& env, const Form& form) {
 #if defined(LITE_PACKED_TILE)
 // The input transform of `count` tiles from `first` on, packed: [xi][every 12 tiles].
 void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_t count, float* v,
-                        float* packed) {
+                        float* packed, bool quads) {
   const int64_t v_stride = kPackedRows * w.row_elems, tile = packed_tile_elems(w);
   const int64_t tiles = packed_tiles(count);
   for (int64_t i = 0; i < tiles; ++i, packed += tile) {
@@ -131,16 +132,15 @@ void transform_and_pack(const Winograd& w, const float* x, int64_t first, int64_
       for (int64_t k = 0; k < kPackedRows; ++k)  // groups of four are filled with the last one
         from[k] = v + xi * v_stride + (k < rows ? k : rows - 1) * w.row_elems;
       float* out = packed + xi * tiles * tile;
-      if (rows > 8) pack_run<3>(from, w.depth, out, 4 * w.depth);
-      else if (rows > 4) pack_run<2>(from, w.depth, out, 4 * w.depth);
-      else pack_run<1>(from, w.depth, out, 4 * w.depth);
+      if (quads && rows == kPackedRows) pack_quads(from, w.depth, out);
+      else for (int64_t k = 0; k < rows; k += 4) out = pack_run(from + k, w.depth, out);
     }
   }
 }
 
 // M of one panel: [tile][point][columns].
 void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const float* packed,
-                     float* products) {
+                     float* products, bool quads) {
   PackedTile p{};
   p.a = packed;
   p.a_next = packed_tile_elems(w);
@@ -151,17 +151,23 @@ void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const floa
   p.hi = t.hi;
   p.columns = t.columns;
   p.tasks = tasks_of(p, false, false);
-  const PackedTileFn* const tile = kPackedTile[tile_vectors(t.columns) - 1];
+  const int vectors = tile_vectors(t.columns);
+  const PackedTileFn* const tile = kPackedTile[vectors - 1];
+  const PackedTileFn whole_tile = quads ? kQuadTile[vectors - 1] : tile[kPackedRows - 1];
   const int64_t whole = count / kPackedRows, rest = count % kPackedRows;
   for (int xi = 0; xi < w.points; ++xi) {
     p.w = t.w + w.weight_of[xi] * w.depth * t.ldw;
     p.c = products + xi * kTileColumns;
     p.tiles = whole;
-    if (whole) multiply_packed_tile(tile[kPackedRows - 1], p);
+    p.rows = kPackedRows;
+    p.a_k = quads ? kPackedRows : 4;
+    if (whole) multiply_packed_tile(whole_tile, p);
     p.a += whole * p.a_next;
     if (rest == 0) continue;
     p.c += whole * kPackedRows * p.ldc;
     p.tiles = 1;
+    p.rows = static_cast<int32_t>(rest);
+    p.a_k = 4;
     multiply_packed_tile(tile[rest - 1], p);
     p.a += p.a_next;
   }
@@ -187,6 +193,7 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
   const int64_t v_stride = v_rows(w) * w.row_elems;
 #if defined(LITE_PACKED_TILE)
   Real* packed = products + w.group * m_elems(w);
+  const bool quads = !issues_in_order();
 #endif
   const int64_t m_stride = w.block * kTileColumns + kLanes, m_panel = m_elems(w);
   const Real zero_bias[kTileColumns] = {};
@@ -200,7 +207,7 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
   for (int64_t block = begin; block < end; block += w.block) {
     const int64_t count = end - block < w.block ? end - block : w.block;
 #if defined(LITE_PACKED_TILE)
-    if (kPacks) transform_and_pack(w, x, block, count, v, packed);
+    if (kPacks) transform_and_pack(w, x, block, count, v, packed, quads);
 #endif
     for (int64_t i = 0; i < count && !kPacks; ++i)
       w.form->input(w, x, tile_at(w, block + i), v + i * w.row_elems, v_stride);
@@ -210,7 +217,7 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
 #if defined(LITE_PACKED_TILE)
       if (kPacks) {
         set_panel(w, first, 0, &t);
-        multiply_packed(w, t, count, packed, products);
+        multiply_packed(w, t, count, packed, products, quads);
       }
 #endif
       for (int xi = 0; xi < points && !kPacks; ++xi) {
