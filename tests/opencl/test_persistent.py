@@ -20,10 +20,11 @@ from lite_engine.backends.opencl.launch import Launch
 from lite_engine.backends.opencl.persistent import Persistent
 from lite_engine.backends.opencl.profile import PROFILES
 from lite_engine.backends.opencl.registry import Target
+from lite_engine.backends.opencl.sharing import share
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.verdicts import Verdicts
 from lite_engine.ir import Graph
-from lite_engine.plan import Step, make_plan
+from lite_engine.plan import Step, cut, make_plan
 from lite_engine.runtime.execute import Execution
 from lite_engine.runtime.inputs import random_feeds
 
@@ -151,6 +152,31 @@ def test_copies_go_to_the_ends() -> None:
     assert [id(p) for p in found] == [
         id(p) for p in (up_x, up_y, first, down_z, second, down_w, third)
     ]
+
+
+def test_copied_values_have_buffers_of_their_own() -> None:
+    """In fp16 each output is a cast of an intermediate value, and casts take turns in a buffer."""
+    b = Builder((1, 8, 6, 6), "outputs")
+    first = b.add("Relu", b.x)
+    outputs = [b.add("Sigmoid", first), b.add("Tanh", first)]
+    (segment,) = [
+        s
+        for s in cut(make_plan(b.done(*outputs), "opencl", precision="fp16"))
+        if s.backend == "opencl"
+    ]
+    plan = segment.plan
+    copied = {
+        plan.root(i).index
+        for step in plan.steps
+        if step.op == "Copy"
+        for i in (*step.inputs, *step.outputs)
+        if plan.root(i).space == "opencl"
+    }
+    assert len(copied) == 3
+    for apart in (False, True):
+        numbers, _ = share(plan, apart)
+        shared = [n for i, n in numbers.items() if list(numbers.values()).count(n) > 1]
+        assert bool({numbers[i] for i in copied} & {*shared}) is not apart
 
 
 # ---- running

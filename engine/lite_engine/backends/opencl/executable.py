@@ -67,7 +67,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
     def _assign(self) -> dict[int, Any]:
         """A buffer for each storage on the device; the arena's are reused by lifetime. A weight's
         is made when a launch reads it as it is (KernelMaker): most are packed."""
-        numbers, sizes = share(self.plan)
+        numbers, sizes = share(self.plan, persistent.possible(self.device))
         computed = {i: n for i, n in numbers.items() if self.plan.tensors[i].data is None}
         made = {n: self.device.buffer(sizes[n]) for n in sorted(set(computed.values()))}
         return {index: made[number] for index, number in computed.items()}

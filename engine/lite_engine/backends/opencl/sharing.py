@@ -8,12 +8,15 @@ from ...plan import Plan
 WASTE = 4
 
 
-def share(plan: Plan) -> tuple[dict[int, int], list[int]]:
+def share(plan: Plan, copied_apart: bool = False) -> tuple[dict[int, int], list[int]]:
     """(storage owner on the device → number of its buffer, sizes of the buffers in bytes).
 
     `plan` is one segment's. A tensor of the arena gives its buffer back after the last step that
-    touches it; the others have their own.
+    touches it; the others have their own, and if `copied_apart` those that are copied from or to
+    the host, too: all such copies can then come before or after all launches.
     """
+    copies = [s for s in plan.steps if s.op == "Copy"] if copied_apart else []
+    apart = {plan.root(i).index for s in copies for i in (*s.inputs, *s.outputs) if i >= 0}
     last: dict[int, int] = {}
     for step in plan.steps:
         for index in (*step.inputs, *step.outputs):
@@ -32,7 +35,7 @@ def share(plan: Plan) -> tuple[dict[int, int], list[int]]:
                 continue
             need = max(root.nbytes, 4)
             fitting = [n for n in free if need <= sizes[n] <= WASTE * need]
-            if root.role == "arena" and fitting:
+            if root.role == "arena" and fitting and root.index not in apart:
                 number = min(fitting, key=sizes.__getitem__)
                 free.remove(number)
             else:
@@ -40,7 +43,7 @@ def share(plan: Plan) -> tuple[dict[int, int], list[int]]:
                 sizes.append(need)
             numbers[root.index] = number
         for index in ended.get(step.index, ()):
-            if plan.tensors[index].role == "arena" and index in numbers:
+            if plan.tensors[index].role == "arena" and index in numbers and index not in apart:
                 free.append(numbers[index])
     return numbers, sizes
 
