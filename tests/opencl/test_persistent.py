@@ -179,6 +179,22 @@ def test_copied_values_have_buffers_of_their_own() -> None:
         assert bool({numbers[i] for i in copied} & {*shared}) is not apart
 
 
+@pytest.mark.parametrize(
+    "kind, major, linux, wanted",
+    [("nvidia", 9, True, True), ("nvidia", 6, True, False), ("nvidia", 9, False, False),
+     ("gpu", 9, True, False)],
+)  # fmt: skip
+def test_devices(
+    monkeypatch: pytest.MonkeyPatch, kind: str, major: int, linux: bool, wanted: bool
+) -> None:
+    monkeypatch.setattr(persistent.system, "LINUX", linux)
+    profile = SimpleNamespace(device_class=kind)
+    own = SimpleNamespace(
+        profile=profile, device=SimpleNamespace(compute_capability_major_nv=major)
+    )
+    assert persistent.possible(own) is wanted
+
+
 # ---- running
 
 

@@ -189,9 +189,12 @@ def _moved(
 
 
 def possible(device: Device) -> bool:
-    """Whether a device is known to run as many groups at once as it has compute units, and to find
-    buffers by their addresses alone, which Windows may move."""
-    return device.profile.device_class == "nvidia" and system.LINUX
+    """Whether a device is known to run as many groups at once as it has compute units, to have the
+    instructions of the barrier (from Volta on), and to find buffers by their addresses alone, which
+    Windows may move."""
+    if device.profile.device_class != "nvidia" or not system.LINUX:
+        return False
+    return bool(device.device.compute_capability_major_nv >= 7)
 
 
 def tried(
