@@ -27,7 +27,7 @@ def program() -> Path:
     objects = [
         str(p)
         for folder in (BUILD / "CMakeFiles").glob("lite_*.dir")
-        if folder.name not in ("lite_run.dir", "lite_runtime.dir", "lite_count.dir")
+        if not folder.name.startswith(("lite_run", "lite_count"))
         for p in folder.rglob("*.o")
         if (native / p.relative_to(folder).with_suffix("")).is_file()
     ]

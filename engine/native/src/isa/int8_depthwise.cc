@@ -7,7 +7,7 @@
 // output sees all taps and the zero point is one constant of the bias. Where the last channels fill half a
 // wide register, two tiles share it. Without dot products of four a row of taps ends in a pair where it has
 // at most two columns left.
-#include "int8_depthwise_tiles.h"
+#include "int8_depthwise_rows.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -41,11 +41,16 @@ void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight
         const int place = channel_of(vector, lane) % (twice ? kBlock / 2 : kBlock);
         const int64_t c = block * kBlock + place;
         if (c >= s.out.c) continue;
-        int32_t sum = 0;
+        const int64_t at = block * kBlock + vector * kLanes + lane;
+        int32_t sum = 0, taps[3][3];
         for (int64_t ky = 0; ky < kh; ++ky)
           for (int64_t kx = 0; kx < kw; ++kx) {
             int32_t v = centred_weight(d.quant, w, c, (c * kh + ky) * kw + kx);
             sum += v;
+            if (d.tile_rows) {
+              taps[ky][kx] = v;
+              continue;
+            }
             for (int part = 0; part < d.parts; ++part) {
               const int32_t piece = kPairs ? v : byte_of(v);
               v -= piece;
@@ -62,7 +67,8 @@ void pack(const IntDepthwise& d, const Tensor& w, const int32_t* bias, TapWeight
               }
             }
           }
-        const int64_t at = block * kBlock + vector * kLanes + lane;
+        if (d.tile_rows)
+          pack_rows(taps, out + block * d.block_weights + vector * kVectorWeights + lane * 4);
         biases[at] = (bias ? bias[c] : 0) - zero * sum;
         scales[at] = d.quant.scale[c];
       }
@@ -94,15 +100,20 @@ bool prepare(Step& step, Env& env) {
   d->outputs = s.stride[1] == 1 && s.dilation[1] == 1 && s.out.w > 1 ? 2 : 1;
   d->paired = s.kernel[0] == 3 && s.kernel[1] == 3 && s.stride[1] <= 2 && s.dilation[1] == 1 &&
               s.out.w >= 2 * d->outputs;
-  d->tile_outputs = d->paired ? 2 * d->outputs : d->outputs;
+  d->parts = parts_of(*d, *o.w);
+  const bool neighbours = s.stride[0] == 1 && s.dilation[0] == 1;
+  d->tile_rows = !kRowTiles || !d->paired || d->parts > 1 || s.out.w < kColumnsOut ? 0
+                 : neighbours && d->outputs == 2                                   ? kRowsOut
+                                                                                   : 1;
+  d->tile_outputs = d->tile_rows ? kColumnsOut : d->paired ? 2 * d->outputs : d->outputs;
   d->quads = static_cast<int32_t>((s.kernel[1] + d->outputs - 1 + 3) / 4);
   const int64_t last = (s.kernel[1] + d->outputs - 1) % 4;
   d->half_quad = kPairs && !d->paired && (last == 1 || last == 2);
-  d->columns = d->paired ? 6 : 4 * d->quads;
-  d->rows_of_taps = s.kernel[0];
+  d->columns = d->tile_rows ? columns_in(static_cast<int>(s.stride[1])) : d->paired ? 6 : 4 * d->quads;
+  d->rows_of_taps = s.kernel[0] + (d->tile_rows == kRowsOut);
   d->halved = kHalves && s.out.c % kBlock == kBlock / 2 && s.out.w > d->tile_outputs;
-  d->parts = parts_of(*d, *o.w);
-  d->block_weights = s.kernel[0] * d->quads * d->parts * d->outputs * kQuadWeights;
+  d->block_weights = d->tile_rows ? 4 * kVectorWeights
+                                  : s.kernel[0] * d->quads * d->parts * d->outputs * kQuadWeights;
   d->flip = d->quant.x_signed == kFlipSigned;
   const int64_t channels = d->blocks * kBlock;
   TapWeight* w = static_cast<TapWeight*>(
@@ -125,8 +136,8 @@ bool prepare(Step& step, Env& env) {
   d->padding = padding;
   d->offsets = offsets;
   step.scratch_bytes = static_cast<size_t>(2 * pointers) * sizeof(uint8_t*);
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, d->tile_outputs,
-              kBlock);
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name,
+              d->tile_outputs * (d->tile_rows ? d->tile_rows : 1), kBlock);
   return true;
 }
 
@@ -139,12 +150,12 @@ void point(const IntDepthwise& d, const uint8_t* image, int64_t y, int64_t x,
   const int64_t first = x * s.stride[1] - s.pad[1], step = s.dilation[1];
   const bool all = first >= 0 && first + (d.columns - 1) * step < s.in.w;
   const int64_t top = y * s.stride[0] - s.pad[0];
-  if (all && top >= 0 && top + (s.kernel[0] - 1) * s.dilation[0] < s.in.h) {
+  if (all && top >= 0 && top + (d.rows_of_taps - 1) * s.dilation[0] < s.in.h) {
     const uint8_t* from = image + top * s.in.row + first * s.in.pixel;
     for (int64_t i = 0; i < d.rows_of_taps * d.columns; ++i) pointers[i] = from + d.offsets[i];
     return;
   }
-  for (int64_t ky = 0; ky < s.kernel[0]; ++ky, pointers += d.columns) {
+  for (int64_t ky = 0; ky < d.rows_of_taps; ++ky, pointers += d.columns) {
     const int64_t iy = top + ky * s.dilation[0];
     const bool in_rows = iy >= 0 && iy < s.in.h;
     for (int64_t j = 0; j < d.columns; ++j) {
@@ -159,7 +170,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   const IntDepthwise& d = *static_cast<const IntDepthwise*>(step.state);
   const ConvShape& s = d.shape;
   const auto [row_begin, row_end, block_begin, block_end] =
-      part_of(d.grid, s.out.images * s.out.h, 1, d.blocks, thread);
+      part_of(d.grid, s.out.images * s.out.h, d.tile_rows ? d.tile_rows : 1, d.blocks, thread);
   if constexpr (kFloats) {
     for (int64_t block = block_begin; d.floats && block < block_end; ++block)
       run_floats(step, s, d.quant, d.form, block * kBlock, row_begin, row_end,
@@ -170,15 +181,19 @@ void run(const Step& step, int, int thread, int, void* scratch) {
   static constexpr TileFn kTiles[2][2][2] = {
       {{tile<1, false, false>, tile<1, false, true>}, {tile<1, true, false>, tile<1, true, true>}},
       {{tile<2, false, false>, tile<2, false, true>}, {tile<2, true, false>, tile<2, true, true>}}};
-  const TileFn run_tile = kTiles[d.outputs - 1][d.paired][d.parts > 1];
+  TileFn run_tile = kTiles[d.outputs - 1][d.paired][d.parts > 1];
   TileArgs t;
   t.pointers = pointers;
   const int64_t tiles = (s.out.w + d.tile_outputs - 1) / d.tile_outputs;
   const int64_t end = block_end * kBlock < s.out.c ? block_end * kBlock : s.out.c;
   const bool halved = d.halved && block_end == d.blocks;
   const int64_t halves_at = halved ? (d.blocks - 1) * kBlock : end;
-  for (int64_t row = row_begin; row < row_end; ++row) {
+  for (int64_t row = row_begin, rows = 1; row < row_end; row += rows) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
+    if (d.tile_rows) {
+      rows = y + d.tile_rows <= s.out.h && row + d.tile_rows <= row_end ? d.tile_rows : 1;
+      run_tile = row_tile(d, rows);
+    }
     const uint8_t* in = step.inputs[0]->data + s.in.origin + image * s.in.image;
     uint8_t* out = step.outputs[0]->data + s.out.origin + image * s.out.image + y * s.out.row;
     // The last tile of a row overlaps the one before rather than being narrower.

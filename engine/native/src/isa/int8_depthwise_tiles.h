@@ -35,6 +35,7 @@ constexpr bool kFloats = false;
 struct IntDepthwise {
   ConvShape shape;
   QuantParams quant;
+  int32_t tile_rows;          // of output, in the tiles of int8_depthwise_rows.h: 1 or 2; else 0
   bool paired;                // 3x3 of stride 1 or 2: two quads that share two of six columns
   int32_t outputs;            // per quad of columns: 2 at stride 1, else 1
   int32_t tile_outputs;
@@ -43,7 +44,7 @@ struct IntDepthwise {
   int32_t columns;            // pointers per kernel row
   int32_t parts;              // bytes whose sum is a centred weight: 1, or up to 3
   int64_t blocks, block_weights, rows_of_taps;
-  const TapWeight* weights;   // [block][ky][quad][part][output][vector][lane][tap]
+  const TapWeight* weights;   // [block][ky][quad][part][output][vector][lane][tap], or see int8_depthwise_rows.h
   const int32_t* bias;        // in interleaved order
   const float* scale;
   const uint8_t* padding;     // the zero point, one pixel of it
@@ -123,26 +124,30 @@ struct TileArgs {
 enum Fill { kWhole, kPart, kTwice };
 
 template <Fill kFill>
-LITE_INLINE B read(const TileArgs& t, int64_t column, int64_t c, int part, B flip) {
+LITE_INLINE B read(const TileArgs& t, int64_t column, int64_t c, int part) {
   const uint8_t* p = t.pointers[column] + c;
-  if constexpr (kFill == kWhole) return load_bytes(p) ^ flip;
+  if constexpr (kFill == kWhole) return load_bytes(p);
 #if defined(__AVX512F__)
   if constexpr (kFill == kTwice) {
     const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     const __m256i* other = reinterpret_cast<const __m256i*>(t.other[column] + c);
     // The port of inserts is the one of all shuffles; a broadcast into one half needs none.
     return (B)_mm512_mask_broadcast_i64x4(_mm512_castsi256_si512(low), 0xf0,
-                                          _mm256_loadu_si256(other)) ^ flip;
+                                          _mm256_loadu_si256(other));
   }
 #elif defined(__AVX2__)
   if constexpr (kFill == kTwice) {
     const __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     const __m128i other =
         _mm_loadu_si128(reinterpret_cast<const __m128i*>(t.other[column] + c));
-    return (B)_mm256_inserti128_si256(_mm256_castsi128_si256(low), other, 1) ^ flip;
+    return (B)_mm256_inserti128_si256(_mm256_castsi128_si256(low), other, 1);
   }
 #endif
-  return load_bytes(p, part) ^ flip;
+  return load_bytes(p, part);
+}
+template <Fill kFill>
+LITE_INLINE B read(const TileArgs& t, int64_t column, int64_t c, int part, B flip) {
+  return read<kFill>(t, column, c, part) ^ flip;
 }
 
 template <Fill kFill>
@@ -173,21 +178,34 @@ LITE_INLINE void start(const IntDepthwise& d, int64_t c, I (&acc)[kOutputs][4]) 
   }
 }
 
+// The last steps of an output's bytes.
+struct Bounds {
+  B low, high, flip;
+  int32_t zero;
+  bool plain;                 // the saturation of bytes does it all
+
+  LITE_INLINE explicit Bounds(const QuantParams& q) {
+    const uint8_t y_flip = q.y_signed ? 0x80 : 0;
+    low = splat_byte(static_cast<uint8_t>(q.low + y_flip));
+    high = splat_byte(static_cast<uint8_t>(q.high + y_flip));
+    flip = splat_byte(y_flip);
+    zero = q.y_zero + y_flip;
+    plain = !y_flip && zero == 0 && q.low == 0 && q.high == 255;
+  }
+  LITE_INLINE B clamp(B v) const { return min(high, max(low, v)) ^ flip; }
+};
+
 template <int kOutputs, Fill kFill>
 LITE_INLINE void finish(const IntDepthwise& d, const TileArgs& t, int64_t c, int part,
                         I (&acc)[kOutputs][4]) {
-  const uint8_t y_flip = d.quant.y_signed ? 0x80 : 0;
-  const B low = splat_byte(static_cast<uint8_t>(d.quant.low + y_flip));
-  const B high = splat_byte(static_cast<uint8_t>(d.quant.high + y_flip));
-  const int32_t zero = d.quant.y_zero + y_flip;
+  const Bounds bounds(d.quant);
   F scale[4];
   LITE_UNROLL for (int i = 0; i < 4; ++i) scale[i] = load(d.scale + c + i * kLanes);
   LITE_UNROLL for (int o = 0; o < kOutputs; ++o) {
     LITE_UNROLL for (int i = 0; i < 4; ++i) acc[o][i] = rescale(acc[o][i], scale[i]);
-    const B bytes = narrow_lanes(acc[o][0], acc[o][1], acc[o][2], acc[o][3], zero);
-    const B y = min(high, max(low, bytes)) ^ splat_byte(y_flip);
+    const B bytes = narrow_lanes(acc[o][0], acc[o][1], acc[o][2], acc[o][3], bounds.zero);
     const int64_t at = o * d.shape.out.pixel + c;
-    write<kFill>(t.out + at, t.other_out + at, part, y);
+    write<kFill>(t.out + at, t.other_out + at, part, bounds.clamp(bytes));
   }
 }
 
