@@ -185,6 +185,7 @@ struct CpuFeatures {
   bool avx2, avx512, avx512vnni, avx512bf16, avxvnni, amx;  // avx2 implies FMA; avx512 = F BW DQ VL
   bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
   bool vbmi;   // shuffles of 128 bytes; implies avx512
+  bool halves; // wide operations take their units twice, as AVX-512 of AMD's Zen 4 does; implies avx512
   bool crc32;  // what checksums need: carry-less products on x86, FEAT_CRC32 on ARM
 };
 

@@ -57,8 +57,8 @@ CONVS: list[tuple] = [
     # half a register of channels, an odd number of tiles in a row
     (DEPTHWISE, (1, 7, 17, 32), 32, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
     (DEPTHWISE, (2, 9, 11, 96), 96, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}, I8, I8, I8),
-    # 3x3 tiles of two rows: an odd row at the end of each image, rows of one tile, strides and dilations
-    # that part rows but not columns, and columns but not rows
+    # 3x3 tiles of two rows: an odd row at the end of each image, rows of one tile, strides and
+    # dilations that part rows but not columns, and columns but not rows
     (DEPTHWISE, (2, 5, 4, 96), 96, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, U8),
     (DEPTHWISE, (1, 9, 13, 70), 70, (3, 3), {"pads": [1, 1, 1, 1], "strides": [2, 1]}, I8, I8, I8),
     (DEPTHWISE, (2, 8, 13, 70), 70, (3, 3), {"pads": [2, 0, 1, 1], "strides": [1, 2]}, U8, I8, I8),

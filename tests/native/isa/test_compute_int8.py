@@ -88,13 +88,17 @@ def test_winograd_takes_what_suits_it(case):
 
 
 @pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("signs", [1, 2])
 @pytest.mark.parametrize(("channels", "name"), [(115, "winograd43"), (116, "gemm")])
-def test_winograd_is_exact_up_to_its_largest_sums(channels, name, isa):
-    """255 * 127 * 9 * 115 is the last below 2**25, which is as far as 576-fold sums reach."""
-    x = np.full((1, 16, 16, channels), 255, U8)
+def test_winograd_is_exact_up_to_its_largest_sums(channels, name, signs, isa):
+    """255 * 127 * 9 * 115 is the last below 2**25, which is as far as 576-fold sums reach.
+    Weights of two signs reach it with twice the channels."""
+    x = np.zeros((1, 16, 16, channels * signs), U8)
+    x[..., ::signs] = 255
     x[0, ::7] = x[0, :, ::5] = 0
-    w = np.full((64, channels, 3, 3), 127, I8)
+    w = np.full((64, channels * signs, 3, 3), 127, I8)
     w[1::2] = -127
+    w[:, 1::2] *= (-1) ** (signs - 1)
     sums = conv(x.astype(np.int64), w.astype(np.int64), pads=[1, 1, 1, 1])
     quant = {
         "x_scale": 1.0,

@@ -86,29 +86,61 @@ constexpr double kProductCost = 1;
 #else
 constexpr double kProductCost = 2;         // and an addition
 #endif
-#if !defined(__ARM_NEON)
-constexpr double kByteCost = 0.05;         // of weights from beyond the second-level cache
-#else
-constexpr double kByteCost = 0.3;
-#endif
 
 // Vector operations, more or less: those of a transform stand for its loads and stores too.
+struct Costs {
+  double product;                          // what one of ours takes, of a direct one
+  double in, out;                          // transforms of a vector of channels
+  double byte;                             // of weights from beyond the second-level cache
+  bool hides;                              // products and those bytes take the time of the longer
+};
+Costs costs(const CpuFeatures& cpu) {
+#if defined(__ARM_NEON)
+  return {1.27, 400, 300, 0.3, false};
+#else
+  // Units that do half a product at a time leave loads and stores more time.
+  if (kLanes == 16 && cpu.halves) return {1.1, 260, 200, 0.15, true};
+  return {1.27, 400, 300, 0.05, false};
+#endif
+}
+
 double plain_cost(const ConvShape& s) {
   const double pixels = static_cast<double>(s.out.images * s.out.h * s.out.w);
   return pixels * 9 * static_cast<double>(s.in.c) / kDepth * kProductCost *
          static_cast<double>((s.out.c + kLanes - 1) / kLanes);
 }
-double transformed_cost(const ConvShape& s, size_t l2_bytes) {
+double transformed_cost(const ConvShape& s, const Env& env) {
+  const Costs cost = costs(env.cpu);
   const int64_t tiles = s.out.images * ((s.out.h + 3) / 4) * ((s.out.w + 3) / 4);
   const double vectors_in = static_cast<double>((s.in.c + kNarrow - 1) / kNarrow);
   const double vectors_out = static_cast<double>((s.out.c + kLanes - 1) / kLanes);
-  const double products = 1.27 * kAll * static_cast<double>(s.in.c) / kPair * kProductCost * vectors_out;
-  const double tile = products + 400 * vectors_in + 300 * vectors_out;
+  const double products =
+      cost.product * kAll * static_cast<double>(s.in.c) / kPair * kProductCost * vectors_out;
+  const double transforms = cost.in * vectors_in + cost.out * vectors_out;
   // Each block reads all weights, which may have to come from beyond the second-level cache.
   const double weight_bytes = 2.0 * kAll * static_cast<double>(s.in.c) * kLanes * vectors_out;
   const double blocks = static_cast<double>((tiles + kTileRows - 1) / kTileRows);
-  const double reading = weight_bytes > 0.7 * static_cast<double>(l2_bytes) ? kByteCost * weight_bytes : 0;
-  return static_cast<double>(tiles) * tile + blocks * reading;
+  const bool far = weight_bytes > 0.7 * static_cast<double>(env.l2_bytes);
+  const double multiplying = static_cast<double>(tiles) * products;
+  double reading = far ? blocks * cost.byte * weight_bytes : 0;
+  if (cost.hides) reading = reading > multiplying ? reading - multiplying : 0;
+  return static_cast<double>(tiles) * transforms + multiplying + reading;
+}
+
+// Whether no sum of products reaches 2^25.
+bool sums_fit(const Step& step, const IntShape& s) {
+  const int64_t zero = attr_int(step, "x_zero_point", 0);
+  const int64_t least = (s.x->dtype == DType::kI8 ? -128 : 0) - zero, most = least + 255;
+  const int8_t* w = reinterpret_cast<const int8_t*>(s.w.tensor->data);
+  for (int64_t n = 0; n < s.conv.out.c; ++n) {
+    int64_t low = s.bias ? s.bias[n] : 0, high = low;
+    for (int64_t i = 0; i < 9 * s.conv.in.c; ++i, ++w) {
+      low += *w * (*w < 0 ? most : least);
+      high += *w * (*w < 0 ? least : most);
+    }
+    if (low <= -(1 << 25) || high >= 1 << 25) return false;
+  }
+  return true;
 }
 
 bool suits(const Step& step, Env& env) {
@@ -121,15 +153,8 @@ bool suits(const Step& step, Env& env) {
   if (s.b && (s.b->dtype != DType::kI32 || s.b->size != c.out.c)) return false;
   for (int i = 0; i < 2; ++i)
     if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1) return false;
-  if (c.groups != 1 || transformed_cost(c, env.l2_bytes) > plain_cost(c)) return false;
-  const int8_t* w = reinterpret_cast<const int8_t*>(s.w.tensor->data);
-  for (int64_t n = 0; n < c.out.c; ++n) {
-    int64_t sum = 0;
-    for (int64_t i = 0; i < 9 * c.in.c; ++i, ++w) sum += *w < 0 ? -*w : *w;
-    const int64_t bias = s.bias ? s.bias[n] : 0;
-    if (255 * sum + (bias < 0 ? -bias : bias) >= 1 << 25) return false;
-  }
-  return true;
+  if (c.groups != 1) return false;
+  return transformed_cost(c, env) < plain_cost(c) && sums_fit(step, s);
 }
 
 bool prepare(Step& step, Env& env) {

@@ -53,33 +53,47 @@ LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile) {
 int64_t v_elems(const Winograd& w) { return kTileRows * w.row_elems + kNarrow; }
 constexpr int64_t kSumElems = kTileRows * kTileColumns + kLanes;
 
-int32_t weight_factor(int point, int tap) {
-  return static_cast<int32_t>(F43Whole::kWeights[point][tap] * (point == kPoints - 1 ? 12 : 24));
+int16_t weight_factor(int point, int tap) {
+  return static_cast<int16_t>(F43Whole::kWeights[point][tap] * (point == kPoints - 1 ? 12 : 24));
+}
+// Of three taps to point i.
+S transform_taps(int i, S first, S second, S third) {
+  return weight_factor(i, 0) * first + weight_factor(i, 1) * second + weight_factor(i, 2) * third;
 }
 
+// A vector at a time: filters of kPair channels of the input for each of its columns.
 void transform_weights(const IntShape& s, const Winograd& w, int16_t* out) {
   const int64_t columns_out = s.conv.out.c;
-  const auto one = [&](int64_t n, int64_t c, int16_t* to, int64_t next) {
-    int32_t g[3][3], half[kPoints][3];
+  const auto read = [&](int64_t n0, int64_t c0, S (&g)[3][3]) {
     for (int y = 0; y < 3; ++y)
-      for (int x = 0; x < 3; ++x)
-        g[y][x] = centred_weight(w.quant, *s.w.tensor, n,
-                                 s.w.origin + n * s.w.out + c * s.w.in + y * s.w.y + x * s.w.x);
-    for (int i = 0; i < kPoints; ++i)
-      for (int x = 0; x < 3; ++x)
-        half[i][x] = weight_factor(i, 0) * g[0][x] + weight_factor(i, 1) * g[1][x] +
-                     weight_factor(i, 2) * g[2][x];
-    for (int i = 0; i < kPoints; ++i)
-      for (int j = 0; j < kPoints; ++j, to += next)
-        *to = static_cast<int16_t>(weight_factor(j, 0) * half[i][0] +
-                                   weight_factor(j, 1) * half[i][1] +
-                                   weight_factor(j, 2) * half[i][2]);
+      for (int x = 0; x < 3; ++x) {
+        int16_t lanes[kNarrow] = {};
+        for (int i = 0; i < kNarrow; ++i) {
+          const int64_t n = n0 + i / kPair, c = c0 + i % kPair;
+          if (n < columns_out && c < w.channels)
+            lanes[i] = static_cast<int16_t>(centred_weight(
+                w.quant, *s.w.tensor, n,
+                s.w.origin + n * s.w.out + c * s.w.in + y * s.w.y + x * s.w.x));
+        }
+        memcpy(&g[y][x], lanes, sizeof lanes);
+      }
   };
-  for (int64_t n = 0; n < columns_out; ++n) {
-    const int64_t panel = n / kTileColumns, columns = panel_columns(columns_out, panel);
-    int16_t* to = out + panel * kAll * w.point_elems + n % kTileColumns * kPair;
-    for (int64_t c = 0; c < w.channels; ++c)
-      one(n, c, to + c / kPair * kPair * columns + c % kPair, w.point_elems);
+  for (int64_t panel = 0; panel < w.panels; ++panel) {
+    const int64_t row = panel_columns(columns_out, panel) * kPair;  // elements of a pair of channels
+    int16_t* to = out + panel * kAll * w.point_elems;
+    for (int64_t c = 0; c < w.channels; c += kPair, to += row)
+      for (int64_t at = 0; at < row; at += kNarrow) {
+        const size_t bytes = static_cast<size_t>(row - at < kNarrow ? row - at : kNarrow) * 2;
+        S g[3][3], half[3];
+        read(panel * kTileColumns + at / kPair, c, g);
+        for (int i = 0; i < kPoints; ++i) {
+          for (int x = 0; x < 3; ++x) half[x] = transform_taps(i, g[0][x], g[1][x], g[2][x]);
+          for (int j = 0; j < kPoints; ++j) {
+            const S v = transform_taps(j, half[0], half[1], half[2]);
+            memcpy(to + (i * kPoints + j) * w.point_elems + at, &v, bytes);
+          }
+        }
+      }
   }
 }
 
@@ -98,6 +112,11 @@ LITE_INLINE S widen_narrow(const uint8_t* p) {
 }
 template <bool kSigned>
 LITE_INLINE S widen_narrow(const uint8_t* p, int n) {
+#if defined(__AVX512BW__)
+  touches(p, n);
+  const __m256i v = _mm256_maskz_loadu_epi8(~0u >> (kNarrow - n), p);
+  return (S)(kSigned ? _mm512_cvtepi8_epi16(v) : _mm512_cvtepu8_epi16(v));
+#endif
   uint8_t whole[kNarrow] = {};
   copy_columns(whole, p, n);
   return widen_narrow<kSigned>(whole);

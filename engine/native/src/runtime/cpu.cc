@@ -81,6 +81,9 @@ CpuFeatures probe() {
   cpu.avx512 = cpu.avx2 && bits(states, kZmm) && f_dq && bw_vl;
   cpu.avx512vnni = cpu.avx512 && bit(seven.c, 11);
   cpu.vbmi = cpu.avx512 && bit(seven.c, 1);
+  // AMD's Architecture Programmer's Manual, volume 3, function 8000_001A: FP256 without FP512.
+  const unsigned widths = cpuid(0x80000000, 0).a >= 0x8000001a ? cpuid(0x8000001a, 0).a : 0;
+  cpu.halves = cpu.avx512 && bit(widths, 2) && !bit(widths, 3);
   cpu.avx512bf16 = cpu.avx512 && bit(more.a, 5);
   const bool products = bit(seven.d, 22) && bit(seven.d, 24) && bit(seven.d, 25);
   cpu.amx = cpu.avx512vnni && cpu.avx512bf16 && products && bits(states, kTiles) && may_use_tiles();
