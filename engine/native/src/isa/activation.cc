@@ -9,6 +9,16 @@ void map(const float* x, float* y, int64_t rows, ptrdiff_t stride, int64_t n, fl
   const F a = splat(p), b = splat(q);
   for (; rows > 0; --rows, x += stride, y += stride) {
     int64_t i = 0;
+#if defined(__aarch64__)  // where a load may bring two vectors
+    if constexpr (A == Act::kSigmoid || A == Act::kSilu) {
+      for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+        const F u = load(x + i), v = load(x + i + kLanes);
+        const F first = activate_vector<A>(u, a, b), second = activate_vector<A>(v, a, b);
+        store(y + i, first);
+        store(y + i + kLanes, second);
+      }
+    }
+#endif
     for (; i + kLanes <= n; i += kLanes) store(y + i, activate_vector<A>(load(x + i), a, b));
     const int rest = static_cast<int>(n - i);
     if (rest) store_part(y + i, activate_vector<A>(load_part(x + i, rest), a, b), rest);

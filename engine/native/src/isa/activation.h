@@ -23,8 +23,8 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
     default: break;  // in floats only: activate
 #else
     case Act::kSigmoid: return sigmoid(x);
-    case Act::kSilu: return x * sigmoid(x);
-    case Act::kSwish: return x * sigmoid(a * x);
+    case Act::kSilu: return silu(x);
+    case Act::kSwish: return x / one_and_exp(a * x);
     case Act::kTanh: return tanh(x);
     case Act::kGelu: return gelu(x);
     case Act::kGeluTanh: return gelu_tanh(x);

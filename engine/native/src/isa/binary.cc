@@ -2,6 +2,7 @@
 #include "ops/broadcast.h"
 
 #include <cmath>
+#include <type_traits>
 
 #include "activation.h"
 
@@ -41,6 +42,15 @@ template <class Op>
 void vector_row(const Real* a, int64_t sa, const Real* b, int64_t sb, Real* y, int64_t n) {
   int64_t i = 0;
   if (sa && sb) {
+#if defined(__aarch64__)  // where a load may bring two vectors; the two that networks spend time in
+    constexpr bool kOften = std::is_same_v<Op, AddOp> || std::is_same_v<Op, MulOp>;
+    for (; kOften && i + 4 * kLanes <= n; i += 4 * kLanes) {
+      F u[4], v[4];
+      LITE_UNROLL for (int j = 0; j < 4; ++j) u[j] = load(a + i + j * kLanes);
+      LITE_UNROLL for (int j = 0; j < 4; ++j) v[j] = load(b + i + j * kLanes);
+      LITE_UNROLL for (int j = 0; j < 4; ++j) store(y + i + j * kLanes, Op::of(u[j], v[j]));
+    }
+#endif
     for (; i + kLanes <= n; i += kLanes) store(y + i, Op::of(load(a + i), load(b + i)));
   } else if (sa) {
     const F vb = splat(*b);
@@ -126,10 +136,19 @@ void run(const Step& step, int, int thread, int threads, void*) {
   Real* y = step.outputs[0]->as<Real>();
   const int last = state.plan.rank - 1;
   const int64_t sa = state.plan.stride[1][last], sb = state.plan.stride[2][last];
+  const auto step_of = [&](int operand) {
+    return last > 0 ? state.plan.stride[operand][last - 1] : 0;
+  };
+  const int64_t next_y = step_of(0), next_a = step_of(1), next_b = step_of(2);
+  const bool activates = state.activation.act != Act::kNone;
   BroadcastWalk walk;
-  for (start_walk(state.plan, thread, threads, &walk); next_piece(&walk);) {
-    state.row(a + walk.at[1], sa, b + walk.at[2], sb, y + walk.at[0], walk.length);
-    activate(y + walk.at[0], walk.length, state.activation);
+  int64_t rows;
+  for (start_walk(state.plan, thread, threads, &walk); next_rows(&walk, &rows);) {
+    for (int64_t r = 0; r < rows; ++r) {
+      Real* to = y + walk.at[0] + r * next_y;
+      state.row(a + walk.at[1] + r * next_a, sa, b + walk.at[2] + r * next_b, sb, to, walk.length);
+      if (activates) activate(to, walk.length, state.activation);
+    }
   }
 }
 

@@ -77,6 +77,9 @@ namespace {
 #define LITE_STORE2(s, t)                                        \
   asm volatile("st1 {v" #s ".4s, v" #t ".4s}, [%0], %1"           \
                : "+r"(c) : "r"(ldc), "w"(v##s), "w"(v##t) : "memory");
+// Where the last vector has `tail` columns, 1 to 3.
+#define LITE_TAIL1(s) store_part(c, v##s, tail); c += t.ldc;
+#define LITE_TAIL2(s, t1) store(c, v##s); store_part(c + kLanes, v##t1, tail); c += t.ldc;
 #define LITE_SPILL1(s) store(sum, v##s); sum += kLanes;
 #define LITE_SPILL2(s, t) LITE_SPILL1(s) LITE_SPILL1(t)
 
@@ -108,7 +111,8 @@ namespace {
                    : [w] "r"(t.w), [k] "r"(t.k), [rounds] "r"(rounds), [bias] "r"(bias)       \
                    : "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "x10", "x11", "cc", "memory"); \
       const uint32_t tasks = t.tasks;                                                         \
-      if (tasks & kPart) {                                                                    \
+      const int tail = t.columns % kLanes;                                                    \
+      if (tasks & kPart && (!tail || t.c_rows || tasks & (kResidual | kHardSwish))) {         \
         float sums[kPackedRows * vectors * kLanes], *sum = sums;                              \
         LITE_ROWS##vectors(LITE_SPILL##vectors)                                               \
         finish_part(t, sums, vectors, c, residual);                                           \
@@ -130,6 +134,10 @@ namespace {
       }                                                                                       \
       if (tasks & kHigh) {                                                                    \
         LITE_ROWS##vectors(LITE_HIGH##vectors)                                                \
+      }                                                                                       \
+      if (tail) {                                                                             \
+        LITE_ROWS##vectors(LITE_TAIL##vectors)                                                \
+        continue;                                                                             \
       }                                                                                       \
       LITE_ROWS##vectors(LITE_STORE##vectors)                                                 \
     }                                                                                         \

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "activation.h"
+#include "packed_tile.h"
 #include "transpose.h"
 
 namespace lite::LITE_ISA {
@@ -23,6 +24,21 @@ LITE_INLINE F row_products(const float* x, const float* rows, int64_t k, int cou
   };
   F total[kLanes] = {};
   int64_t i = 0;
+#if defined(LITE_PACKED_TILE)  // two vectors a load
+  const float *at[kLanes], *from = x;
+  F more[kLanes] = {};
+  LITE_UNROLL for (int r = 0; r < kLanes; r++) at[r] = row(r);
+  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
+    F v[2], w[kLanes][2];
+    load_pair(v[0], v[1], from);
+    LITE_UNROLL for (int r = 0; r < kLanes; r++) load_pair(w[r][0], w[r][1], at[r]);
+    LITE_UNROLL for (int r = 0; r < kLanes; r++) {
+      total[r] = fma(v[0], w[r][0], total[r]);
+      more[r] = fma(v[1], w[r][1], more[r]);
+    }
+  }
+  LITE_UNROLL for (int r = 0; r < kLanes; r++) total[r] += more[r];
+#endif
   for (; i + kLanes <= k; i += kLanes) {
     const F v = load(x + i);
     LITE_UNROLL for (int r = 0; r < kLanes; r++) total[r] = fma(v, load(row(r) + i), total[r]);

@@ -127,6 +127,18 @@ void interleave(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fast
   const int64_t count = slow.count, step = slow.to, plane = fast.from;
   int64_t i = 0;
   if constexpr (sizeof(T) <= 4 && kPlanes == 2) {
+#if defined(__aarch64__)  // where a load may bring two vectors
+    for (; sizeof(T) == 4 && step == kPlanes && i + 2 * kCount<T> <= count; i += 2 * kCount<T>) {
+      typename Lanes<T>::V in[2][2], out[4];
+      for (int x = 0; x < 2; ++x)
+        for (int n = 0; n < 2; ++n) in[x][n] = load_lanes(from + i + x * plane + n * kCount<T>);
+      for (int n = 0; n < 2; ++n) {
+        out[2 * n] = Lanes<T>::low(in[0][n], in[1][n]);
+        out[2 * n + 1] = Lanes<T>::high(in[0][n], in[1][n]);
+      }
+      memcpy(to + 2 * i, out, sizeof out);
+    }
+#endif
     for (; step == kPlanes && i + kCount<T> <= count; i += kCount<T>)
       interleave_pair(from + i, plane, to + i * kPlanes);
   }
