@@ -170,19 +170,23 @@ bool read_shape(const Step& step, Env& env, ConvShape* s) {
 }
 
 // Whether a 3x3 of pairs beats F(4,3) of floats, which has a quarter of the products. In cycles per pixel:
-// products, two vectors each; transforms, 0.9 per channel (measured on Zen 5) to twice as many where input
-// and output fill the second-level cache; and 16 bytes of weights from the next cache.
+// products, two vectors each, or one; transforms per channel, which take longer where input and output
+// fill the second-level cache; and weights from the next cache. Measured on Zen 5 and Zen 4.
 bool beats_winograd(const Step& step, Env& env) {
   ConvShape s;
   if (!read_shape(step, env, &s)) return false;
+  struct Cycles {
+    double product, transform, filled, byte;
+  };
+  const Cycles cycles = env.cpu.halves ? Cycles{2, 0.7, 2.2, 0.15} : Cycles{1, 0.9, 0.9, 1.0 / 16};
   const double pixels = static_cast<double>(s.out.h) * s.out.w, channels = s.in.c + s.out.c;
-  const double products = static_cast<double>(s.group_in) * s.out.c;
+  const double weights = static_cast<double>(s.group_in) * s.out.c;
+  const double products = weights * cycles.product, reading = weights * cycles.byte / pixels;
   const double tiles = static_cast<double>((s.out.h + 3) / 4) * ((s.out.w + 3) / 4);
   const double filled = pixels * channels * 2 / static_cast<double>(env.l2_bytes);
-  const double transforms = 0.9 + 0.9 * (filled < 1 ? filled : 1);
-  const double weights = products / 16 / pixels;
-  return products * 9 / 64 + 9 * 2 * weights <
-         products * 36 / 32 * tiles / pixels + transforms * channels + 36 * 4 * weights;
+  const double transforms = cycles.transform + cycles.filled * (filled < 1 ? filled : 1);
+  return products * 9 / 64 + 9 * 2 * reading <
+         products * 36 / 32 * tiles / pixels + transforms * channels + 36 * 4 * reading;
 }
 #else
 bool read_shape(const Step& step, Env& env, ConvShape* s) {
