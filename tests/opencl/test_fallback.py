@@ -158,7 +158,7 @@ def test_a_failure_that_shows_when_the_queue_ends(start, wanted, monkeypatch) ->
 
 
 def test_a_device_that_fails_later(start, wanted, monkeypatch) -> None:
-    """In a run after many that went well, where each launch is one of its own."""
+    """In a run after many that went well, with separate launches."""
     monkeypatch.setattr(persistent, "possible", lambda device: False)
     broken: list[int] = []
     made = kernels.prepared
