@@ -1,18 +1,20 @@
 """Every fuzz target in turn, for hours: corpora are kept and grow from round to round.
 
-    python -m tests.fuzz.campaign SECONDS FOLDER [native|guided|NAME…]
+    python -m tests.fuzz.campaign SECONDS FOLDER [native|guided|NAME…] [--processes N]
     python -m tests.fuzz.campaign table FOLDER
 
 works on each native target (native.py; `scripts/native.sh fuzzer` has built it) and each reader in
 Python (guided.py) until it has had SECONDS of a processor's time (of its own, on Linux: a busy
-machine takes longer), the one that has had least first, in stretches of STRETCH. Each is a line of
-FOLDER/log.jsonl and corpora are kept in FOLDER/<NAME>, so that a campaign that was stopped goes on,
-and the growth of a corpus shows whether it levels off. What other sources had does not count.
-`table` adds the stretches up. Ends with 1 after a finding.
+machine takes longer), the one that has had least first, in stretches. N processes share the corpus
+of a native target. Each stretch is a line of FOLDER/log.jsonl and corpora are kept in
+FOLDER/<NAME>, so that a campaign that was stopped goes on, and the growth of a corpus shows whether
+it levels off. What other sources had does not count. `table` adds the stretches up. Ends with 1
+after a finding.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
@@ -26,6 +28,7 @@ from typing import Any
 from . import data_readers, importers, kept, native, readers
 
 ROOT = Path(__file__).parent.parent.parent
+#: Seconds of a process, unless less shows how a corpus grows.
 STRETCH = 120
 #: Sizes of a corpus that the table shows.
 SIZES = 6
@@ -47,10 +50,10 @@ def digest_of(files: Iterable[Path]) -> str:
     return hashlib.sha256(b"".join(p.read_bytes() for p in sorted(files))).hexdigest()[:12]
 
 
-def run(name: str, seconds: float, folder: Path, seed: int) -> Line:
+def run(name: str, seconds: float, folder: Path, seed: int, processes: int) -> Line:
     """One stretch, in a process of its own, so that a crash is a finding and not the end."""
     if name in native.TARGETS:
-        made = native.fuzz(name, seconds, folder / name, seed=seed)
+        made = native.fuzz(name, seconds, folder / name, seed=seed, processes=processes)
         return {"name": name, "digest": digest(name), "seed": seed, **made}
     arguments = [name, str(seconds), str(seed), str(folder / name)]
     done = subprocess.run(
@@ -102,7 +105,7 @@ def table(folder: Path) -> Iterator[str]:
             yield f"| `{source.removeprefix('engine/lite_engine/')}` | {share} % |"
 
 
-def campaign(names: Iterable[str], seconds: float, folder: Path) -> bool:
+def campaign(names: Iterable[str], seconds: float, folder: Path, processes: int) -> bool:
     """Whether there is a finding."""
     folder.mkdir(parents=True, exist_ok=True)
     left, turns, found = dict.fromkeys(names, seconds), Counter[str](), False
@@ -113,7 +116,9 @@ def campaign(names: Iterable[str], seconds: float, folder: Path) -> bool:
     while left := {name: most for name, most in left.items() if most >= 1}:
         name = max(left, key=left.__getitem__)
         turns[name] += 1
-        made = run(name, min(STRETCH, left[name]), folder, turns[name])
+        shared = processes if name in native.TARGETS else 1
+        stretch = min(STRETCH * shared, max(STRETCH, seconds / SIZES), left[name])
+        made = run(name, stretch, folder, turns[name], shared)
         with (folder / "log.jsonl").open("a") as log:
             log.write(json.dumps(made) + "\n")
         print(name, made["runs"], faults(made) or "no finding", flush=True)
@@ -124,14 +129,19 @@ def campaign(names: Iterable[str], seconds: float, folder: Path) -> bool:
 
 
 def main() -> int:
-    first, place, *names = sys.argv[1:]
-    folder = Path(place).resolve()
-    if first == "table":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("seconds")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--processes", type=int, default=1)
+    given = parser.parse_args()
+    folder = given.folder.resolve()
+    if given.seconds == "table":
         print("\n".join(table(folder)))
         return 0
     groups = {"native": list(native.TARGETS), "guided": list(GUIDED)}
-    chosen = [name for given in names or groups for name in groups.get(given, [given])]
-    return int(campaign(chosen, float(first), folder))
+    chosen = [name for word in given.names or groups for name in groups.get(word, [word])]
+    return int(campaign(chosen, float(given.seconds), folder, given.processes))
 
 
 if __name__ == "__main__":

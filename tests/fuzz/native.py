@@ -5,8 +5,9 @@
 
 runs `fuzz_<TARGET>` (engine/native/fuzz; a key of TARGETS) from seeds of our own writers,
 and prints one JSON line: runs, the corpus before and after, edges covered, lines of the reader
-reached, and the report of a sanitizer where there is one. A corpus folder is kept and grows. On
-Linux SECONDS are the target's own, so that a busy machine does not shorten a campaign.
+reached, and the report of a sanitizer where there is one. A corpus folder is kept and grows;
+several processes share one, and each reads what the others find. On Linux SECONDS are those of the
+processor, of all processes together, so that a busy machine does not shorten a campaign.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ MOST_SECONDS = 100
 #: Of the processor's time, for one that has passed the other.
 MOST_WORK_SECONDS = 25.0
 #: What lies beside its findings.
-OWN_FILES = ("words", "said", "run.profraw")
+OWN_FILES = ("words", "run.profraw")
 #: A child of a shell begins with a peak of memory of its own; a process that is started directly
 #: counts that of the one which started it, and libFuzzer's limit is of the peak.
 _OWN_PEAK = ("sh", "-c", '"$0" "$@"; exit $?')
@@ -76,9 +77,9 @@ def dictionary(target: str, path: Path) -> list[str]:
 
 
 def fuzz(
-    target: str, seconds: float, corpus: Path, runs: int = -1, seed: int = 1
+    target: str, seconds: float, corpus: Path, runs: int = -1, seed: int = 1, processes: int = 1
 ) -> dict[str, Any]:
-    """Ends after `seconds`, or after as many `runs`."""
+    """Ends after `seconds`, or after as many `runs` of each process."""
     first = written_seeds(target, corpus)
     found = corpus.parent / f"{target}-found"
     found.mkdir(exist_ok=True)
@@ -92,32 +93,61 @@ def fuzz(
         "LLVM_PROFILE_FILE": str(found / "run.profraw"),
     }  # fmt: skip
     command = [
-        *_OWN_PEAK, binary, corpus, f"-runs={runs}", f"-seed={seed}", "-print_final_stats=1",
+        *_OWN_PEAK, binary, corpus, f"-runs={runs}", "-print_final_stats=1",
         *dictionary(target, found / "words"), f"-artifact_prefix={found}/", *limits,
     ]  # fmt: skip
     if not LINUX:
-        command.append(f"-max_total_time={seconds}")
-    with (found / "said").open("w+b") as told:
-        before = _children_worked()
-        process = subprocess.Popen(command, stdout=told, stderr=told, env=env)
-        _wait(process, seconds)
+        command.append(f"-max_total_time={seconds / processes}")
+    before = _children_worked()
+    with tempfile.TemporaryDirectory() as told:
+        started = [
+            _Process([*command, f"-seed={seed * processes + i}"], env, Path(told) / str(i))
+            for i in range(processes)
+        ]
+        for process in started:
+            process.wait(seconds / processes)
         used = _children_worked() - before
-        told.seek(0)
-        said = told.read().decode(errors="replace")
-    covered = re.findall(r"cov: (\d+)", said)
-    executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
-    lines = coverage(target, corpus, found, env) if process.returncode == 0 else {}
-    first_words = [said.find(words) for words in ("ERROR: ", "runtime error: ")]
-    at = min([place for place in first_words if place >= 0], default=0)
-    report = said[at : at + 3000] if process.returncode else ""
+    failed = [process for process in started if process.returncode]
+    lines = {} if failed else coverage(target, corpus, found, env)
+    report = "".join(process.report() for process in failed)
     if "libFuzzer: timeout" in report and not too_much_work(binary, found.glob("timeout-*"), env):
         report = ""
     return {
-        "target": target, "seconds": round(used, 1), "runs": int(executed[1]) if executed else 0,
+        "target": target, "seconds": round(used, 1), "runs": sum(p.runs() for p in started),
         "seeds": first, "corpus": len(list(corpus.iterdir())),
-        "edges": int(covered[-1]) if covered else 0, "lines": lines, "report": report,
+        "edges": max(p.edges() for p in started), "lines": lines, "report": report,
         "found": [str(p) for p in found.iterdir() if p.name not in OWN_FILES],
     }  # fmt: skip
+
+
+class _Process:
+    """One of a target. What it says goes to a file: nobody reads a pipe while others work."""
+
+    def __init__(self, command: Sequence[Any], env: Mapping[str, str], told: Path) -> None:
+        with told.open("wb") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=output, env=env)
+        self._told, self.said = told, ""
+
+    @property
+    def returncode(self) -> int:
+        return int(self._process.returncode)
+
+    def wait(self, seconds: float) -> None:
+        _wait(self._process, seconds)
+        self.said = self._told.read_text(errors="replace")
+
+    def runs(self) -> int:
+        executed = re.search(r"stat::number_of_executed_units: (\d+)", self.said)
+        return int(executed[1]) if executed else 0
+
+    def edges(self) -> int:
+        return int((re.findall(r"cov: (\d+)", self.said) or [0])[-1])
+
+    def report(self) -> str:
+        """What a sanitizer has said, from its first line on."""
+        first_words = [self.said.find(words) for words in ("ERROR: ", "runtime error: ")]
+        at = min([place for place in first_words if place >= 0], default=0)
+        return self.said[at : at + 3000]
 
 
 def too_much_work(
