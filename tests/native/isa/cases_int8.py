@@ -189,6 +189,7 @@ CONVS: list[tuple] = [
             (DEPTHWISE, (1, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2]}, U8, U8, U8),
         )
     ),
+    (GEMM, (1, 28, 19, 8), 33, (3, 3), {"pads": [12, 6, 12, 6], "dilations": [12, 6]}, U8, I8, U8),
 ]
 
 # Large enough for AMX tiles: what lies where it is read, copies with padding, rows split by stride,
@@ -215,7 +216,6 @@ TILED: list[tuple] = [
         U8,
     ),
     (GEMM, (1, 16, 15, 64), 96, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}, U8, I8, U8),
-    (GEMM, (1, 28, 19, 8), 33, (3, 3), {"pads": [12, 6, 12, 6], "dilations": [12, 6]}, U8, I8, U8),
     (GEMM, (1, 40, 42, 3), 64, (7, 7), {"pads": [3, 3, 3, 3], "strides": [2, 2]}, U8, I8, U8),
     (GEMM, (1, 30, 30, 16), 32, (3, 3), {"pads": [1, 1, 1, 1]}, I8, I8, I8),
     (GEMM, (1, 20, 21, 32), 48, (3, 3), {"pads": [1, 1, 1, 1]}, U8, I8, U8),
