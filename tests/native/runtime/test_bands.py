@@ -113,6 +113,20 @@ def test_no_bands_where_the_cache_is_small(small) -> None:
     assert not any(s.variant.endswith("_band") for s in steps)
 
 
+def test_what_no_cache_holds_is_in_a_band() -> None:
+    """9 MB between the steps, on every machine whose second-level cache has 1 MiB."""
+    b = Builder((1, 4, 272, 256))
+    y = b.conv(b.x, 4, 32, 1, name="wide")
+    graph = b.done(b.add("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2], name="pool"))
+    feeds = image(graph)
+    program = load(make_plan(graph, "cpu"), threads=2, l2_bytes=1 << 20)
+    taken = [s.name for s in program.steps() if s.variant.endswith("_band")]
+    assert taken == ["wide", "pool"]
+    (want,) = Predictor(graph, "reference").run(feeds).values()
+    (got,) = program.run(list(feeds.values()))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * np.abs(want).max())
+
+
 def test_a_tap_inside_a_band_sees_the_whole_tensor(small) -> None:
     graph = dense()
     feeds = image(graph)

@@ -22,8 +22,8 @@ struct Band {
   int64_t held[kMaxBandSteps];     // rows of that window
 };
 
-// Whether this machine gains by bands.
-bool bands_pay(const Env&);
+// Whether this machine gains by a band that this step is in.
+bool may_band(const Step&, const Env&);
 
 // Finds the bands of prepared steps; adds room for their windows to the scratch memory.
 bool prepare_bands(lite_program*);

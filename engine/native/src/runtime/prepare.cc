@@ -114,7 +114,7 @@ bool is_divided(const Step& step, int threads) {
 bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
-  step.by_rows = bands_pay(env) && attr_int(step, "band", 0) > 0;
+  step.by_rows = may_band(step, env);
   step.kernel = find_kernel(step.variant, env.cpu, &step, &env, &isa);
   if (!step.kernel && strcmp(step.variant, kPluginKernel) == 0)
     return env.fail("no library with a kernel for it is loaded; name one with --library PATH, or load "
