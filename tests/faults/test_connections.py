@@ -119,8 +119,7 @@ PARTS = 16
 @pytest.mark.hours
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_byte(part: int, tool: str, tmp_path: Path, monkeypatch, capsys) -> None:
+def test_every_byte(part: int, tool: str, tmp_path: Path, monkeypatch) -> None:
     """A part has each PARTS-th of the sizes, so that a campaign that is stopped has said much."""
     made = cut_at(Connection(tool, tmp_path, monkeypatch), SIZES[part::PARTS], (0, 1, 255), 1)
-    with capsys.disabled():
-        print(f"\n{tool}: {made[0]} connections, {made[1]} cuts, {made[2]} refused")
+    print(f"{tool}: {made[0]} connections, {made[1]} cuts, {made[2]} refused")
