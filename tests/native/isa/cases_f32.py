@@ -48,6 +48,9 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (GEMM, (1, 9, 9, 24), 24, (3, 3), {"group": 8, "pads": [1, 1, 1, 1]}),
     (GEMM, (1, 6, 9, 24), 48, (3, 3), {"group": 24, "strides": [2, 2]}),
     (GEMM, (1, 4, 4, 6), 15, (1, 1), {"group": 3}),
+    # pixels 4 KiB apart, which AVX-512 copies for many panels
+    (GEMM, (1, 5, 7, 1024), 250, (1, 1), {"r": 1}),
+    (GEMM, (1, 9, 12, 512), 256, (1, 1), {"strides": [2, 2], "activation": "Relu"}),
     (W23, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
     (W23, (2, 3, 9, 16), 16, (3, 3), {"pads": [0, 1, 0, 1]}),
     (W43, (1, 14, 14, 144), 560, (3, 3), {"pads": [1, 1, 1, 1], "r": 1}),  # two groups of panels
