@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from lite_engine import optimize
 from lite_engine._native import host_arch, runner_path
-from lite_engine.errors import LiteError, UsageError
+from lite_engine.errors import LiteError, ModelFormatError, UsageError
 from lite_engine.ir import DType, Graph, QuantParams, Value
 from lite_engine.model_file import open_model
 from lite_engine.pipeline import Pipeline, is_bundle
 from lite_engine.pipeline.native import NativePipeline
 from lite_engine.runtime import host_target
+from lite_engine.system import LINUX
 from lite_workbench.cli import main
 from lite_workbench.lessons import shipped
 from PIL import Image
@@ -83,6 +84,15 @@ def test_a_model_lies_in_the_file_once(written) -> None:
     assert one < two < 2 * one
     with pytest.raises(UsageError, match="pipeline of several models"):
         open_model(written / "two.lite")
+
+
+@pytest.mark.skipif(not LINUX, reason="/proc/self/mem is Linux's: its first page gives EIO")
+def test_a_file_that_cannot_be_read_is_not_taken_for_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "two.lite"
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises(ModelFormatError, match="cannot be read") as told:
+        Pipeline.open(path)
+    assert str(path) in str(told.value)
 
 
 def test_any_model_is_a_pipeline_of_its_own(written, photo) -> None:

@@ -12,8 +12,7 @@ from typing import Any
 from lite_messages import tr
 
 from ..documents import parse
-from ..errors import ModelFormatError, VersionError
-from ..files import head
+from ..errors import ModelFormatError, VersionError, reason_of
 from ..model_file import Model
 from ..model_file._container import MAGIC, read_container, write_container
 from ..model_file.native_stage import FORMAT
@@ -25,9 +24,19 @@ from .widths import read_widths
 
 
 def is_bundle(path: str | Path) -> bool:
-    """Is it a pipeline's `.lite` file?"""
+    """Is it a pipeline's `.lite` file? Raises ModelFormatError for one that cannot be read: it
+    would be taken for a model."""
     path = Path(path)
-    if not path.is_file() or head(path, len(MAGIC)) != MAGIC:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+    except OSError as error:
+        raise ModelFormatError(
+            tr("cannot be read ({reason})", reason=reason_of(error)), where=path
+        ) from None
+    if start != MAGIC:
         return False
     try:
         return "PIPE" in read_container(path)

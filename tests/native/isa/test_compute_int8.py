@@ -174,7 +174,7 @@ def test_large_copies_are_made_in_parts(case):
     inputs, attrs, want = int_conv_case(*case)
     outputs = [np.zeros_like(want)]
     plan = one_step_plan("QLinearConv", GEMM, inputs, outputs, attrs, (3, 8))
-    assert load(plan).memory().scratch_bytes < inputs[0].nbytes
+    assert load(plan, threads=1).memory().scratch_bytes < inputs[0].nbytes  # each has its own
     for threads in (1, 3):
         (got,) = run_step(
             "QLinearConv", GEMM, inputs, outputs, attrs, constant=(3, 8), threads=threads
