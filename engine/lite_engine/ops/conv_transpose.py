@@ -171,7 +171,7 @@ conv_transpose.kernel(
     accepts_halo=True,
     when=all_of(rank(3, 4), constant(1, 2), stride_limit),
     rank=-1,
-    why=tr("bf16 products on matrix units (AMX), elsewhere float32"),
+    why=tr("bf16 products (AMX, AVX512-BF16), elsewhere float32"),
     precision="bf16",
 )
 conv_transpose.kernel(

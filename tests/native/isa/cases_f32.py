@@ -105,7 +105,8 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DECONV, (1, 4, 5, 8), 6, (3, 3), {"strides": [2, 3], "dilations": [2, 2]}),
     (DECONV, (1, 6, 5, 8), 6, (3, 3), {"pads": [1, 1, 1, 1]}),
 ]
-CONVS += [(k, *c[1:]) for k in (BF16,) for c in CONVS if c[0] == GEMM]
+CONVS += [(BF16, *c[1:]) for c in CONVS if c[0] == GEMM]
+CONVS += [("bf16_deconv2d", *c[1:]) for c in CONVS if c[0] == DECONV]
 # Large enough for AMX tiles, in every way that those read their input.
 TILED: list = [
     (BF16, (1, 16, 16, 64), 64, (1, 1), {"r": True, "activation": "Relu"}),

@@ -1,4 +1,7 @@
 // ConvTranspose as one stride-1 tap GEMM per remainder of the stride.
+//
+// Where there are products of bf16 pairs, they multiply pixels of bf16 with an even number of channels per
+// group, in place; the output may be of floats or bf16. Other steps are those of floats.
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -10,9 +13,41 @@ struct Deconv {
   TapGemm* part;
 };
 
+#if defined(LITE_PAIRS)
+bool is_short(const Tensor* t) { return t && t->dtype == DType::kBF16; }
+
+bool read_shape(const Step& step, Env& env, ConvShape* s) {
+  const ConvOperands o{input_of(step, 0), input_of(step, 1), input_of(step, 2), input_of(step, 3),
+                       output_of(step, 0)};
+  return read_conv_shape(step, env, o, true, s) && parse_activation(step, env, &s->activation);
+}
+
+bool suits(const Step& step, Env& env) {
+  ConvShape s;
+  if (!is_short(input_of(step, 0)) || !read_shape(step, env, &s)) return false;
+  const Tensor* all[] = {step.inputs[0], step.outputs[0], s.residual_tensor};
+  for (const Tensor* t : all)
+    if (t && ((t->dtype != DType::kF32 && !is_short(t)) || t->bytes / 2 >= 1u << 30)) return false;
+  const bool floats = s.weights->dtype == DType::kF32 && (!s.bias || s.bias->dtype == DType::kF32);
+  const PixelView& in = s.in;
+  return floats && s.group_in % 2 == 0 && (in.pixel | in.row | in.image | in.origin) % 2 == 0;
+}
+
+// The shape of a part as one of pairs.
+void count_pairs(ConvShape* s) {
+  PixelView& in = s->in;
+  s->group_in /= 2;
+  in.c /= 2, in.pixel /= 2, in.row /= 2, in.image /= 2, in.origin /= 2;
+}
+#else
+bool read_shape(const Step& step, Env& env, ConvShape* s) {
+  return read_conv(step, env, true, s, kReal);
+}
+#endif
+
 bool prepare(Step& step, Env& env) {
   ConvShape s;
-  if (!read_conv(step, env, true, &s, kReal)) return false;
+  if (!read_shape(step, env, &s)) return false;
   Deconv* d = static_cast<Deconv*>(env.allocate(sizeof(Deconv)));
   if (!d) return env.out_of_memory();
   step.state = d;
@@ -24,10 +59,19 @@ bool prepare(Step& step, Env& env) {
   for (int64_t i = 0; i < count; ++i) {
     DeconvPart part;
     if (!deconv_part(s, i, &part)) continue;
-    if (!prepare_tap_gemm(part.shape, weights_of(s, part), s.bias ? s.bias->as<float>() : nullptr,
-                          1.0f, env, &d->part[d->parts])) {
+    WeightView weights = weights_of(s, part);
+#if defined(LITE_PAIRS)
+    weights.pairs_in = s.group_in;
+    count_pairs(&part.shape);
+#endif
+    if (!prepare_tap_gemm(part.shape, weights, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env,
+                          &d->part[d->parts])) {
       return false;
     }
+#if defined(LITE_PAIRS)
+    d->part[d->parts].short_out = is_short(step.outputs[0]);
+    d->part[d->parts].short_residual = is_short(s.residual_tensor);
+#endif
     const size_t bytes = d->part[d->parts++].scratch_bytes;
     if (bytes > step.scratch_bytes) step.scratch_bytes = bytes;
   }
@@ -45,7 +89,9 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 }
 
 const Kernel kDeconv[] = {
-#if defined(LITE_FP16)
+#if defined(LITE_PAIRS)
+    {"ConvTranspose", "bf16_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
+#elif defined(LITE_FP16)
     {"ConvTranspose", "f16_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},
 #else
     {"ConvTranspose", "f32_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo},

@@ -1,0 +1,2 @@
+// deconv.cc for the instruction set of this folder.
+#include "isa/deconv.cc"
