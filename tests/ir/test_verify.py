@@ -140,3 +140,19 @@ def test_captured_values() -> None:
     node = graph.add("If", [graph.inputs[0]], {"then_branch": body}, name="if")
     assert captured(node) == [relu.output]
     verify(graph)
+
+
+def test_a_position_is_found_after_most_nodes_are_gone() -> None:
+    graph = Graph("chain")
+    value = Value("x", DType.F32, (2,))
+    graph.inputs = [value]
+    for i in range(300):
+        value = graph.add("Relu", [value], name=f"relu{i}").output
+    graph.outputs = [value]
+    assert graph.position(graph.nodes[299]) == 299
+    assert graph.position(graph.nodes[3]) == 3
+    assert graph.position(graph.nodes[298]) == 298
+    del graph.nodes[100:]
+    assert [graph.position(node) for node in graph.nodes[:2]] == [0, 1]
+    with pytest.raises(ValueError, match="relu"):
+        graph.position(Graph("other").add("Relu", [value], name="relu"))

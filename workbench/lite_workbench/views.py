@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from lite_engine.compare.comparison import Comparison
     from lite_engine.ir import Graph, Node, Shape, Value
     from lite_engine.model_file import Model
-    from lite_engine.plan import Plan
     from lite_engine.profile import Profile
     from lite_engine.runtime.support import ModelInfo
 
@@ -296,12 +295,10 @@ def _badness(row: dict[str, Any]) -> tuple[bool, float, float]:
     return not row["within"], errors[0], errors[1]
 
 
-def memory_data(plan: Plan) -> dict[str, Any]:
-    """A plan's memory: which tensor lies where, and from which step to which; a device's buffers
-    behind the arena."""
-    from lite_engine.profile.memory_map import memory_map
-
-    made = memory_map(plan)
+def memory_data(profile: Profile) -> dict[str, Any]:
+    """A profiled plan's memory: which tensor lies where, and from which step to which; a device's
+    buffers behind the arena."""
+    made = profile.memory_map
     return {**made, "arena_bytes": max(1, made["arena_bytes"] + made["device_bytes"])}
 
 

@@ -4,7 +4,7 @@ rounding explains of the differences."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -100,8 +100,8 @@ def _row(
     sources = list(pair.node.sources)
     others = list(pair.node_b.sources) if pair.node_b else []
     return LayerDifference(
-        index, pair.node.name, pair.node.op, sources, limit, **asdict(whole),
-        isolated=None if own is None else asdict(own),
+        index, pair.node.name, pair.node.op, sources, limit, **vars(whole),
+        isolated=None if own is None else dict(vars(own)),
         within=inside if own is None else within(own, limit, floor),
         quantized=one_sided(pair) or other_integers(pair), floor=floor,
         kernel_candidate=on.kernels.get(pair.node_b.name, "") if pair.node_b else "",

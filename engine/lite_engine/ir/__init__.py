@@ -8,9 +8,9 @@ from .._lazy import lazily
 
 if TYPE_CHECKING:
     from .dtype import DType
-    from .graph import Graph, Node, Value, copy_graph, handed_out, node_reads
+    from .graph import Graph, Node, Value, handed_out, node_reads
     from .journal import Entry, Journal
-    from .nested import captured, walk
+    from .nested import captured, holders, walk
     from .text import from_text, to_text
     from .types import Dim, Integers, QuantParams, Shape, TypeInfo, format_shape
     from .verify import verify
@@ -28,10 +28,10 @@ __all__ = [
     "TypeInfo",
     "Value",
     "captured",
-    "copy_graph",
     "format_shape",
     "from_text",
     "handed_out",
+    "holders",
     "node_reads",
     "to_text",
     "verify",
@@ -40,9 +40,9 @@ __all__ = [
 
 _WHERE = {
     "dtype": ("DType",),
-    "graph": ("Graph", "Node", "Value", "copy_graph", "handed_out", "node_reads"),
+    "graph": ("Graph", "Node", "Value", "handed_out", "node_reads"),
     "journal": ("Entry", "Journal"),
-    "nested": ("captured", "walk"),
+    "nested": ("captured", "holders", "walk"),
     "text": ("from_text", "to_text"),
     "types": ("Dim", "Integers", "QuantParams", "Shape", "TypeInfo", "format_shape"),
     "verify": ("verify",),

@@ -7,7 +7,7 @@ hold a Graph; their nodes may read values of the graph around them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +65,12 @@ class Value:
     def is_const(self) -> bool:
         return self.const is not None
 
+    def copy(self) -> Value:
+        """Another value of this name, type and contents, which nothing makes or reads."""
+        made = Value(self.name, self.dtype, self.shape, quant=self.quant)
+        made.const, made._type = self.const, self._type
+        return made
+
     def __repr__(self) -> str:
         kind = "const " if self.is_const else ""
         return f"<{kind}{self.name}: {self.type if self.dtype else '?'}>"
@@ -73,7 +79,7 @@ class Value:
 class Node:
     """One operator call. `sources` are the names of the original file's nodes it stands for."""
 
-    __slots__ = ("_inputs", "attrs", "domain", "name", "op", "outputs", "sources")
+    __slots__ = ("_inputs", "attrs", "domain", "inferred", "name", "op", "outputs", "sources")
 
     def __init__(
         self,
@@ -94,6 +100,8 @@ class Node:
         self.outputs = list(outputs)
         for value in self.outputs:
             value.producer = self
+        #: of `ops.infer_node`: what it found last, and from what
+        self.inferred: Any = None
         self._inputs: tuple[Value | None, ...] = ()
         self.inputs = inputs  # type: ignore[assignment]
 
@@ -273,13 +281,12 @@ class Graph:
     def position(self, node: Node) -> int:
         """Index of a node. It is looked for around the last one: rewrites go along the list, and
         a search from its start would take time with the square of its length. Raises ValueError."""
-        nodes, at = self.nodes, min(self._last, len(self.nodes) - 1)
-        for distance in range(max(at, len(nodes) - 1 - at) + 1):
-            for index in (at + distance, at - distance):
-                if 0 <= index < len(nodes) and nodes[index] is node:
-                    self._last = index
-                    return index
-        raise ValueError(node.name)
+        nodes, first = self.nodes, max(0, min(self._last, len(self.nodes)) - 64)
+        try:
+            self._last = nodes.index(node, first, first + 128)
+        except ValueError:
+            self._last = nodes.index(node)
+        return self._last
 
     def replace(
         self,
@@ -339,7 +346,7 @@ class Graph:
         for node in reversed(list(self.nodes)):
             for value in node.outputs:
                 if value.readers or id(value) in handed:
-                    if node.has_subgraph:
+                    if node.attrs and node.has_subgraph:
                         handed |= handed_out(node)
                     break
             else:
@@ -347,9 +354,30 @@ class Graph:
                 count += 1
         return count
 
-    def copy(self) -> Graph:
-        """A structural copy that shares the constant arrays."""
-        return copy_graph(self)
+    def copy(self, outer: Mapping[int, Value] | None = None) -> Graph:
+        """A structural copy that shares constant arrays. `outer`: outer value by id → its copy."""
+        mapped = dict(outer or {})
+
+        def value_of(value: Value) -> Value:
+            if id(value) not in mapped:
+                mapped[id(value)] = value.copy()
+            return mapped[id(value)]
+
+        out = Graph(self.name, metadata=dict(self.metadata))
+        out._serial = self._serial
+        out.inputs = [value_of(v) for v in self.inputs]
+        for node in self.nodes:
+            inputs = [None if v is None else value_of(v) for v in node.inputs]
+            outputs = [value_of(v) for v in node.outputs]
+            attrs = {
+                k: a.copy(mapped) if isinstance(a, Graph) else a for k, a in node.attrs.items()
+            }
+            made = Node(node.op, inputs, outputs, attrs, name=node.name, sources=node.sources,
+                        domain=node.domain)  # fmt: skip
+            made.inferred = node.inferred
+            out.nodes.append(made)
+        out.outputs = [value_of(v) for v in self.outputs]
+        return out
 
 
 def node_reads(node: Node) -> Iterator[Value]:
@@ -370,30 +398,3 @@ def handed_out(node: Node) -> set[int]:
             found.update(id(v) for v in sub.outputs)
             found.update(*map(handed_out, sub.nodes))
     return found
-
-
-def copy_graph(graph: Graph, outer: dict[int, Value] | None = None) -> Graph:
-    """Structural copy; `outer` maps values of the surrounding graph to their copies."""
-    mapped: dict[int, Value] = dict(outer or {})
-
-    def value_of(value: Value) -> Value:
-        if id(value) not in mapped:
-            mapped[id(value)] = Value(
-                value.name, value.dtype, value.shape, const=value.const, quant=value.quant
-            )
-        return mapped[id(value)]
-
-    def attr_of(attr: Any) -> Any:
-        return copy_graph(attr, mapped) if isinstance(attr, Graph) else attr
-
-    out = Graph(graph.name, metadata=dict(graph.metadata))
-    out._serial = graph._serial
-    out.inputs = [value_of(v) for v in graph.inputs]
-    for node in graph.nodes:
-        inputs = [None if v is None else value_of(v) for v in node.inputs]
-        outputs = [value_of(v) for v in node.outputs]
-        attrs = {k: attr_of(a) for k, a in node.attrs.items()}
-        out.nodes.append(Node(node.op, inputs, outputs, attrs, name=node.name,
-                              sources=node.sources, domain=node.domain))  # fmt: skip
-    out.outputs = [value_of(v) for v in graph.outputs]
-    return out

@@ -1,10 +1,15 @@
-"""What a node's subgraphs capture, and a walk through them."""
+"""Nodes with subgraphs, what these capture, and a walk through them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from .graph import Graph, Node, Value, node_reads
+
+
+def holders(graph: Graph) -> list[Node]:
+    """The nodes with subgraphs."""
+    return [node for node in graph.nodes if node.attrs and node.has_subgraph]
 
 
 def captured(node: Node) -> list[Value]:

@@ -104,6 +104,7 @@ class TypeInfo:
 
     @property
     def nbytes(self) -> int:
+        """Bytes of its elements. Raises ShapeError when not static."""
         return self.size * self.dtype.itemsize
 
     def with_shape(self, shape: Shape | None) -> TypeInfo:

@@ -40,7 +40,8 @@ def _broken(graph: Graph, nodes: Sequence[Node] | None) -> Iterator[str]:
     many: dict[Value, set[Node]] = {}  # readers of what many read: a constant may have thousands
     for node in graph.nodes if nodes is None else nodes:
         place = places[node]
-        for read in node_reads(node) if node.has_subgraph else node.inputs:
+        inputs = node.inputs
+        for read in node_reads(node) if node.attrs and node.has_subgraph else inputs:
             producer = None if read is None else read.producer
             if read is None or producer is None or producer not in places or read in given:
                 continue
@@ -48,7 +49,7 @@ def _broken(graph: Graph, nodes: Sequence[Node] | None) -> Iterator[str]:
                 yield tr(
                     "{node} reads {name} before it is computed", node=node.name, name=read.name
                 )
-        for value in filter(None, node.inputs):
+        for value in filter(None, inputs):
             if len(value.readers) < _FEW:
                 listed = node in value.readers
             else:
@@ -68,7 +69,7 @@ def _broken(graph: Graph, nodes: Sequence[Node] | None) -> Iterator[str]:
                     name=value.name,
                     node=node.name,
                 )
-            if value in given or node.outputs.count(value) > 1:
+            if value in given or (len(node.outputs) > 1 and node.outputs.count(value) > 1):
                 yield tr("{name} is computed twice", name=value.name)
     yield from _names_given_twice(graph, constants=nodes is None)
     for value in graph.outputs:
@@ -84,12 +85,12 @@ def _names_given_twice(graph: Graph, *, constants: bool) -> Iterator[str]:
     nodes = [node.name for node in graph.nodes]
     if len(set(nodes)) != len(nodes):
         yield tr("two nodes are called {node!r}", node=_twice(nodes))
-    values = {*graph.inputs, *graph.outputs}
-    for node in graph.nodes:
-        values.update(node.outputs)
-        if constants:
-            values.update(filter(None, node.inputs))
-    names = [value.name for value in values]
+    others: set[Value | None] = {*graph.inputs, *graph.outputs}
+    if constants:
+        for node in graph.nodes:
+            others.update(node.inputs)
+    names = [value.name for node in graph.nodes for value in node.outputs]
+    names += [value.name for value in others if value is not None and value.producer is None]
     if len(set(names)) != len(names):
         yield tr("two values are called {name!r}", name=_twice(names))
 

@@ -25,6 +25,7 @@ from ._infer import (
     infer_outputs,
     infer_types,
     nested_graphs,
+    node_cost,
     run_node,
     specialise,
 )
@@ -61,6 +62,7 @@ __all__ = [
     "infer_types",
     "is_custom",
     "nested_graphs",
+    "node_cost",
     "op_names",
     "residual_of",
     "run_node",

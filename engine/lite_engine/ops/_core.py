@@ -184,7 +184,7 @@ class OpDef:
         """Whether it takes any number of inputs of one kind, none of them absent."""
         return self.inputs[:1] != () and self.inputs[0].startswith("*") and not self.has_subgraphs
 
-    @property
+    @functools.cached_property
     def has_subgraphs(self) -> bool:
         return any(default is SUBGRAPH for default in self.attrs.values())
 

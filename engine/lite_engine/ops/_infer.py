@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from operator import is_
+from typing import Any, NamedTuple
 
 import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError, ShapeError
-from ..ir import DType, Graph, Node, Shape, TypeInfo, Value
-from ._core import find_op, get_op
+from ..ir import DType, Graph, Node, Shape, TypeInfo, Value, holders
+from ._core import OpDef, find_op, get_op
+from ._records import Cost
 from .quantize import stored_integers
 
 #: A constant made by folding may not be larger than this unless it replaces larger inputs.
@@ -24,10 +27,75 @@ def run_node(node: Node, arrays: list[np.ndarray | None]) -> list[np.ndarray]:
     return get_op(node.op, node.name).run(node, arrays)
 
 
+class _Inferred(NamedTuple):
+    """A node's output types, and what they follow from."""
+
+    op: OpDef
+    attrs: dict[str, Any]
+    inputs: list[TypeInfo | None]
+    outputs: int
+    types: list[TypeInfo]
+
+    def holds(self, op: OpDef, node: Node, inputs: Sequence[TypeInfo | None]) -> bool:
+        """Whether the node is what it was. Types are compared by identity: that is quick, and
+        includes the contents of constants."""
+        return (
+            self.op is op
+            and self.outputs == len(node.outputs)
+            and len(self.inputs) == len(inputs)
+            and all(map(is_, self.inputs, inputs))
+            and self.attrs == _held(node.attrs)
+        )
+
+
 def infer_node(node: Node) -> list[TypeInfo]:
-    """Output types of a node from its inputs' types. Unknown input types give a ShapeError."""
-    types = [None if v is None else v.type for v in node.inputs]
-    return get_op(node.op, node.name).infer_types(node, types)
+    """Output types of a node from its inputs' types. Unknown input types give a ShapeError.
+
+    The node remembers them, and its copies do: a graph is read, optimised, specialised and
+    planned, and most of its types stay what they were.
+    """
+    inputs = [None if v is None else v.type for v in node.inputs]
+    op, known = get_op(node.op, node.name), node.inferred
+    if known is not None and known.holds(op, node, inputs):
+        return known.types  # type: ignore[no-any-return]
+    types = op.infer_types(node, inputs)
+    attrs = _held(node.attrs)
+    node.inferred = (
+        None if attrs is None else _Inferred(op, attrs, inputs, len(node.outputs), types)
+    )
+    return types
+
+
+#: Types of attributes that nobody can change in place.
+_FIXED = frozenset((int, float, str, bool, DType, type(None)))
+
+
+def _held(attrs: dict[str, Any]) -> dict[str, Any] | None:
+    """Attributes as they are now; None where one is an array or a graph."""
+    held = {}
+    for name, value in attrs.items():
+        if type(value) is list:
+            if not _FIXED.issuperset(map(type, value)):
+                return None
+            value = value.copy()
+        elif type(value) not in _FIXED:
+            return None
+        held[name] = value
+    return held
+
+
+def node_cost(node: Node) -> Cost | None:
+    """Work of a node; None where its sizes or its operator are not known, or the cost cannot be
+    stated."""
+    op = find_op(node.op)
+    try:
+        inputs = [None if v is None else v.type for v in node.inputs]
+        outputs = [v.type for v in node.outputs]
+        if op is None or not all(t is None or t.is_static for t in (*inputs, *outputs)):
+            return None
+        return op.cost_of(node, inputs, outputs)
+    except LiteError:
+        return None
 
 
 def infer_types(graph: Graph, *, strict: bool = False) -> None:
@@ -72,6 +140,8 @@ def check_types(failed: Iterable[tuple[Node, LiteError]]) -> None:
 
 def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
     """The more exact of two shapes, dimension by dimension."""
+    if old == new:
+        return old  # the same object: what reads it keeps its type
     if old is None or new is None or len(old) != len(new):
         return new if new is not None else old
     return tuple(n if isinstance(n, int) or n is not None else o for o, n in zip(old, new))
@@ -172,7 +242,7 @@ def _make_constant(
 
 def nested_graphs(graph: Graph) -> list[Graph]:
     """All graphs that a graph's nodes hold, at any depth."""
-    own = [sub for node in graph.nodes for _, sub in node.subgraphs()]
+    own = [sub for node in holders(graph) for _, sub in node.subgraphs()]
     return own + [inner for sub in own for inner in nested_graphs(sub)]
 
 
@@ -215,11 +285,11 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
         if node.op == "If" and (taken := _inline_branch(out, node, nested)) is not None:
             waiting.extend(reversed(taken))
             continue
-        for value in node.outputs:
-            value.shape = None
         try:
             types = infer_node(node)
         except ShapeError as error:
+            for value in node.outputs:
+                value.shape = None
             if any(
                 v is not None and (v.dtype is None or not v.type.is_static) for v in node.inputs
             ):
@@ -228,7 +298,9 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 continue  # a branch that these shapes never take need not fit them
             raise ShapeError(error, fix=tr("the model does not fit these input shapes")) from None
         for value, info in zip(node.outputs, types, strict=False):
-            value.dtype, value.shape = info.dtype, info.shape
+            value.dtype = info.dtype
+            if value.shape != info.shape:  # or the object stays, by which its type is known
+                value.shape = info.shape
         fold_node(out, node, nested)
     out.remove_unread()
     return out

@@ -25,7 +25,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError
-from ..ir import Graph, Journal, Node, Value, handed_out
+from ..ir import Graph, Journal, Node, Value, handed_out, holders
 from ..ops import infer_node, op_names
 from ._attributes import NUMBER_TOLERANCE, A, bound_attributes, check_names
 
@@ -70,6 +70,10 @@ class P:
         self.more = more
         self.shared = shared
         self._below = [set(arg.ops) for arg in args if isinstance(arg, P)]
+        #: for each part, the operators that it may be
+        self.operators: list[set[str]] = [set(self.ops)]
+        for arg in args:
+            self.operators += arg.operators if isinstance(arg, P) else ()
 
     def may_fit(self, node: Node) -> bool:
         """False where an operator that the pattern asks for is not among those that make the node's
@@ -241,26 +245,29 @@ class RulePass:
         return total
 
     def _sweep(self, graph: Graph, journal: Journal) -> int:
-        count, pinned, roots = 0, _Pinned(graph), self._roots
-        for node in [node for node in graph.nodes if node.op in roots]:
+        count, pinned = 0, _Pinned(graph)
+        roots = self._roots({node.op for node in graph.nodes})
+        for node in [node for node in graph.nodes if node.op in roots] if roots else ():
             # Without inputs: an earlier rewrite of this sweep took the node out.
-            if node.inputs and self._try(graph, node, pinned, journal):
+            if node.inputs and self._try(graph, node, roots[node.op], pinned, journal):
                 count += 1
         return count
 
-    @cached_property
-    def _roots(self) -> dict[str, list[P]]:
-        """The patterns by the operator of their root."""
+    def _roots(self, present: set[str]) -> dict[str, list[P]]:
+        """The patterns by the operator of their root, those whose parts are all `present`."""
         found: dict[str, list[P]] = {}
         for pattern in self.rule.patterns:
-            for op in pattern.ops:
-                found.setdefault(op, []).append(pattern)
+            if not any(present.isdisjoint(part) for part in pattern.operators):
+                for op in pattern.ops:
+                    found.setdefault(op, []).append(pattern)
         return found
 
-    def _try(self, graph: Graph, node: Node, pinned: _Pinned, journal: Journal) -> bool:
-        for pattern in self._roots[node.op]:
+    def _try(
+        self, graph: Graph, node: Node, patterns: list[P], pinned: _Pinned, journal: Journal
+    ) -> bool:
+        for pattern in patterns:
             for m in match(pattern, node) if pattern.may_fit(node) else ():
-                refusal = self._inner_readers(graph, m, pinned.ids) or self.rule.check(graph, m)
+                refusal = self._inner_readers(graph, m, pinned) or self.rule.check(graph, m)
                 if refusal is not None:
                     self._refuse(m, refusal, journal)
                     continue
@@ -273,12 +280,12 @@ class RulePass:
         return False
 
     @staticmethod
-    def _inner_readers(graph: Graph, m: Match, pinned: set[int]) -> Skip | None:
+    def _inner_readers(graph: Graph, m: Match, pinned: _Pinned) -> Skip | None:
         members = {id(n) for n in m.nodes}
         operands = {id(v) for v in m.bound.values() if isinstance(v, Value)}
         for node in m.inner:
             for value in node.outputs:
-                if graph.is_output(value) or id(value) in pinned:
+                if graph.is_output(value) or id(value) in pinned.ids:
                     return skip(tr("{name} is an output of the model", name=value.name), node)
                 if id(value) in operands or any(id(r) not in members for r in value.readers):
                     return skip(tr("{node} output has another reader", node=node.op), node)
@@ -332,7 +339,7 @@ def infer_new(nodes: Sequence[Node]) -> None:
 
 
 class _Pinned:
-    """Ids of values that a subgraph hands out directly, looked for when a pattern first fits."""
+    """Ids of values that a subgraph hands out directly, looked for when several nodes first fit."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -344,4 +351,4 @@ class _Pinned:
 
 def captured_outputs(graph: Graph) -> set[int]:
     """Ids of values that a subgraph hands out directly."""
-    return set().union(*(handed_out(n) for n in graph.nodes if n.has_subgraph))
+    return set().union(*map(handed_out, holders(graph)))

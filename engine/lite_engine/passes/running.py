@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import LiteError
 from ..ir import Graph, Journal, Node, Value, verify
-from ..ops import Cost, check_types, find_op, infer_outputs
+from ..ops import Cost, check_types, infer_outputs, node_cost
 from ._core import Pass, RulePass
 
 
@@ -99,8 +99,9 @@ class _Known:
                 readers.update([r for v in node.outputs for r in v.readers])
             else:
                 entry.inputs, entry.outputs = node.inputs, node.outputs
-        for gone in nodes.keys() - set(graph.nodes):
-            self._count(nodes.pop(gone), -1)
+        if len(nodes) > len(graph.nodes):
+            for gone in nodes.keys() - set(graph.nodes):
+                self._count(nodes.pop(gone), -1)
         return change
 
     def _count(self, entry: _Entry | None, sign: int) -> None:
@@ -118,7 +119,7 @@ class _Known:
 
 def _entry(node: Node) -> _Entry:
     constants = [None if v is None else v.const for v in node.inputs]
-    return _Entry(node.inputs, node.outputs, constants, _facts(node), _cost(node))
+    return _Entry(node.inputs, node.outputs, constants, _facts(node), node_cost(node))
 
 
 def _facts(node: Node) -> tuple[Any, ...] | None:
@@ -138,15 +139,3 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(_frozen, value)]
     return value.tobytes() if isinstance(value, np.ndarray) else value
-
-
-def _cost(node: Node) -> Cost | None:
-    op = find_op(node.op)
-    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
-    if op is None or any(v.dtype is None or not v.type.is_static for v in values):
-        return None
-    types = [None if v is None else v.type for v in node.inputs]
-    try:
-        return op.cost_of(node, types, [v.type for v in node.outputs])
-    except LiteError:
-        return None  # a cost that cannot be stated is left out of the sum, as shapes unknown are

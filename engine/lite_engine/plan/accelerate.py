@@ -59,6 +59,8 @@ def share(
     takes what is profitable; the others, and without it all of them, what `overrides` sends there.
     """
     made = Sharing()
+    if not accelerators:
+        return made
     nodes = graph.nodes
     host = [_host_ms(n) for n in nodes]
     by_name = {a.name: a for a in accelerators}
@@ -70,7 +72,7 @@ def share(
                 made.left[node.name] = why
             else:
                 made.taken[node.name] = word
-    if free and accelerators:
+    if free:
         _assign(graph, host, accelerators[0], overrides, refused, made)
     names = ["", *by_name]
     sides = [names.index(made.taken.get(n.name, "")) for n in nodes]

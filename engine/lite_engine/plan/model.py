@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -106,6 +106,17 @@ class PlanTensor:
         """A logical array as a C-contiguous array in physical order."""
         array = np.asarray(logical, self.dtype.np).reshape(self.shape)
         return np.ascontiguousarray(array.transpose(self.layout)).reshape(self.dims)
+
+
+_Record = TypeVar("_Record", "PlanTensor", "Step")
+
+
+def changed(record: _Record, **fields: Any) -> _Record:
+    """`dataclasses.replace` of one of many thousands: without working out again what the others
+    hold."""
+    made = object.__new__(type(record))
+    made.__dict__.update(record.__dict__, **fields)
+    return made
 
 
 @dataclass(eq=False)

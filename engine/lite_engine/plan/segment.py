@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .memory import assign_offsets
-from .model import Plan, Step
+from .model import Plan, Step, changed
 
 
 @dataclass
@@ -81,10 +81,10 @@ def _segment(
         alias = None if old.alias_of is None else inner[old.alias_of]
         if alias is not None and role == "output":
             role = "arena"  # its owner crosses the border, the view is taken on the other side
-        part.tensors.append(replace(old, index=inner[index], alias_of=alias, role=role))
+        part.tensors.append(changed(old, index=inner[index], alias_of=alias, role=role))
     for step in steps:
         part.steps.append(
-            replace(
+            changed(
                 step,
                 index=len(part.steps),
                 inputs=[inner[i] if i >= 0 else -1 for i in step.inputs],

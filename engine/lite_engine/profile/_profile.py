@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from lite_messages import tr
@@ -21,7 +21,7 @@ from ..plan import Plan, Step
 from ..runtime.execute import Execution
 from ..runtime.predictor import Predictor
 from ..runtime.shares import Share, shares
-from .measured import Samples, measure_here, measure_there, median_interval
+from .measured import Samples, measure_here, measure_there, median_intervals
 from .memory_map import memory_map
 from .moves import Moves
 from .record import Compiled, LayerTime, Profile
@@ -158,15 +158,32 @@ def _percentiles(samples: np.ndarray) -> dict[str, float]:
     }
 
 
+class _Spread(NamedTuple):
+    """What the runs say of a layer's time, in ms."""
+
+    median: float
+    least: float
+    p90: float
+    interval: float | None
+
+
+def _spreads(times: np.ndarray) -> list[_Spread]:
+    """Of the columns of (runs, layers), all at once: a model may have ten thousand layers."""
+    columns = (
+        np.median(times, axis=0), times.min(axis=0), np.percentile(times, 90, axis=0)
+    )  # fmt: skip
+    return list(map(_Spread, *(c.tolist() for c in columns), median_intervals(times)))
+
+
 def _rows(plan: Plan, taken: Samples, roof: Roof | None) -> list[LayerTime]:
     times = taken.ends - taken.starts
-    medians = np.median(times, axis=0)
-    whole = float(medians.sum()) or 1.0
+    spreads = _spreads(times)
+    whole = math.fsum(s.median for s in spreads) or 1.0
     typical = int(np.argmin(np.abs(taken.profiled - np.median(taken.profiled))))
     rows, moves = [], Moves(plan)
     for i, step in enumerate(plan.steps):
         own = roof if roof is not None and _is_under(roof, plan, step) else None
-        row = _row(plan, step, times[:, i], taken.variants[i], float(medians[i]) / whole, own)
+        row = _row(plan, step, spreads[i], taken.variants[i], whole, own)
         row.span_ms = [float(taken.starts[typical, i]), float(taken.ends[typical, i])]
         if taken.times:
             time = taken.times[typical][i]
@@ -191,9 +208,10 @@ def _is_under(roof: Roof, plan: Plan, step: Step) -> bool:
 
 
 def _row(
-    plan: Plan, step: Step, times: np.ndarray, variant: str, share: float, roof: Roof | None
+    plan: Plan, step: Step, time: _Spread, variant: str, whole: float, roof: Roof | None
 ) -> LayerTime:
-    median = float(np.median(times))
+    """A step that takes part of `whole` ms."""
+    median = time.median
     seconds = median / 1e3
     shapes = [
         [plan.tensors[i].known_shape for i in ports if i >= 0]
@@ -216,10 +234,10 @@ def _row(
         output_shapes=shapes[1],
         dtype=str(plan.tensors[step.outputs[0]].dtype),
         median_ms=median,
-        min_ms=float(times.min()),
-        p90_ms=float(np.percentile(times, 90)),
-        ci_ms=median_interval(times),
-        share=share,
+        min_ms=time.least,
+        p90_ms=time.p90,
+        ci_ms=time.interval,
+        share=median / whole,
         macs=step.macs,
         flops=step.flops,
         bytes=step.bytes,

@@ -153,12 +153,18 @@ def _measure(
 
 
 def median_interval(times: np.ndarray) -> float | None:
-    """Half width of the 95 % confidence interval of the median, from order statistics
-    (binomial, normal approximation: ranks n/2 ± 0.98·√n)."""
-    n = len(times)
+    """Half width of the 95 % confidence interval of the median of (runs,)."""
+    return median_intervals(times[:, None])[0]
+
+
+def median_intervals(times: np.ndarray) -> list[float] | list[None]:
+    """`median_interval` of each column of (runs, columns), from order statistics (binomial, normal
+    approximation: ranks n/2 ± 0.98·√n)."""
+    n, columns = times.shape
     if n < FEWEST_RUNS:
-        return None
-    ordered = np.sort(times)
+        return [None] * columns
+    ordered = np.sort(times, axis=0)
     low = max(0, math.floor(n / 2 - 0.98 * math.sqrt(n)))
     high = min(n - 1, math.ceil(n / 2 + 0.98 * math.sqrt(n)))
-    return float(ordered[high] - ordered[low]) / 2
+    found: list[float] = ((ordered[high] - ordered[low]) / 2).tolist()
+    return found

@@ -15,7 +15,7 @@ from ..display import Displayed
 from ..errors import BackendUnavailableError, LiteError, UsageError
 from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
 from ..model_file.precision import ON_CPU
-from ..ops import DEFINE_IT, find_op, share_of_zeros, specialise
+from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
 from ..passes.fixed_rows import with_fixed_rows
@@ -253,15 +253,8 @@ def _layer(index: int, node: Node, fixed: Node) -> LayerInfo:
 
 def node_macs(node: Node) -> int | None:
     """Multiply-accumulates of one node; None where its sizes or its operator are not known."""
-    op = find_op(node.op)
-    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
-    if op is None or any(v.dtype is None or not v.type.is_static for v in values):
-        return None
-    try:
-        types = [None if v is None else v.type for v in node.inputs]
-        return op.cost_of(node, types, [v.type for v in node.outputs]).macs
-    except LiteError:
-        return None
+    cost = node_cost(node)
+    return None if cost is None else cost.macs
 
 
 def support_table(
@@ -288,8 +281,10 @@ def support_table(
             made.setdefault(source, []).append(node)
     rows: list[Support] = []
     becomes: dict[str, str] = {}
-    for name in sorted({n.op for n in graph.nodes}):
-        uses = [n for n in graph.nodes if n.op == name]
+    by_op: dict[str, list[Node]] = {}
+    for node in graph.nodes:
+        by_op.setdefault(node.op, []).append(node)
+    for name, uses in sorted(by_op.items()):
         images: dict[int, Node] = {}
         for node in uses:
             after = [m for source in _sources(node) for m in made.get(source, [])]
@@ -351,7 +346,7 @@ def _why_not(node: Node, target: str) -> str | None:
     types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
     if op.layout == "view" and _static(types[:1]):
         return None
-    if any(True for _ in node.subgraphs()):
+    if node.has_subgraph:
         return tr("its branches are chosen at run time")
     if not _static(types):
         return tr("it reads a dynamic size, or a size that depends on data")

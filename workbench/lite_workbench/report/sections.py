@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from lite_engine.history.changes import changes
+from lite_engine.ir import Graph
 from lite_engine.profile import Profile
 from lite_engine.profile.advice import Advice
 from lite_messages import tr, trn
@@ -50,12 +51,13 @@ def sections(session: SessionState, prefix: str = "") -> list[Section]:
     """Everything that the session knows, in the order of the walk."""
     profiles = {backend: views.session_profile(session, backend) for backend in session.profiles}
     shown = {backend: checked(data, backend) for backend, data in profiles.items()}
+    graphs = _Graphs()
     return [
         *_model(session, prefix),
-        *_conversion(session, prefix),
-        *_profiles(session, prefix, profiles, shown),
+        *_conversion(session, prefix, graphs),
+        *_profiles(session, prefix, graphs, profiles, shown),
         *_differences(session, prefix),
-        *_comparisons(session, prefix, next(iter(shown.values()), None)),
+        *_comparisons(session, prefix, graphs, next(iter(shown.values()), None)),
         *_quantization(session, prefix),
         *evaluated(session, prefix),
     ]
@@ -69,6 +71,19 @@ def environment_section() -> Section:
     return Section(
         "environment", tr("Environment"), "", [FactsCard(title=tr("This machine"), facts=facts)]
     )
+
+
+class _Graphs:
+    """Each graph as the widgets take it: several of them draw the same one."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Graph, Checked]] = {}  # held, so that no id is used again
+
+    def data(self, graph: Graph) -> Checked:
+        if id(graph) not in self._known:
+            made = checked(views.graph_data(graph), graph.name, "nodes")
+            self._known[id(graph)] = graph, made
+        return self._known[id(graph)][1]
 
 
 # ---- model and conversion
@@ -86,7 +101,7 @@ def _model(session: SessionState, prefix: str) -> Iterator[Section]:
     )  # fmt: skip
 
 
-def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
+def _conversion(session: SessionState, prefix: str, graphs: _Graphs) -> Iterator[Section]:
     for version, model in session.versions.items():
         entries = model.journal.entries
         done = [e for e in entries if e.action == "rewrote"]
@@ -100,8 +115,8 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
         journal = DataTable(title=tr("Graph rewrites"), note=note, **data, height=460)
         graph = GraphView(
             title=tr("Optimized ({version})", version=version),
-            graph=views.graph_data(model.graph),
-            source_graph=None if session.graph is model.graph else views.graph_data(session.graph),
+            graph=graphs.data(model.graph),
+            source_graph=None if session.graph is model.graph else graphs.data(session.graph),
             height=460,
         )
         targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets) or tr(
@@ -127,18 +142,18 @@ def _conversion(session: SessionState, prefix: str) -> Iterator[Section]:
 def _profiles(
     session: SessionState,
     prefix: str,
+    graphs: _Graphs,
     profiles: Mapping[str, dict[str, Any]],
     shown: Mapping[str, Checked],
 ) -> Iterator[Section]:
     """`shown` are the `profiles` as all widgets take them."""
-    shapes = {name: array.shape for name, array in (session.feeds or {}).items()}
     for backend, profile in session.profiles.items():
         data = profiles[backend]
         baseline = next((shown[n] for n in session.profiles if n != backend), None)
         link = f"{prefix}{backend}"
         _, predictor = session.profiled[backend]
         shared = {"profile": shown[backend], "link": link}
-        graph = views.graph_data(predictor.graph)
+        graph = graphs.data(predictor.graph)
         roof = views.roof_of(profile)
         inspector = Inspector(
             link=link, count=len(data["layers"]), total_ms=profile.total_ms["median"],
@@ -152,9 +167,7 @@ def _profiles(
                 tr("Types"): TypeSummary(**shared),
                 tr("Timeline"): Timeline(**shared, timeline=views.timeline_data(profile, data)),
                 tr("Copies"): CopiesTable(**shared),
-                tr("Memory"): MemoryMap(
-                    link=link, memory=views.memory_data(predictor.plan(shapes))
-                ),
+                tr("Memory"): MemoryMap(link=link, memory=views.memory_data(profile)),
             },
             height=496,
         )
@@ -228,14 +241,16 @@ def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
 # ---- which layer is wrong
 
 
-def _comparisons(session: SessionState, prefix: str, profile: Checked | None) -> Iterator[Section]:
+def _comparisons(
+    session: SessionState, prefix: str, graphs: _Graphs, profile: Checked | None
+) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
         data = views.session_comparison(session, (a, b))
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
         drawn = checked(data, link)
         graph = GraphView(
-            graph=views.graph_data(comparisons.graph_of(session, (a, b))),
+            graph=graphs.data(comparisons.graph_of(session, (a, b))),
             comparison=drawn, link=link, tolerance=tolerance, profile=profile,
         )  # fmt: skip
         strip = ErrorStrip(comparison=drawn, link=link, tolerance=tolerance)

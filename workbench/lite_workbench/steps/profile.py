@@ -210,7 +210,6 @@ class ProfileStep(Step):
         data = views.profile_data(profile, predictor.graph)
         others = list(self._others(profile))
         baseline = views.session_profile(self.session, others[-1]) if others else None
-        shapes = {n: a.shape for n, a in (self.session.feeds or {}).items()}
         self.graph.graph = views.graph_data(predictor.graph)
         for widget in (self.line, self.chart, self.table, self.graph, self.roofline, self.types,
                        self.timeline, self.copies, self.matrix):  # fmt: skip
@@ -219,7 +218,7 @@ class ProfileStep(Step):
             widget.baseline = baseline
         roof = views.roof_of(profile)
         self.roofline.roof = self.inspector.roof = self.chart.roof = roof
-        self.memory.memory = views.memory_data(predictor.plan(shapes))
+        self.memory.memory = views.memory_data(profile)
         self.timeline.timeline = views.timeline_data(profile, data)
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))

@@ -13,7 +13,7 @@ import ctypes
 import itertools
 import platform
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -263,7 +263,7 @@ class NativeProgram:
         """What runs it and why: "cpu", or "opencl: " and the device."""
         return str(self._lib.lite_program_choice(self._handle).decode(errors="replace"))
 
-    @property
+    @cached_property
     def threads(self) -> int:
         return int(self._lib.lite_program_threads(self._handle))
 

@@ -1,0 +1,96 @@
+"""A node's types are remembered, and inferred anew as soon as anything that they follow from has
+changed. The oracle is the operator's own inference, which is asked without the node's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.ops import get_op, infer_node, infer_types, specialise
+
+
+def model() -> Graph:
+    """x (2, 6) → Transpose → Reshape by a constant → Concat with itself → y"""
+    graph = Graph("g")
+    graph.inputs = [Value("x", DType.F32, (2, 6))]
+    turned = graph.add("Transpose", graph.inputs, {"perm": [1, 0]}, name="turned")
+    shape = graph.constant(np.array([3, 4]), "shape")
+    reshaped = graph.add("Reshape", [turned.output, shape], name="reshaped")
+    joined = graph.add("Concat", [reshaped.output, reshaped.output], {"axis": 1}, name="joined")
+    graph.outputs = [joined.output]
+    infer_types(graph)
+    return graph
+
+
+def other_perm(graph: Graph) -> None:
+    graph.nodes[0].attrs["perm"][:] = [0, 1]  # in place
+
+
+def other_axis(graph: Graph) -> None:
+    graph.nodes[2].attrs["axis"] = 0
+
+
+def other_input(graph: Graph) -> None:
+    graph.inputs[0].shape = (4, 3)
+
+
+def other_type(graph: Graph) -> None:
+    graph.inputs[0].dtype = DType.F16
+
+
+def other_constant(graph: Graph) -> None:
+    graph.nodes[1].set_input(1, graph.constant(np.array([12, 1])))
+
+
+def other_contents(graph: Graph) -> None:
+    value = graph.nodes[1].inputs[1]
+    assert value is not None
+    value.const = np.array([2, 6])
+
+
+def fewer_inputs(graph: Graph) -> None:
+    graph.nodes[2].inputs = graph.nodes[2].inputs[:1]  # type: ignore[assignment]
+
+
+def other_operator(graph: Graph) -> None:
+    graph.nodes[0].op, graph.nodes[0].attrs = "Relu", {}
+
+
+CHANGES = [other_perm, other_axis, other_input, other_type, other_constant, other_contents,
+           fewer_inputs, other_operator]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("of", [lambda graph: graph, Graph.copy], ids=["itself", "copy"])
+def test_types_follow_every_change(
+    change: Callable[[Graph], None], of: Callable[[Graph], Graph]
+) -> None:
+    graph = of(model())
+    change(graph)
+    for node in graph.nodes:
+        alone = get_op(node.op).infer_types(node, [v and v.type for v in node.inputs])
+        assert infer_node(node) == alone
+        for value, info in zip(node.outputs, alone, strict=True):
+            value.dtype, value.shape = info.dtype, info.shape
+
+
+def test_a_copy_has_the_types_without_inference(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = model()
+    asked: list[str] = []
+    of_class = type(get_op("Relu")).infer_types
+    monkeypatch.setattr(
+        "lite_engine.ops._core.OpDef.infer_types",
+        lambda op, node, types: asked.append(node.name) or of_class(op, node, types),
+    )
+    assert [v.shape for v in specialise(graph).outputs] == [(3, 8)]
+    assert asked == []
+    assert [v.shape for v in specialise(graph, {"x": (2, 6)}).outputs] == [(3, 8)]
+
+
+def test_attributes_that_are_arrays_are_not_remembered() -> None:
+    graph = model()
+    node = graph.nodes[2]
+    node.attrs["axis"] = np.int64(1)
+    assert infer_node(node)[0].shape == (3, 8) and node.inferred is None
