@@ -160,10 +160,11 @@ def load(
     nothing can change it.
     Raises ModelFormatError, UnsupportedOperatorError.
     """
-    from . import pytorch
+    if not isinstance(path, (str, Path)):
+        from . import pytorch
 
-    if pytorch.is_module(path):
-        return _checked(pytorch.from_module(path, example_inputs, **options), shapes)
+        if pytorch.is_module(path):
+            return _checked(pytorch.from_module(path, example_inputs, **options), shapes)
     path = find_model(path)
     if example_inputs is not None:
         raise UsageError(

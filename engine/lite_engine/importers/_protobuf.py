@@ -115,8 +115,8 @@ class Message:
 
     # ---- length-delimited
     def text(self, number: int, default: str = "") -> str:
-        data = self.bytes(number)
-        return default if data is None else _decode(data, number)
+        views = self._views(number)
+        return _decode(views[-1], number) if views else default
 
     def texts(self, number: int) -> list[str]:
         return [_decode(v, number) for v in self._views(number)]

@@ -317,18 +317,19 @@ def _int8_graph(model: Model, args: argparse.Namespace) -> Graph:
 
 def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, Any]:
     """What the arguments say beside what was `read` from the file. Raises UsageError."""
-    from lite_engine.adapter import Adapter
-    from lite_engine.preprocess import Preprocess
-
-    from ..answers import read_labels
-
     out: dict[str, Any] = {}
     if args.labels:
+        from ..answers import read_labels  # brings pipelines and profiles
+
         out["labels"] = read_labels(args.labels)
     if args.preprocess:
+        from lite_engine.preprocess import Preprocess
+
         known = read.get("preprocess")
         out["preprocess"] = Preprocess.parse(args.preprocess, known).to_dict()
     if args.adapter:
+        from lite_engine.adapter import Adapter
+
         out["adapter"] = Adapter.parse(args.adapter).to_dict()
     return out
 

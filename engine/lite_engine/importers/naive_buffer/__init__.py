@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lite_messages import tr
 
@@ -17,11 +18,12 @@ from ...errors import ModelFormatError
 from ...files import head
 from ...ir import Graph, Shape
 from ...mapped import map_file
-from ..paddle.builder import build
-from ..paddle.program import Program
 from .container import META_VERSIONS, looks_like_nb, read_header, read_nb
 from .kernels import kernel_text
 from .tlv import read_tlv
+
+if TYPE_CHECKING:
+    from ..paddle.program import Program
 
 #: A model of the oldest form is a folder with these; they are what a file of meta version 0 holds
 #: behind its header.
@@ -52,6 +54,8 @@ def open(
 ) -> Graph:
     """`params` is the second file of a model in two, `shapes` replace those of the file.
     Raises ModelFormatError, UnsupportedOperatorError."""
+    from ..paddle.builder import build  # brings all of Paddle's operators
+
     if _is_one_file(path):
         data = map_file(path)
         header = read_header(data)
