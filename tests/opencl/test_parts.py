@@ -76,6 +76,20 @@ def test_a_view_of_a_view_is_cut_where_it_lies(precision: str) -> None:
     assert ran(execution, "cut") == 0
 
 
+# ShuffleNetV2's: the halves of what is joined change places.
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_a_part_of_a_join_that_is_shuffled(precision: str, tiles: bool) -> None:
+    b = Builder((1, 8, 6, 7))
+    y = b.conv(b.x, 8, 12, 1)
+    for _ in range(2):
+        waits, goes = b.graph.add("Split", [y, b.ints(6, 6)], {"axis": 1}, outputs=2).outputs
+        made = b.conv(goes, 6, 6, 1, activation="Relu")
+        join = b.add("Reshape", b.add("Concat", waits, made, axis=1), b.ints(1, 2, 6, 6, 7))
+        y = b.add("Reshape", b.add("Transpose", join, perm=[0, 2, 1, 3, 4]), b.ints(1, 12, 6, 7))
+    check(b.done(b.conv(y, 12, 5, 3)), precision=precision, tiles=tiles)
+
+
 @pytest.mark.parametrize(
     "variant, first, kernel, precision",
     [

@@ -175,6 +175,26 @@ def test_pieces_of_a_join_are_views() -> None:
     assert plan.root(second.index) is whole and second.pitch == 32
 
 
+def test_pieces_of_a_join_that_is_shuffled_are_views() -> None:
+    """ShuffleNetV2's unit: what was cut off is copied, what a convolution makes is not."""
+    b = Builder((1, 8, 6, 7), "shuffled")
+    y = b.conv(b.x, 8, 12, 1)
+    waits, goes = b.graph.add("Split", [y, b.ints(6, 6)], {"axis": 1}, outputs=2).outputs
+    made = b.conv(goes, 6, 6, 1, name="made", activation="Relu")
+    join = b.add("Concat", waits, made, name="join", axis=1)
+    halves = b.add("Transpose", b.add("Reshape", join, b.ints(1, 2, 6, 6, 7)), perm=[0, 2, 1, 3, 4])
+    y = b.conv(b.add("Reshape", halves, b.ints(1, 12, 6, 7)), 12, 5, 3)
+    graph = b.done(b.add("GlobalAveragePool", y))
+    plan = make_plan(graph, "cpu")
+    whole = plan.tensors[plan.tensor_of["join"]]
+    laid = plan.tensors[plan.tensor_of["made"]]
+    assert plan.root(laid.index) is whole and (laid.pitch, laid.alias_offset) == (12, 6 * 4)
+    feeds = image(graph)
+    exact = Predictor(graph, backend="reference").run(feeds)
+    for name, value in Predictor(graph, backend=host_target()).run(feeds).items():
+        np.testing.assert_allclose(value, exact[name], rtol=1e-5, atol=1e-6)
+
+
 def test_a_chain_in_place_is_one_storage() -> None:
     b = Builder((1, 8, 8, 8))
     y = first = b.conv(b.x, 8, 8, 1)

@@ -69,6 +69,14 @@ def _shown(piece: PlanTensor, use: _Use) -> list[PlanTensor]:
     return [piece, *views] if alike else []
 
 
+def _looking_at(tensor: PlanTensor, use: _Use) -> list[PlanTensor]:
+    """A tensor and all views of it, whatever their rows."""
+    found = [tensor]
+    for seen in found:
+        found += use.views.get(seen.index, ())
+    return found
+
+
 def _accepts_pitch(step: Step, tensor: PlanTensor) -> bool:
     """OpenCL's convolutions do for what they convolve and what they make, not for a residual; its
     attention for queries, keys and values."""
@@ -120,10 +128,11 @@ def _lay(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int, use: _Use) -
 def _join(plan: Plan, step: Step, use: _Use) -> None:
     whole = plan.tensors[step.outputs[0]]
     own = _is_free(whole, use) or whole.index in use.laid
-    if not _innermost(step, whole) or not own or whole.index in use.views:
+    if not _innermost(step, whole) or not own:
         return
     here = use.segment[step.index]
-    if any(use.segment[s.index] != here for s in use.readers.get(whole.index, ())):
+    readers = [s for t in _looking_at(whole, use) for s in use.readers.get(t.index, ())]
+    if any(use.segment[s.index] != here for s in readers):
         return  # a segment's outputs are dense, and so are views of them
     at = 0
     for index in step.inputs:

@@ -92,6 +92,67 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DEPTHWISE, (1, 3, 30, 18), 18, (1, 22), {"pads": [0, 9, 0, 12]}),
     (DEPTHWISE, (1, 8, 5, 33), 33, (3, 8), {"pads": [0, 4, 1, 4]}),
     (DEPTHWISE, (1, 12, 4, 20), 20, (7, 1), {"pads": [3, 0, 3, 0]}),
+    # Pairs of rows in tiles of 7 and 8 pixels, channels that do not fill a vector, uneven padding.
+    (DEPTHWISE, (1, 9, 14, 58), 58, (3, 3), {"pads": [1] * 4, "activation": "HardSwish"}),
+    (DEPTHWISE, (1, 6, 16, 35), 35, (3, 3), {"pads": [1] * 4, "activation": "Relu"}),
+    (
+        DEPTHWISE,
+        (2, 15, 28, 58),
+        58,
+        (3, 3),
+        {"pads": [1] * 4, "strides": [2, 2], "activation": "HardSwish"},
+    ),
+    (
+        DEPTHWISE,
+        (1, 17, 31, 21),
+        21,
+        (3, 3),
+        {
+            "pads": [1] * 4,
+            "strides": [2, 2],
+            "activation": "Clip",
+            "activation_params": [-0.5, 0.7],
+        },
+    ),
+    (DEPTHWISE, (1, 8, 14, 12), 12, (3, 3), {"pads": [1, 0, 1, 2]}),
+    (DEPTHWISE, (1, 8, 15, 20), 20, (3, 3), {"pads": [0, 0, 1, 2], "strides": [2, 2]}),
+    (DEPTHWISE, (1, 6, 9, 3), 3, (3, 3), {"pads": [1] * 4}),
+    # Dilated: the outputs of a tile lie as far apart as its taps.
+    (
+        DEPTHWISE,
+        (1, 10, 17, 37),
+        37,
+        (5, 5),
+        {"dilations": [2, 2], "pads": [4] * 4, "r": 1, "activation": "HardSwish"},
+    ),
+    (
+        DEPTHWISE,
+        (2, 9, 26, 18),
+        18,
+        (3, 3),
+        {"dilations": [3, 3], "pads": [3] * 4, "activation": "Silu"},
+    ),
+    (DEPTHWISE, (1, 9, 30, 20), 20, (3, 3), {"dilations": [1, 4], "pads": [1, 4, 1, 2]}),
+    # Three channels in steps of two pixels, as a network's first layer has them.
+    (
+        GEMM,
+        (1, 30, 29, 3),
+        24,
+        (3, 3),
+        {"strides": [2, 2], "pads": [1] * 4, "activation": "HardSwish"},
+    ),
+    (
+        GEMM,
+        (2, 17, 14, 3),
+        21,
+        (3, 3),
+        {"strides": [2, 2], "pads": [0, 0, 1, 1], "activation": "Relu"},
+    ),
+    (GEMM, (1, 16, 40, 3), 13, (3, 3), {"strides": [2, 2], "pads": [1] * 4, "activation": "Silu"}),
+    (GEMM, (1, 20, 33, 3), 8, (3, 3), {"strides": [1, 2], "dilations": [2, 1]}),
+    # One pixel: the weights are read where they lie.
+    (GEMM, (1, 1, 1, 70), 21, (1, 1), {"activation": "Silu"}),
+    (GEMM, (1, 1, 1, 300), 40, (1, 1), {"activation": "Relu"}),
     (DECONV, (1, 8, 8, 20), 12, (2, 2), {"strides": [2, 2]}),
     (
         DECONV,

@@ -194,6 +194,26 @@ bool read_shape(const Step& step, Env& env, ConvShape* s) {
 }
 #endif
 
+#if defined(LITE_BY_ROW)
+// One pixel, as squeeze-and-excite has it, with channels enough that the sums of a row's lanes, which
+// come after its products, count for little.
+bool is_one_row(const ConvShape& s) {
+  const bool one = s.in.images == 1 && s.in.h == 1 && s.in.w == 1 && s.out.h == 1 && s.out.w == 1;
+  return one && s.kernel[0] == 1 && s.kernel[1] == 1 && s.groups == 1 && !s.has_residual &&
+         s.in.origin == 0 && s.out.origin == 0 && s.in.c >= kLanes * kLanes;
+}
+
+bool prepare_row(Step& step, Env& env, RowGemm row, const float* bias, float beta) {
+  float* b = static_cast<float*>(env.allocate(static_cast<size_t>(row.n + 1) * sizeof(float)));
+  if (!b) return env.out_of_memory();
+  for (int64_t i = 0; bias && i < row.n; ++i) b[i] = bias[i] * beta;
+  row.bias = b;
+  static_cast<State*>(step.state)->row = row;
+  set_variant(step, "%s__" LITE_ISA_NAME "_row", step.kernel->name);
+  return true;
+}
+#endif
+
 bool prepare_conv(Step& step, Env& env) {
   ConvShape s;
   if (!read_shape(step, env, &s)) return false;
@@ -201,6 +221,12 @@ bool prepare_conv(Step& step, Env& env) {
   if (!state) return env.out_of_memory();
   if (s.has_residual) state->residual = 3;
   const int64_t kh = s.kernel[0], kw = s.kernel[1];
+#if defined(LITE_BY_ROW)
+  if (!step.by_rows && is_one_row(s)) {
+    return prepare_row(step, env, {s.weights->as<float>(), nullptr, s.in.c, s.out.c, s.activation},
+                       s.bias ? s.bias->as<float>() : nullptr, 1.0f);
+  }
+#endif
   const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * kh * kw,
                      s.group_in * kh * kw, kh * kw, kw, 1, 1.0f, s.group_in};
   const bool by_rows = step.by_rows && s.out.images == 1;
@@ -227,18 +253,6 @@ bool prepare_direct(Step& step, Env& env) {
   if (!prepare_conv(step, env)) return false;
   set_variant(step, "f32_conv2d_gemm__" LITE_ISA_NAME "_%dx%d",
               tile_height(static_cast<State*>(step.state)->gemm), kTileColumns);
-  return true;
-}
-#endif
-
-#if defined(LITE_BY_ROW)
-bool prepare_row(Step& step, Env& env, RowGemm row, const float* bias, float beta) {
-  float* b = static_cast<float*>(env.allocate(static_cast<size_t>(row.n + 1) * sizeof(float)));
-  if (!b) return env.out_of_memory();
-  for (int64_t i = 0; bias && i < row.n; ++i) b[i] = bias[i] * beta;
-  row.bias = b;
-  static_cast<State*>(step.state)->row = row;
-  set_variant(step, "%s__" LITE_ISA_NAME "_row", step.kernel->name);
   return true;
 }
 #endif

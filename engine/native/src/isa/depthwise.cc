@@ -9,13 +9,15 @@
 namespace lite::LITE_ISA {
 namespace {
 
+int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
 // Pixels of a tile in a row of `width`: tiles near the end step back and compute some pixels twice
-// rather than becoming narrow. With filters of `many` taps those count more than the loads that
+// rather than becoming narrow. The more taps a row has, the more those count against the loads that
 // wider tiles share.
-int tile_pixels(int64_t width, bool many) {
+int tile_pixels(int64_t width, int64_t taps) {
   if (width < 7) return width >= 4 ? 4 : width >= 2 ? 2 : 1;
-  const int64_t wide = (width + 6) / 7 * 7, narrow = (width + 3) / 4 * 4;
-  return many && narrow * 8 <= wide * 7 ? 4 : 7;
+  const int64_t wide = rounded_up(width, 7), narrow = rounded_up(width, 4);
+  return taps > 3 ? (narrow * 8 <= wide * 7 ? 4 : 7) : (narrow * 4 <= wide * 3 ? 4 : 7);
 }
 
 // The pieces of a row of k taps, ended by 0; false for widths that have none: 1, 2 and 4.
@@ -49,27 +51,34 @@ bool prepare(Step& step, Env& env) {
   if (taps > kMaxTaps) return env.fail("kernel has more than %d taps", kMaxTaps);
   const int64_t k = s.kernel[1];
   d->stride = static_cast<int32_t>(s.stride[1]);
-  d->general = s.dilation[1] != 1 || d->stride > 2 || s.out.w < 4 || !in_pieces_of(k, d->pieces);
+  const int64_t channels = s.out.c;
+  const bool steps_back = kStepsBack && channels % kLanes != 0;
+  const int64_t apart = s.dilation[1], width = s.out.w / apart;
+  d->general = (apart > 1 && d->stride > 1) || d->stride > 2 || width < 4 ||
+               !in_pieces_of(k, d->pieces) || (steps_back && channels < kLanes);
   const bool twice = d->stride == 2;
   if (d->general) set_tiles<0, 0>(d);
   else if (k == 3) twice ? set_tiles<3, 2>(d) : set_tiles<3, 1>(d);
   else if (k == 5) twice ? set_tiles<5, 2>(d) : set_tiles<5, 1>(d);
   else twice ? set_tiles<0, 2>(d) : set_tiles<0, 1>(d);
-  d->pixels = tile_pixels(s.out.w, !d->general && k > 5);
+  d->pixels = d->general ? tile_pixels(s.out.w, 1) : tile_pixels(width, k);
 
-  if (kPairs && !d->general && k == 3 && s.kernel[0] == 3 && s.stride[0] == 1 &&
-      d->stride == 1 && s.dilation[0] == 1 && s.out.c % kLanes == 0 && s.in.pixel == s.out.pixel &&
-      !s.has_residual && s.out.w >= kPixels && s.pad[1] <= 1 && s.out.w - s.pad[1] <= s.in.w) {
-    d->pair = pair_tile;
+  // The last column but one of a row's last tile is to lie inside.
+  if (kPairs && !d->general && k == 3 && s.kernel[0] == 3 && s.stride[0] == d->stride &&
+      s.dilation[0] == 1 && apart == 1 && s.in.pixel == s.out.pixel && !s.has_residual &&
+      s.out.w >= kPixels && s.pad[1] <= 1 && (s.out.w - 1) * d->stride - s.pad[1] + 1 < s.in.w) {
+    const bool eight = rounded_up(s.out.w, 8) < rounded_up(s.out.w, 7);
+    d->pair = twice ? (eight ? pair_tile<2, 8> : pair_tile<2, 7>)
+                    : (eight ? pair_tile<1, 8> : pair_tile<1, 7>);
+    d->pair_pixels = eight ? 8 : 7;
   }
 
-  const int64_t channels = s.out.c;
   d->blocks = (channels + kBlock - 1) / kBlock;
   d->block_weights = taps * kBlock;
   const auto reals = [&](int64_t n) {
     return static_cast<Real*>(env.allocate((n + 1) * sizeof(Real)));
   };
-  Real* w = reals(d->blocks * d->block_weights);
+  Real* w = reals((d->blocks + steps_back) * d->block_weights);
   Real* b = reals(d->blocks * kBlock);
   Real* zeros = reals(d->blocks * kBlock);
   if (!w || !b || !zeros) return env.out_of_memory();
@@ -81,6 +90,15 @@ bool prepare(Step& step, Env& env) {
     if (s.bias) b[c] = static_cast<Real>(s.bias->as<float>()[c]);
   }
   d->weights = w;
+  if (steps_back && !d->general) {
+    w += d->blocks * d->block_weights;
+    d->last_weights = w;
+    for (int64_t i = 0; i < taps; ++i)
+      for (int64_t c = 0; c < kLanes; ++c)
+        w[i * kBlock + c] = static_cast<Real>(source[(channels - kLanes + c) * taps + i]);
+    // One thread computes what shares a vector.
+    if (d->blocks > 1 && channels % kBlock < kLanes) --d->blocks;
+  }
   d->bias = b;
   d->zeros = zeros;
   const bool clip = s.activation.act == Act::kClip;
@@ -114,32 +132,43 @@ struct RowAt {
 void point_columns(const Depthwise& d, RowAt at, int64_t x, int64_t ky0, int64_t ky1,
                    const Real** pointers) {
   const ConvShape& s = d.shape;
-  const int64_t columns = columns_of(d);
-  const int64_t first = x * s.stride[1] - s.pad[1];
+  const int64_t columns = columns_of(d), apart = s.dilation[1];
+  const int64_t first = x * s.stride[1] - s.pad[1], behind = first + columns * apart;
   const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
   const int64_t row0 = at.y * s.stride[0] - s.pad[0];
   for (int64_t ky = ky0; ky < ky1; ++ky) {
     const Real* row = at.input + (row0 + ky * s.dilation[0]) * s.in.row;
-    if (first >= low && first + columns <= high) {
-      for (int64_t j = 0; j < columns; ++j) *pointers++ = row + (first + j) * s.in.pixel;
+    if (first >= low && behind - apart < high) {
+      for (int64_t j = 0; j < columns; ++j) *pointers++ = row + (first + j * apart) * s.in.pixel;
     } else {
-      for (int64_t j = first; j < first + columns; ++j)
+      for (int64_t j = first; j < behind; j += apart)
         *pointers++ = j >= low && j < high ? row + j * s.in.pixel : d.zeros;
     }
   }
 }
 
-// A pair of rows: see TileArgs.
-void point_rows(const Depthwise& d, RowAt at, int64_t x, TileArgs* t, const Real** pointers) {
+// Two rows: input rows that they see, from column 0 on; nullptr for those outside.
+void find_rows(const Depthwise& d, RowAt at, const Real** rows) {
   const ConvShape& s = d.shape;
-  const int64_t first = x - s.pad[1], last = first + kPixels + 1;
-  for (int i = 0; i < 4; ++i) {
-    const int64_t y = at.y - s.pad[0] + i;
+  for (int i = 0; i < d.stride + 3; ++i) {
+    const int64_t y = at.y * d.stride - s.pad[0] + i;
     const bool inside = y >= -s.in.halo[0] && y < s.in.h + s.in.halo[2];
-    const Real* row = at.input + y * s.in.row;
-    t->rows[i] = inside ? row + (first + 1) * s.in.pixel : nullptr;
-    pointers[2 * i] = first >= -s.in.halo[1] ? row + first * s.in.pixel : d.zeros;
-    pointers[2 * i + 1] = last < s.in.w + s.in.halo[3] ? row + last * s.in.pixel : d.zeros;
+    rows[i] = inside ? at.input + y * s.in.row : nullptr;
+  }
+}
+
+// What TileArgs has of the tile at x in them.
+LITE_INLINE void point_rows(const Depthwise& d, const Real* const* rows, int64_t x, TileArgs* t,
+                            const Real** pointers) {
+  const ConvShape& s = d.shape;
+  const int64_t first = x * d.stride - s.pad[1], columns = (d.pair_pixels - 1) * d.stride + 2;
+  const int64_t from = first * s.in.pixel, to = columns * s.in.pixel;
+  const bool left = first >= -s.in.halo[1], right = first + columns < s.in.w + s.in.halo[3];
+  for (int i = 0; i < d.stride + 3; ++i) {
+    t->rows[i] = rows[i] ? rows[i] + from + s.in.pixel : nullptr;
+    if (!rows[i]) continue;
+    pointers[2 * i] = left ? rows[i] + from : d.zeros;
+    pointers[2 * i + 1] = right ? rows[i] + from + to : d.zeros;
   }
 }
 
@@ -172,9 +201,11 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
   t.block_weights = d.block_weights;
   t.bias = d.bias;
   t.begin = block_begin * kBlock;
-  t.end = block_end * kBlock < s.out.c ? block_end * kBlock : s.out.c;
-  t.out_pixel = s.out.pixel;
-  t.residual_pixel = s.residual.pixel;
+  t.end = block_end < d.blocks ? block_end * kBlock : s.out.c;
+  // Outputs of a tile lie as far apart as the taps.
+  const int64_t apart = d.general ? 1 : s.dilation[1];
+  t.out_pixel = apart * s.out.pixel;
+  t.residual_pixel = apart * s.residual.pixel;
   t.out_row = s.out.row;
   t.lo = d.lo;
   t.hi = d.hi;
@@ -183,12 +214,12 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
   t.columns = static_cast<int32_t>(columns_of(d));
   t.pieces = d.pieces;
   const Real* weights = d.weights + block_begin * d.block_weights;
-  const int pixels = d.pixels;
   for (int64_t row = row_begin, rows = 1; row < row_end; row += rows) {
     const int64_t image = row / s.out.h, y = row - image * s.out.h;
     const RowAt at{input + s.in.origin + image * s.in.image, y};
     const bool pair = d.pair && row + 1 < row_end && y + 1 < s.out.h;
     rows = pair ? 2 : 1;
+    const int pixels = pair ? d.pair_pixels : d.pixels;
     int64_t ky0 = 0, ky1 = s.kernel[0];
     if (!d.general && !pair) {
       tap_window(y * s.stride[0] - s.pad[0], s.dilation[0], s.kernel[0], -s.in.halo[0],
@@ -196,10 +227,12 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
     }
     t.taps = static_cast<int32_t>(d.general ? s.kernel[0] * s.kernel[1] : ky1 - ky0);
     t.weights = weights + ky0 * s.kernel[1] * kBlock;
+    t.last_weights = d.last_weights ? d.last_weights + ky0 * s.kernel[1] * kBlock : nullptr;
     Real* out_row = output + s.out.origin + image * s.out.image + y * s.out.row;
-    for (int64_t x = 0; x < s.out.w; x += pixels) {
-      if (x + pixels > s.out.w) x = s.out.w - pixels;
-      if (pair) point_rows(d, at, x, &t, pointers);
+    const Real* seen[kPairRows];
+    if (pair) find_rows(d, at, seen);
+    const auto compute = [&](int64_t x) __attribute__((always_inline)) {
+      if (pair) point_rows(d, seen, x, &t, pointers);
       else if (d.general) point_taps(d, at, x, pixels, pointers);
       else point_columns(d, at, x, ky0, ky1, pointers);
       t.out = out_row + x * s.out.pixel;
@@ -208,9 +241,16 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
                                   y * s.residual.row + x * s.residual.pixel
                             : nullptr;
       (pair ? d.pair : d.tile[pixels - 1])(t);
-      for (int64_t row = 0; (apply || (pair && t.hard_swish)) && row < rows; ++row)
-        activate_rows(t.out + row * s.out.row + t.begin, pixels, s.out.pixel, t.end - t.begin,
+      for (int64_t row = 0; apply && row < rows; ++row)
+        activate_rows(t.out + row * s.out.row + t.begin, pixels, t.out_pixel, t.end - t.begin,
                       s.activation);
+    };
+    for (int64_t first = 0; first < apart; ++first) {
+      const int64_t count = (s.out.w - first + apart - 1) / apart;
+      for (int64_t i = 0; i < count; i += pixels) {
+        if (i + pixels > count) i = count - pixels;
+        compute(first + i * apart);
+      }
     }
   }
 }

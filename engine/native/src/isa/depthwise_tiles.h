@@ -18,12 +18,21 @@ constexpr int kMaxTaps = 1024;
 // Widths of filters. Wider ones are rows of pieces that have these widths.
 constexpr int kPiece[] = {7, 5, 3};
 constexpr int kMaxPieces = kMaxTaps / 7 + 4;  // the last may be 3, 3 and 3, and the end
+// Where a vector cannot be loaded and stored in part at once, the last channels are computed with those
+// before them that fill it; fewer than a vector's take the general form.
+#if defined(__AVX2__)
+constexpr bool kStepsBack = false;
+#else
+constexpr bool kStepsBack = true;
+#endif
 // Two output rows at a time share what they load, where nine filter taps stay in registers beside.
 #if defined(__aarch64__)
 constexpr bool kPairs = true;
 #else
 constexpr bool kPairs = false;
 #endif
+
+constexpr int kPairRows = 5;  // of the input, with stride 2
 
 struct TileArgs {
   const Real* const* pointers;    // columns [ky][column] or, general form, [tap][pixel]
@@ -32,6 +41,7 @@ struct TileArgs {
   const uint8_t* pieces;          // widths, ended by 0
   const Real* weights;            // of the first row of pointers; [block][tap][channels]
   ptrdiff_t block_weights;        // elements from one channel block to the next
+  const Real* last_weights;       // the same row for the last kLanes channels, where kStepsBack
   const Real* bias;
   int64_t begin, end;             // channels; begin is a multiple of kBlock
   Real* out;
@@ -42,7 +52,7 @@ struct TileArgs {
   bool hard_swish;                // instead of the clamp
   const Real* ahead;              // output to fetch meanwhile, or nullptr
   // Of a pair of rows; pointers are then the first and last column of each input row.
-  const Real* rows[4];            // second columns, or nullptr: outside
+  const Real* rows[kPairRows];    // second columns, or nullptr: outside
   ptrdiff_t out_row;
 };
 using TileFn = void (*)(const TileArgs&);
@@ -54,9 +64,11 @@ struct Depthwise {
   uint8_t pieces[kMaxPieces];     // see TileArgs
   int32_t pixels;                 // of a tile
   TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
-  TileFn pair;                    // kPixels of two rows, or nullptr
-  int64_t blocks, block_weights;
+  TileFn pair;                    // pair_pixels of two rows, or nullptr
+  int32_t pair_pixels;
+  int64_t blocks, block_weights;  // with kStepsBack the last block may be up to kLanes - 1 wider
   const Real* weights;
+  const Real* last_weights;       // of the last kLanes channels
   const Real* bias;
   const Real* zeros;
   float lo, hi;
@@ -193,62 +205,80 @@ void tile(const TileArgs& t) {
     else unrolled<k, s, kPx, kVectors>(t, c, w, 0);
   }
   for (; c < t.end; c += kLanes, w += kLanes) {
-    const int tail = t.end - c < kLanes ? static_cast<int>(t.end - c) : 0;
-    if constexpr (s == 0) {
-      any_taps<kPx, 1>(t, c, w, tail);
-    } else if constexpr (k == 0) {
-      in_pieces<s, kPx, 1>(t, c, w, tail);
-    } else if (tail) {
-      unrolled<k, s, kPx, 1>(t, c, w, tail);
-    } else {
-      unrolled<k, s, kPx, 1>(t, c, w, 0);
+    int tail = t.end - c < kLanes ? static_cast<int>(t.end - c) : 0;
+    if (s != 0 && kStepsBack && tail) {
+      c = t.end - kLanes;
+      w = t.last_weights;
     }
+    if (s != 0 && kStepsBack) tail = 0;
+    if constexpr (s == 0) any_taps<kPx, 1>(t, c, w, tail);
+    else if constexpr (k == 0) in_pieces<s, kPx, 1>(t, c, w, tail);
+    else if (tail) unrolled<k, s, kPx, 1>(t, c, w, tail);
+    else unrolled<k, s, kPx, 1>(t, c, w, 0);
   }
 }
 
-// 3 x 3 taps, stride 1, kPixels of two output rows, one vector of channels at a time. Input rows
-// that lie outside are nullptr; of the columns only the first and the last may, they are pointers.
+// 3 x 3 taps, kPx pixels of two output rows, one vector of channels at a time. Input rows that lie outside
+// are nullptr; of the columns only the first and the last may, they are pointers.
+template <int s, int kPx>
 void pair_tile(const TileArgs& t) {
-  const char* row[4];
-  LITE_UNROLL for (int y = 0; y < 4; ++y)
+  constexpr int kRows = s + 3, kInside = (kPx - 1) * s + 1;
+  const char* row[kRows];
+  LITE_UNROLL for (int y = 0; y < kRows; ++y)
     row[y] = t.rows[y] ? reinterpret_cast<const char*>(t.rows[y] + t.begin) : nullptr;
   char* out[2] = {reinterpret_cast<char*>(t.out + t.begin),
                   reinterpret_cast<char*>(t.out + t.out_row + t.begin)};
-  ptrdiff_t at[kPixels];  // bytes, in registers of their own: no address is computed in the loop
-  LITE_UNROLL for (int p = 0; p < kPixels; ++p) {
+  // Bytes, in registers of their own: no address is computed in the loop. A pixel of the input has as
+  // many as one of the output.
+  ptrdiff_t at[kInside];
+  LITE_UNROLL for (int p = 0; p < kInside; ++p) {
     at[p] = p * t.out_pixel * static_cast<ptrdiff_t>(sizeof(Real));
 #if defined(__aarch64__)
     asm("" : "+r"(at[p]));
 #endif
   }
-  const bool clips_high = t.hi != INFINITY;
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  const bool clips_low = t.lo != -INFINITY, clips_high = t.hi != INFINITY;
   const Real* w = t.weights;
   for (int64_t c = t.begin; c < t.end; c += kLanes) {
-    F acc[2][kPixels], f[3][3];
+    if (const int64_t back = c + kLanes - t.end; back > 0) {
+      const ptrdiff_t bytes = back * static_cast<ptrdiff_t>(sizeof(Real));
+      c -= back;
+      w = t.last_weights;
+      LITE_UNROLL for (int y = 0; y < kRows; ++y) row[y] -= row[y] ? bytes : 0;
+      LITE_UNROLL for (int i = 0; i < 2; ++i) out[i] -= bytes;
+    }
+    F acc[2][kPx], f[3][3];
     const F b = load(t.bias + c);
-    LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[0][p] = acc[1][p] = b;
+    LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[0][p] = acc[1][p] = b;
     LITE_UNROLL for (int i = 0; i < 9; ++i) f[i / 3][i % 3] = load(w + i * kBlock);
-    LITE_UNROLL for (int y = 0; y < 4; ++y) {
+    LITE_UNROLL for (int y = 0; y < kRows; ++y) {
       if (!row[y]) continue;
-      LITE_UNROLL for (int j = 0; j < kPixels + 2; ++j) {
-        const F d = load(j == 0          ? t.pointers[2 * y] + c
-                         : j > kPixels ? t.pointers[2 * y + 1] + c
+      LITE_UNROLL for (int j = 0; j < kInside + 2; ++j) {
+        const F d = load(j == 0         ? t.pointers[2 * y] + c
+                         : j > kInside ? t.pointers[2 * y + 1] + c
                                        : reinterpret_cast<const Real*>(row[y] + at[j - 1]));
         LITE_UNROLL for (int x = 0; x < 3; ++x) {
-          const int p = j - x;
-          if (p < 0 || p >= kPixels) continue;
+          const int p = (j - x) / s;
+          if (j < x || (j - x) % s != 0 || p >= kPx) continue;
           if (y < 3) acc[0][p] = fma(d, f[y][x], acc[0][p]);
-          if (y > 0) acc[1][p] = fma(d, f[y - 1][x], acc[1][p]);
+          if (y >= s) acc[1][p] = fma(d, f[y - s][x], acc[1][p]);
         }
       }
       row[y] += sizeof(F);
     }
     LITE_UNROLL for (int i = 0; i < 2; ++i) {
-      LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[i][p] = max(splat(t.lo), acc[i][p]);
-      if (clips_high) {
-        LITE_UNROLL for (int p = 0; p < kPixels; ++p) acc[i][p] = min(splat(t.hi), acc[i][p]);
+      if (t.hard_swish) {
+        LITE_UNROLL for (int p = 0; p < kPx; ++p)
+          acc[i][p] = activate_vector<Act::kHardSwish>(acc[i][p], lo, hi);
       }
-      LITE_UNROLL for (int p = 0; p < kPixels; ++p)
+      if (clips_low) {
+        LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[i][p] = max(lo, acc[i][p]);
+      }
+      if (clips_high) {
+        LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[i][p] = min(hi, acc[i][p]);
+      }
+      LITE_UNROLL for (int p = 0; p < kPx; ++p)
         store(reinterpret_cast<Real*>(out[i] + at[p]), acc[i][p]);
       out[i] += sizeof(F);
     }

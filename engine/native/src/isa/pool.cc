@@ -74,42 +74,45 @@ LITE_INLINE float scale_of(const PoolWindow& p) {
 
 #if defined(__aarch64__)
 constexpr int kLineVectors = 4;
+template <int kVectors>
 LITE_INLINE void load_line(const Real* p, F* to) {
-  const F(&line)[kLineVectors] = *reinterpret_cast<const F(*)[kLineVectors]>(p);
+  const F(&line)[kVectors] = *reinterpret_cast<const F(*)[kVectors]>(p);
   asm("ldp %q0, %q1, [%2]" : "=w"(to[0]), "=w"(to[1]) : "r"(p), "m"(line));
-  asm("ldp %q0, %q1, [%2, 32]" : "=w"(to[2]), "=w"(to[3]) : "r"(p), "m"(line));
+  if constexpr (kVectors == 4)
+    asm("ldp %q0, %q1, [%2, 32]" : "=w"(to[2]), "=w"(to[3]) : "r"(p), "m"(line));
 }
 #else
 constexpr int kLineVectors = 2;
+template <int kVectors>
 LITE_INLINE void load_line(const Real* p, F* to) {
-  LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) to[i] = load(p + i * kLanes);
+  LITE_UNROLL for (int i = 0; i < kVectors; ++i) to[i] = load(p + i * kLanes);
 }
 #endif
-constexpr int kLine = kLineVectors * kLanes;
 
 // 3x3 maxima at stride 2, some vectors of channels of every pixel: a column's maximum serves two of them.
+template <int kVectors>
 LITE_INLINE void max_line(const PoolShape& s, const Real* x, Real* y, int64_t count) {
   const Real* below = x + s.dilation[0] * s.in_row;
   const Real* bottom = below + s.dilation[0] * s.in_row;
   const int64_t pixel = s.in_pixel;
   const auto column = [&](F* most) __attribute__((always_inline)) {
-    F more[kLineVectors], last[kLineVectors];
-    load_line(x, most);
-    load_line(below, more);
-    load_line(bottom, last);
-    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i)
+    F more[kVectors], last[kVectors];
+    load_line<kVectors>(x, most);
+    load_line<kVectors>(below, more);
+    load_line<kVectors>(bottom, last);
+    LITE_UNROLL for (int i = 0; i < kVectors; ++i)
       most[i] = maximum(maximum(most[i], more[i]), last[i]);
     x += pixel;
     below += pixel;
     bottom += pixel;
   };
-  F left[kLineVectors], middle[kLineVectors], right[kLineVectors];
+  F left[kVectors], middle[kVectors], right[kVectors];
   column(left);
   for (; count > 0; --count, y += s.out_pixel) {
     column(middle);
-    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) left[i] = maximum(left[i], middle[i]);
+    LITE_UNROLL for (int i = 0; i < kVectors; ++i) left[i] = maximum(left[i], middle[i]);
     column(right);
-    LITE_UNROLL for (int i = 0; i < kLineVectors; ++i) {
+    LITE_UNROLL for (int i = 0; i < kVectors; ++i) {
       store(y + i * kLanes, maximum(left[i], right[i]));
       left[i] = right[i];
     }
@@ -125,7 +128,12 @@ void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& f
   x += first.from;
   y += first.to;
   if (Max && K == 3 && s.stride[1] == 2 && s.dilation[1] == 1) {
-    for (; c0 + kLine <= c1; c0 += kLine) max_line(s, x + c0, y + c0, count);
+    constexpr int kLine = kLineVectors * kLanes;
+    for (; c0 + kLine <= c1; c0 += kLine) max_line<kLineVectors>(s, x + c0, y + c0, count);
+    if (kLineVectors > 2 && c0 + 2 * kLanes <= c1) {
+      max_line<2>(s, x + c0, y + c0, count);
+      c0 += 2 * kLanes;
+    }
     if (c0 == c1) return;
   }
   for (int64_t i = 0; i < count; ++i, x += step, y += s.out_pixel)

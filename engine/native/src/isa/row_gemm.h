@@ -17,6 +17,28 @@ struct RowGemm {
   Activation activation;
 };
 
+#if defined(LITE_PACKED_TILE)
+// Sixteen numbers of x and of four rows, each row's products in two sums; every load stands four or
+// more instructions before its use.
+#define LITE_ROW_PRODUCTS(row, w0, w1, w2, w3)                                                    \
+  "fmla %[t" #row "].4s, v0.4s, v" #w0 ".4s\n\tfmla %[m" #row "].4s, v1.4s, v" #w1 ".4s\n\t"      \
+  "fmla %[t" #row "].4s, v2.4s, v" #w2 ".4s\n\tfmla %[m" #row "].4s, v3.4s, v" #w3 ".4s\n\t"
+LITE_INLINE void add_quads(const float*& x, const float* (&at)[4], F (&total)[4], F (&more)[4]) {
+  asm volatile(
+      "ld1 {v0.4s, v1.4s, v2.4s, v3.4s}, [%[x]], 64\n\t"
+      "ld1 {v4.4s, v5.4s, v6.4s, v7.4s}, [%[a0]], 64\n\t"
+      "ld1 {v16.4s, v17.4s, v18.4s, v19.4s}, [%[a1]], 64\n\t" LITE_ROW_PRODUCTS(0, 4, 5, 6, 7)
+      "ld1 {v4.4s, v5.4s, v6.4s, v7.4s}, [%[a2]], 64\n\t" LITE_ROW_PRODUCTS(1, 16, 17, 18, 19)
+      "ld1 {v16.4s, v17.4s, v18.4s, v19.4s}, [%[a3]], 64\n\t" LITE_ROW_PRODUCTS(2, 4, 5, 6, 7)
+      LITE_ROW_PRODUCTS(3, 16, 17, 18, 19)
+      : [x] "+r"(x), [a0] "+r"(at[0]), [a1] "+r"(at[1]), [a2] "+r"(at[2]), [a3] "+r"(at[3]),
+        [t0] "+w"(total[0]), [t1] "+w"(total[1]), [t2] "+w"(total[2]), [t3] "+w"(total[3]),
+        [m0] "+w"(more[0]), [m1] "+w"(more[1]), [m2] "+w"(more[2]), [m3] "+w"(more[3])
+      :: "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18", "v19", "memory");
+}
+#undef LITE_ROW_PRODUCTS
+#endif
+
 // Products of x with `count` rows of the matrix, at most kLanes; further lanes repeat the last one.
 LITE_INLINE F row_products(const float* x, const float* rows, int64_t k, int count) {
   const auto row = [&](int r) __attribute__((always_inline)) {
@@ -24,19 +46,11 @@ LITE_INLINE F row_products(const float* x, const float* rows, int64_t k, int cou
   };
   F total[kLanes] = {};
   int64_t i = 0;
-#if defined(LITE_PACKED_TILE)  // two vectors a load
+#if defined(LITE_PACKED_TILE)  // four vectors a load
   const float *at[kLanes], *from = x;
   F more[kLanes] = {};
   LITE_UNROLL for (int r = 0; r < kLanes; r++) at[r] = row(r);
-  for (; i + 2 * kLanes <= k; i += 2 * kLanes) {
-    F v[2], w[kLanes][2];
-    load_pair(v[0], v[1], from);
-    LITE_UNROLL for (int r = 0; r < kLanes; r++) load_pair(w[r][0], w[r][1], at[r]);
-    LITE_UNROLL for (int r = 0; r < kLanes; r++) {
-      total[r] = fma(v[0], w[r][0], total[r]);
-      more[r] = fma(v[1], w[r][1], more[r]);
-    }
-  }
+  for (; i + 4 * kLanes <= k; i += 4 * kLanes) add_quads(from, at, total, more);
   LITE_UNROLL for (int r = 0; r < kLanes; r++) total[r] += more[r];
 #endif
   for (; i + kLanes <= k; i += kLanes) {

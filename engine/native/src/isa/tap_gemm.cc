@@ -97,10 +97,17 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->out_c = s.group_out * join;
   g->kernel_w = s.kernel[1];
   g->panels = panel_count(g->out_c);
-  g->packs = packs_rows(s);
+  g->of_image = is_image_conv(s);
+  g->packs = !g->of_image && packs_rows(s);
   g->row_pixels = s.out.w;
   g->copied_lda = 0;
   g->scratch_bytes = 0;
+#if defined(LITE_PACKED_TILE)
+  if (g->of_image) {
+    if (!prepare_image_conv(s, env, &g->image)) return false;
+    g->scratch_bytes = g->image.scratch_bytes;
+  }
+#endif
   if (g->packs) {
     flatten_pointwise(&s);
     if (!prepare_packed_gemm(s, env, &g->packed)) return false;
@@ -133,8 +140,9 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
     const int64_t columns = panel_columns(g->out_c, p), row = s.kernel[0] * s.kernel[1] * g->in_c;
     memcpy(packed + p * g->panel_elems + row * columns, b + p * kTileColumns, columns * sizeof(Real));
   }
-  g->weights = g->packed.weights = packed;
-  g->bias = g->packed.bias = b;
+  g->weights = g->packed.weights = g->image.weights = packed;
+  g->bias = g->packed.bias = g->image.bias = b;
+  g->image.panel_elems = g->panel_elems;
   const double pixels_in = static_cast<double>(s.in.images) * s.in.h * s.in.w;
   const double pixels_out = static_cast<double>(s.out.images) * s.out.h * s.out.w;
   // In cycles: two vectors of FMA a cycle, 16 bytes a cycle from the next cache.
@@ -143,6 +151,11 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
                           pixels_out / tiles * static_cast<double>(depth) + 60,
                           pixels_in * s.in.c / 4, g->groups * g->group_elems / 4.0);
   };
+  if (g->of_image) {
+    g->list.group_rows = 1;
+    choose(s.out.images * s.out.h);
+    return true;
+  }
   if (g->packs) {
     g->list.group_rows = 1;
     choose((s.out.images * s.out.h * s.out.w + kPackedRows - 1) / kPackedRows);
@@ -241,6 +254,11 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
 void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual, int thread,
                   void* scratch) {
 #if defined(LITE_PACKED_TILE)
+  if (g.of_image) {
+    const PixelView& out = g.image.shape.out;
+    const GridPart part = part_of(g.grid, out.images * out.h, 1, g.panels, thread);
+    return run_image_conv(g.image, x, y, part, scratch);
+  }
   if (g.packs) {
     const PixelView& out = g.packed.shape.out;
     const GridPart part = part_of(g.grid, out.images * out.h * out.w, kPackedRows, g.panels, thread);
@@ -254,6 +272,7 @@ void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual
 void run_tap_gemm_rows(const TapGemm& g, const Real* x, Real* y, const Real* residual,
                        int64_t begin, int64_t end, void* scratch) {
 #if defined(LITE_PACKED_TILE)
+  if (g.of_image) return run_image_conv(g.image, x, y, {begin, end, 0, g.panels}, scratch);
   if (g.packs) {
     const int64_t w = g.row_pixels;
     return run_packed_gemm(g.packed, x, y, residual, {begin * w, end * w, 0, g.panels},

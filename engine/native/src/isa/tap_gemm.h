@@ -4,6 +4,7 @@
 #include "ops/conv_strips.h"
 #include "ops/deconv_parts.h"
 #include "f32_tile.h"
+#include "image_conv.h"
 #include "packed_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -44,6 +45,8 @@ struct TapGemm {
   ThreadGrid grid;
   bool packs;                       // rows are packed: `packed` takes the place of `list`
   PackedGemm packed;
+  bool of_image;                    // `image` takes the place of `list`
+  ImageConv image;
   int64_t row_pixels;               // of the output, by rows
   size_t scratch_bytes;             // per thread
 };
@@ -59,7 +62,9 @@ void run_tap_gemm(const TapGemm& gemm, const Real* x, Real* y, const Real* resid
 void run_tap_gemm_rows(const TapGemm& gemm, const Real* x, Real* y, const Real* residual,
                        int64_t begin, int64_t end, void* scratch);
 
-LITE_INLINE int tile_height(const TapGemm& g) { return g.packs ? kPackedRows : kTileRows; }
+LITE_INLINE int tile_height(const TapGemm& g) {
+  return g.of_image ? kImagePixels : g.packs ? kPackedRows : kTileRows;
+}
 
 // n columns as panels of kTileColumns; the last one may be a single vector wide.
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }

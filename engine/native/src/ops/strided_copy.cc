@@ -2,16 +2,36 @@
 
 #include "shuffle.h"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 namespace lite {
 
 namespace {
 
 int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
 
+// Short runs without a call; the last 16 bytes may be some that are there already.
 template <class T>
-void copy_row(const T* from, T* to, const CopyAxis& axis) {
+LITE_INLINE void copy_run(const T* from, T* to, int64_t count) {
+  const int64_t bytes = count * static_cast<int64_t>(sizeof(T));
+  if (bytes < 16 || bytes > 512) {
+    memcpy(to, from, static_cast<size_t>(bytes));
+    return;
+  }
+  const char* source = reinterpret_cast<const char*>(from);
+  char* target = reinterpret_cast<char*>(to);
+  int64_t left = bytes;
+  for (; left >= 64; left -= 64, source += 64, target += 64) memcpy(target, source, 64);
+  for (; left >= 16; left -= 16, source += 16, target += 16) memcpy(target, source, 16);
+  if (left > 0) memcpy(target + left - 16, source + left - 16, 16);
+}
+
+template <class T>
+LITE_INLINE void copy_row(const T* from, T* to, const CopyAxis& axis) {
   if (axis.from == 1 && axis.to == 1) {
-    memcpy(to, from, axis.count * sizeof(T));
+    copy_run(from, to, axis.count);
   } else {
     for (int64_t i = 0; i < axis.count; ++i) to[i * axis.to] = from[i * axis.from];
   }
@@ -54,28 +74,49 @@ LITE_INLINE typename Lanes<T>::V load_lanes(const T* from) {
   return v;
 }
 
-// kCount<T> pixels of two planes.
-template <class T>
-LITE_INLINE void interleave_pair(const T* from, int64_t plane, T* to) {
-  const auto a = load_lanes(from), b = load_lanes(from + plane);
-  const auto low = Lanes<T>::low(a, b), high = Lanes<T>::high(a, b);
+// Vectors of two planes to pixels.
+#if defined(__aarch64__)
+LITE_INLINE void store_pixels(Lanes<uint8_t>::V a, Lanes<uint8_t>::V b, uint8_t* to) {
+  vst2q_u8(to, uint8x16x2_t{{a, b}});
+}
+LITE_INLINE void store_pixels(Lanes<uint16_t>::V a, Lanes<uint16_t>::V b, uint16_t* to) {
+  vst2q_u16(to, uint16x8x2_t{{a, b}});
+}
+LITE_INLINE void store_pixels(Lanes<uint32_t>::V a, Lanes<uint32_t>::V b, uint32_t* to) {
+  vst2q_u32(to, uint32x4x2_t{{a, b}});
+}
+#else
+template <class V, class T>
+LITE_INLINE void store_pixels(V a, V b, T* to) {
+  const V low = Lanes<T>::low(a, b), high = Lanes<T>::high(a, b);
   memcpy(to, &low, sizeof low);
   memcpy(to + kCount<T>, &high, sizeof high);
 }
+#endif
+
+// kCount<T> pixels of two planes.
+template <class T>
+LITE_INLINE void interleave_pair(const T* from, int64_t plane, T* to) {
+  store_pixels(load_lanes(from), load_lanes(from + plane), to);
+}
 
 // Four pixels of three planes. Each shuffle takes two elements of either operand, which is one
-// instruction everywhere.
+// instruction on x86 and for WebAssembly.
 LITE_INLINE void interleave_four(const uint32_t* from, int64_t plane, uint32_t* to) {
   typedef Lanes<uint32_t>::V Four;
-  Four in[3], out[3];
+  Four in[3];
   for (int x = 0; x < 3; ++x) in[x] = load_lanes(from + x * plane);
+#if defined(__aarch64__)
+  vst3q_u32(to, uint32x4x3_t{{in[0], in[1], in[2]}});
+#else
   const Four even = LITE_SHUFFLE(Four, in[0], in[1], 0, 2, 4, 6);   // a0 a2 b0 b2
   const Four odd = LITE_SHUFFLE(Four, in[1], in[2], 1, 3, 5, 7);    // b1 b3 c1 c3
   const Four mixed = LITE_SHUFFLE(Four, in[2], in[0], 0, 2, 5, 7);  // c0 c2 a1 a3
-  out[0] = LITE_SHUFFLE(Four, even, mixed, 0, 2, 4, 6);
-  out[1] = LITE_SHUFFLE(Four, odd, even, 0, 2, 5, 7);
-  out[2] = LITE_SHUFFLE(Four, mixed, odd, 1, 3, 5, 7);
+  const Four out[] = {LITE_SHUFFLE(Four, even, mixed, 0, 2, 4, 6),
+                      LITE_SHUFFLE(Four, odd, even, 0, 2, 5, 7),
+                      LITE_SHUFFLE(Four, mixed, odd, 1, 3, 5, 7)};
   for (int x = 0; x < 3; ++x) memcpy(to + 4 * x, &out[x], sizeof out[x]);
+#endif
 }
 
 // A square of kCount<T> rows and columns, turned: to interleave the upper with the lower half of its
@@ -127,20 +168,12 @@ void interleave(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fast
   const int64_t count = slow.count, step = slow.to, plane = fast.from;
   int64_t i = 0;
   if constexpr (sizeof(T) <= 4 && kPlanes == 2) {
-#if defined(__aarch64__)  // where a load may bring two vectors
-    for (; sizeof(T) == 4 && step == kPlanes && i + 2 * kCount<T> <= count; i += 2 * kCount<T>) {
-      typename Lanes<T>::V in[2][2], out[4];
-      for (int x = 0; x < 2; ++x)
-        for (int n = 0; n < 2; ++n) in[x][n] = load_lanes(from + i + x * plane + n * kCount<T>);
-      for (int n = 0; n < 2; ++n) {
-        out[2 * n] = Lanes<T>::low(in[0][n], in[1][n]);
-        out[2 * n + 1] = Lanes<T>::high(in[0][n], in[1][n]);
-      }
-      memcpy(to + 2 * i, out, sizeof out);
-    }
-#endif
     for (; step == kPlanes && i + kCount<T> <= count; i += kCount<T>)
       interleave_pair(from + i, plane, to + i * kPlanes);
+    if (step == kPlanes && i < count && count >= kCount<T>) {  // once more with those before it
+      interleave_pair(from + count - kCount<T>, plane, to + (count - kCount<T>) * kPlanes);
+      return;
+    }
   }
   if constexpr (sizeof(T) == 4 && kPlanes == 3) {
     for (; step == kPlanes && i + 4 <= count; i += 4)
@@ -163,15 +196,23 @@ void copy_turned(const T* from, T* to, const CopyAxis& slow, const CopyAxis& fas
     if (fast.count == 4) return interleave<4>(from, to, slow, fast);
   }
   constexpr int64_t kBlock = 16;
+  const bool squares = sizeof(T) <= 4 && slow.from == 1 && fast.to == 1 && slow.count >= kCount<T> &&
+                       fast.count >= kCount<T>;
   for (int64_t i = 0; i < slow.count; i += kBlock) {
     const int64_t i_end = i + kBlock < slow.count ? i + kBlock : slow.count;
     for (int64_t j = 0; j < fast.count; j += kBlock) {
       const int64_t j_end = j + kBlock < fast.count ? j + kBlock : fast.count;
       if constexpr (sizeof(T) <= 4) {
-        if (slow.from == 1 && fast.to == 1 && i_end - i == kBlock && j_end - j == kBlock) {
-          for (int64_t y = i; y < i_end; y += kCount<T>)
-            for (int64_t x = j; x < j_end; x += kCount<T>)
-              turn_square(from + y + x * fast.from, fast.from, to + y * slow.to + x, slow.to);
+        constexpr int64_t kSide = kCount<T>;
+        if (squares) {  // the last ones step back
+          for (int64_t y = i; y < i_end; y += kSide) {
+            const int64_t row = y + kSide <= i_end ? y : i_end - kSide;
+            for (int64_t x = j; x < j_end; x += kSide) {
+              const int64_t column = x + kSide <= j_end ? x : j_end - kSide;
+              turn_square(from + row + column * fast.from, fast.from, to + row * slow.to + column,
+                          slow.to);
+            }
+          }
           continue;
         }
       }
@@ -194,6 +235,16 @@ void copy_all(const CopyAxis* axes, int rank, int turned, const T* from, T* to) 
   }
   if (rank == 2 && turned == 0) {
     copy_turned(from, to, axes[0], axes[1]);
+    return;
+  }
+  if (rank == 2) {
+    for (int64_t i = 0; i < axes[0].count; ++i)
+      copy_row(from + i * axes[0].from, to + i * axes[0].to, axes[1]);
+    return;
+  }
+  if (rank == 3 && turned == 1) {
+    for (int64_t i = 0; i < axes[0].count; ++i)
+      copy_turned(from + i * axes[0].from, to + i * axes[0].to, axes[1], axes[2]);
     return;
   }
   // Outer axes by recursion; the turned one waits so that it meets the last axis.
