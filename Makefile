@@ -25,11 +25,14 @@ demo:           ## set up and take a model through the whole walk, no browser (M
 
 test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
-	@# The linters use one core: the tests begin beside them, and what they found comes last.
-	@found=$$(mktemp); { $(LINT); } > "$$found" 2>&1 & linters=$$!; \
+	@# Tests wait for browsers and devices a third of the time: the linters and the builds with
+	@# sanitizers run beside them. Who needs such a build waits for the lock (tests/tools.py).
+	@mkdir -p build; exec 8> build/.sanitized; flock 8; \
+		scripts/sanitized.sh & builds=$$!; exec 8>&-; \
+		found=$$(mktemp); { $(LINT); } > "$$found" 2>&1 & linters=$$!; \
 		pytest --all -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 		wait $$linters; lint=$$?; [ $$lint = 0 ] || cat "$$found"; rm -f "$$found"; \
-		exit $$(( tests ? tests : lint ))
+		wait $$builds; built=$$?; exit $$(( tests ? tests : built ? built : lint ))
 
 test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file or the driver's library)
 	@[ -n "$(ICD)" ] || { echo "error: ICD names no driver; make test-opencl ICD=/etc/OpenCL/vendors/pocl.icd" >&2; exit 2; }
@@ -40,6 +43,7 @@ test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file 
 
 test-long:      ## the sweeps that `make test` leaves out: every network, every OpenCL program for every chip
 	@scripts/setup.sh test
+	@scripts/sanitized.sh
 	@pytest -m "hours or opencl and not (simulator or browser)" -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint:           ## ruff, import contracts, types

@@ -4,7 +4,8 @@
 #
 #   scripts/setup.sh run    what the `lite` command needs
 #   scripts/setup.sh lab    and JupyterLab, the ARM emulator with OpenCL, its cross compiler
-#   scripts/setup.sh test   and everything the tests and builds need
+#   scripts/setup.sh test   and everything the tests and builds need, but for what
+#                           scripts/sanitized.sh builds
 set -euo pipefail
 cd "$(dirname "$0")/.."
 level=${1:-test}
@@ -112,20 +113,10 @@ build_all() {
     [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
     quiet_build aarch64
   fi
-  # The fuzz tests of the native loader run under AddressSanitizer, those of the thread pool under
-  # ThreadSanitizer.
   if [ "$rank" -ge 3 ]; then
     if [ "$(uname -m)" = x86_64 ] && have arm-linux-gnueabihf-g++; then
       [ -f engine/lite_engine/_native/bin/armv7/lite_run ] || say "building the 32-bit ARM runner"
       quiet_build armv7
-    fi
-    [ -f build/asan/liblite_runtime.so ] || say "building with AddressSanitizer"
-    quiet_build asan
-    [ -f build/tsan/lite_run ] || say "building with ThreadSanitizer"
-    quiet_build tsan
-    if any_of clang++ clang++-15; then
-      [ -f build/fuzzer/fuzz_file ] || say "building the fuzz targets"
-      quiet_build fuzzer
     fi
     if scripts/zig.sh > /dev/null 2>&1; then
       [ -f engine/lite_engine/_native/bin/wasm32/lite.wasm ] || say "building for WebAssembly"

@@ -16,7 +16,7 @@ from lite_engine.doctor import device_check
 from lite_engine.errors import DeviceError
 from lite_workbench.cli import main
 
-from tests.conftest import arm_opencl as the_persons
+from tests.tools import arm_opencl as the_persons
 
 pytestmark = pytest.mark.cpu
 

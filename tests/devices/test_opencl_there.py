@@ -14,8 +14,8 @@ from lite_engine.runtime import host_target
 from lite_workbench.cli import main
 
 from tests.compare.kernel_faults import plant_in_plan
-from tests.conftest import arm_opencl as the_persons
 from tests.small_models import Builder, image
+from tests.tools import arm_opencl as the_persons
 
 pytestmark = pytest.mark.cpu
 TARGETS = ["x86", "arm", "opencl"]

@@ -13,8 +13,8 @@ from lite_engine import edit, load, optimize, write_onnx
 from lite_engine.ir import DType, Graph, Value
 from lite_workbench.cli import main
 
-from tests.conftest import missing_wasm
 from tests.small_models import Builder
+from tests.tools import missing_wasm
 
 ROOT = Path(__file__).parents[2]
 MODELS = ROOT / "notebooks" / "models"

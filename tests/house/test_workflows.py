@@ -174,7 +174,7 @@ def test_what_is_downloaded_was_uploaded():
 
 
 def test_tools_that_tests_require_are_known():
-    from tests.conftest import TOOLS
+    from tests.tools import TOOLS
 
     for row in WORKFLOWS["test.yml"]["jobs"]["test"]["strategy"]["matrix"]["include"]:
         assert set(row["require"].split(",")) <= set(TOOLS)

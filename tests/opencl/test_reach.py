@@ -22,8 +22,8 @@ from lite_engine.backends.opencl.registry import Target, Way
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.plan import Plan, make_plan
 
-from tests.conftest import simulator
 from tests.opencl import exact
+from tests.tools import simulator
 
 FILES = sorted(path.stem for path in KERNELS.glob("*.cl"))
 #: Which elements these read depends on the values that they are given.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import simulator
+from tests.tools import simulator
 
 pytestmark = [pytest.mark.opencl, pytest.mark.simulator]
 

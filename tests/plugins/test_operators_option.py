@@ -16,7 +16,7 @@ from lite_engine.devices.emulated import emulator
 from lite_workbench.cli import main
 from lite_workbench.commands import VERBS, WITHOUT_OPERATORS
 
-from tests.conftest import arm_opencl as the_persons
+from tests.tools import arm_opencl as the_persons
 
 from .test_custom_kernels import walk
 

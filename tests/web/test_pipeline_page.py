@@ -130,6 +130,7 @@ def test_what_a_page_cannot_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.hours  # a minute of zig; tests/export has a trimmed module of one model
 def test_a_trimmed_module(serve: Any, tmp_path: Path, monkeypatch: Any, root: Path) -> None:
     monkeypatch.setenv("LITE_CACHE_DIR", str(root / "build"))
     pipeline, file = two_stages(root)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from lite_engine.backends.opencl.cases import cases
 
-from tests.conftest import simulator
 from tests.native.opencl.test_mutation import ON_OCLGRIND, run, written
+from tests.tools import simulator
 
 EACH, SIMULATED = 100, 8
 

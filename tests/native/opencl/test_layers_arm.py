@@ -11,8 +11,8 @@ from lite_engine._native import runner_path
 from lite_engine.devices import arm_opencl
 from lite_engine.devices.emulated import emulator
 
-from tests.conftest import arm_opencl as the_persons
 from tests.native.opencl.test_layers import network
+from tests.tools import arm_opencl as the_persons
 
 pytestmark = [pytest.mark.arm_opencl, pytest.mark.hours]
 

@@ -20,9 +20,9 @@ from lite_engine.ir import Graph
 from lite_engine.plan import make_plan
 from lite_engine.plan.program import WeightTable
 
-from tests.conftest import simulator
 from tests.native.opencl.mutation import mutants
 from tests.opencl import tiny
+from tests.tools import simulator
 
 pytestmark = [pytest.mark.opencl, pytest.mark.cpu, pytest.mark.asan]
 #: Of each graph; Oclgrind runs a few, slowly.

@@ -12,8 +12,8 @@ from lite_engine._native import runner_path
 from lite_engine.model_file.program_file import write_program_file
 from lite_engine.quantize import quantize
 
-from tests.conftest import emulator
 from tests.small_models import classifier, image
+from tests.tools import emulator
 
 from ..cases import check_outputs, collected, merged
 
