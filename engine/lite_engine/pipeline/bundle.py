@@ -24,8 +24,8 @@ from .widths import read_widths
 
 
 def is_bundle(path: str | Path) -> bool:
-    """Is it a pipeline's `.lite` file? Raises ModelFormatError for one that cannot be read: it
-    would be taken for a model."""
+    """Is it a pipeline's `.lite` file? Raises ModelFormatError for one that cannot be read or is
+    damaged: it would be taken for a model."""
     path = Path(path)
     if not path.is_file():
         return False
@@ -36,12 +36,7 @@ def is_bundle(path: str | Path) -> bool:
         raise ModelFormatError(
             tr("cannot be read ({reason})", reason=reason_of(error)), where=path
         ) from None
-    if start != MAGIC:
-        return False
-    try:
-        return "PIPE" in read_container(path)
-    except ModelFormatError:
-        return False
+    return start == MAGIC and "PIPE" in read_container(path)
 
 
 def is_pipeline(path: str | Path) -> bool:
