@@ -3,6 +3,7 @@ changed. The oracle is the operator's own inference, which is asked without the 
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -94,3 +95,14 @@ def test_attributes_that_are_arrays_are_not_remembered() -> None:
     node = graph.nodes[2]
     node.attrs["axis"] = np.int64(1)
     assert infer_node(node)[0].shape == (3, 8) and node.inferred is None
+
+
+def test_what_was_inferred_is_not_pickled() -> None:
+    """It holds operators, whose functions may be local; workers of a cluster infer it anew."""
+    graph = model()
+    graph.outputs = [graph.add("Relu", [graph.outputs[0]], name="last").output]
+    infer_types(graph)
+    again = pickle.loads(pickle.dumps(graph))
+    assert all(node.inferred is None for node in again.nodes)
+    infer_types(again)
+    assert [str(v.type) for v in again.outputs] == [str(v.type) for v in graph.outputs]

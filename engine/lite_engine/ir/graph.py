@@ -92,18 +92,19 @@ class Node:
         sources: Sequence[str] = (),
         domain: str = "",
     ) -> None:
-        self.op = op
-        self.domain = domain
+        self.op, self.domain, self.name = op, domain, name
         self.attrs = dict(attrs or {})
-        self.name = name
         self.sources = tuple(sources) or ((name,) if name else ())
         self.outputs = list(outputs)
         for value in self.outputs:
             value.producer = self
-        #: of `ops.infer_node`: what it found last, and from what
-        self.inferred: Any = None
+        self.inferred: Any = None  # of `ops.infer_node`: what it found last, and from what
         self._inputs: tuple[Value | None, ...] = ()
         self.inputs = inputs  # type: ignore[assignment]
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """For pickle: what was inferred holds operators, whose functions may be local."""
+        return None, {name: getattr(self, name) for name in self.__slots__} | {"inferred": None}
 
     @property
     def inputs(self) -> tuple[Value | None, ...]:
@@ -368,12 +369,11 @@ class Graph:
         out.inputs = [value_of(v) for v in self.inputs]
         for node in self.nodes:
             inputs = [None if v is None else value_of(v) for v in node.inputs]
-            outputs = [value_of(v) for v in node.outputs]
             attrs = {
                 k: a.copy(mapped) if isinstance(a, Graph) else a for k, a in node.attrs.items()
             }
-            made = Node(node.op, inputs, outputs, attrs, name=node.name, sources=node.sources,
-                        domain=node.domain)  # fmt: skip
+            made = Node(node.op, inputs, [value_of(v) for v in node.outputs], attrs,
+                        name=node.name, sources=node.sources, domain=node.domain)  # fmt: skip
             made.inferred = node.inferred
             out.nodes.append(made)
         out.outputs = [value_of(v) for v in self.outputs]
