@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from lite_engine.ir import DType, Graph, Value
+from lite_engine import custom_op
+from lite_engine.ir import DType, Graph, TypeInfo, Value
 from lite_engine.ops import get_op, infer_node, infer_types, specialise
 
 
@@ -106,3 +107,32 @@ def test_what_was_inferred_is_not_pickled() -> None:
     assert all(node.inferred is None for node in again.nodes)
     infer_types(again)
     assert [str(v.type) for v in again.outputs] == [str(v.type) for v in graph.outputs]
+
+
+def test_an_operator_that_gets_another_inference_is_asked_again() -> None:
+    @custom_op("com.acme::Flat")
+    def flat(x: np.ndarray) -> np.ndarray:
+        return x.reshape(-1)
+
+    @flat.infer
+    def wrong(x: TypeInfo) -> TypeInfo:
+        return x
+
+    graph = Graph("g")
+    graph.inputs = [Value("x", DType.F32, (2, 3))]
+    graph.outputs = [graph.add("com.acme::Flat", graph.inputs, name="flat").output]
+    infer_types(graph)
+    assert graph.outputs[0].shape == (2, 3)
+
+    @flat.infer
+    def right(x: TypeInfo) -> TypeInfo:
+        return TypeInfo(x.dtype, (6,))
+
+    assert specialise(graph).outputs[0].shape == (6,)
+
+
+def test_dimensions_of_numpy_become_static() -> None:
+    graph = model()
+    graph.outputs[0].shape = tuple(map(np.int64, graph.outputs[0].shape or ()))
+    infer_types(graph)
+    assert graph.outputs[0].type.is_static

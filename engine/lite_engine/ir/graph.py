@@ -98,7 +98,7 @@ class Node:
         self.outputs = list(outputs)
         for value in self.outputs:
             value.producer = self
-        self.inferred: Any = None  # of `ops.infer_node`: what it found last, and from what
+        self.inferred: Any = None  # what `ops.infer_node` found last, and from what
         self._inputs: tuple[Value | None, ...] = ()
         self.inputs = inputs  # type: ignore[assignment]
 

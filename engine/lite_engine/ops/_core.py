@@ -95,6 +95,7 @@ class OpDef:
     def infer(self, fn: Infer) -> Infer:
         """Inputs' TypeInfos → output TypeInfo(s). Raises ShapeError."""
         self._infer = fn
+        self.__dict__.pop("_infer_counts", None)  # of an earlier one
         return fn
 
     def reference(self, fn: Reference) -> Reference:

@@ -12,7 +12,7 @@ from lite_messages import tr
 
 from ..errors import LiteError, ShapeError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value, holders
-from ._core import OpDef, find_op, get_op
+from ._core import Infer, OpDef, find_op, get_op
 from ._records import Cost
 from .quantize import stored_integers
 
@@ -31,16 +31,18 @@ class _Inferred(NamedTuple):
     """A node's output types, and what they follow from."""
 
     op: OpDef
+    infer: Infer | None  # an operator of a notebook may get another one
     attrs: dict[str, Any]
     inputs: list[TypeInfo | None]
     outputs: int
     types: list[TypeInfo]
 
     def holds(self, op: OpDef, node: Node, inputs: Sequence[TypeInfo | None]) -> bool:
-        """Whether the node is what it was. Types are compared by identity: that is quick, and
-        includes the contents of constants."""
+        """Whether the node is what it was. Types are compared by identity, which is quick: a
+        constant counts as the same while its array is, so change it by another array."""
         return (
             self.op is op
+            and self.infer is op._infer
             and self.outputs == len(node.outputs)
             and len(self.inputs) == len(inputs)
             and all(map(is_, self.inputs, inputs))
@@ -61,7 +63,7 @@ def infer_node(node: Node) -> list[TypeInfo]:
     types = op.infer_types(node, inputs)
     attrs = _held(node.attrs)
     node.inferred = (
-        None if attrs is None else _Inferred(op, attrs, inputs, len(node.outputs), types)
+        None if attrs is None else _Inferred(op, op._infer, attrs, inputs, len(node.outputs), types)
     )
     return types
 
@@ -138,9 +140,14 @@ def check_types(failed: Iterable[tuple[Node, LiteError]]) -> None:
             ) from None
 
 
+def _same(old: Shape | None, new: Shape | None) -> bool:
+    """Equal, of the same kinds of dimensions: a NumPy integer is not a static one."""
+    return old == new and all(type(o) is type(n) for o, n in zip(old or (), new or ()))
+
+
 def _refine(old: Shape | None, new: Shape | None) -> Shape | None:
     """The more exact of two shapes, dimension by dimension."""
-    if old == new:
+    if _same(old, new):
         return old  # the same object: what reads it keeps its type
     if old is None or new is None or len(old) != len(new):
         return new if new is not None else old
@@ -299,7 +306,9 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
             raise ShapeError(error, fix=tr("the model does not fit these input shapes")) from None
         for value, info in zip(node.outputs, types, strict=False):
             value.dtype = info.dtype
-            if value.shape != info.shape:  # or the object stays, by which its type is known
+            if not _same(
+                value.shape, info.shape
+            ):  # or the object stays, by which its type is known
                 value.shape = info.shape
         fold_node(out, node, nested)
     out.remove_unread()

@@ -339,7 +339,7 @@ def infer_new(nodes: Sequence[Node]) -> None:
 
 
 class _Pinned:
-    """Ids of values that a subgraph hands out directly, looked for when several nodes first fit."""
+    """Ids of values that a subgraph hands out directly, found when a match first needs them."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

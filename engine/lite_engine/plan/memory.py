@@ -169,8 +169,6 @@ class _Placed:
     def best_fit(self, span: Span) -> int:
         """Offset of the smallest gap between those alive with it that holds the span, the end of
         the last of them when none does."""
-        if not self._count:
-            return 0
         rows = self._table[:, : self._count]
         alive = (rows[self._FIRST] <= span.last) & (span.first <= rows[self._LAST])
         ends = np.maximum.accumulate(rows[self._END, alive])

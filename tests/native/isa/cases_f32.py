@@ -34,6 +34,9 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (GEMM, (1, 23, 20, 3), 32, (7, 7), {"strides": [2, 2], "pads": [3, 3, 3, 3]}),
     (GEMM, (1, 9, 9, 5), 6, (3, 3), {"dilations": [2, 3], "pads": [2, 3, 2, 3]}),
     (GEMM, (1, 3, 3, 5), 6, (3, 3), {"pads": [4, 4, 4, 4]}),
+    # One output, of padding alone; many channels with pixels that see padding alone.
+    (GEMM, (1, 1, 1, 1024), 8, (1, 1), {"pads": [1, 1, 0, 0], "strides": [2, 2]}),
+    (GEMM, (1, 3, 3, 1024), 264, (1, 1), {"pads": [1, 1, 1, 1]}),
     # Taps far apart: whole rectangles of outputs see a few of them, or the middle one alone.
     (GEMM, (2, 28, 19, 5), 6, (3, 3), {"dilations": [12, 6], "pads": [12, 6, 12, 6], "r": 1}),
     (GEMM, (1, 17, 4, 8), 33, (3, 3), {"dilations": [6, 3], "pads": [6, 3, 6, 3]}),

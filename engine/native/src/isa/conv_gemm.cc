@@ -199,7 +199,8 @@ bool read_shape(const Step& step, Env& env, ConvShape* s) {
 // come after its products, count for little.
 bool is_one_row(const ConvShape& s) {
   const bool one = s.in.images == 1 && s.in.h == 1 && s.in.w == 1 && s.out.h == 1 && s.out.w == 1;
-  return one && s.kernel[0] == 1 && s.kernel[1] == 1 && s.groups == 1 && !s.has_residual &&
+  const bool reads = s.pad[0] == 0 && s.pad[1] == 0;  // the pixel, and no padding instead
+  return one && reads && s.kernel[0] == 1 && s.kernel[1] == 1 && s.groups == 1 && !s.has_residual &&
          s.in.origin == 0 && s.out.origin == 0 && s.in.c >= kLanes * kLanes;
 }
 

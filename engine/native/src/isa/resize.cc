@@ -13,7 +13,7 @@ struct State {
   int64_t line;  // numbers of an output row, where rows of the input are resampled along x first; or 0
 };
 
-// In two passes each has few taps.
+// Two passes are used only where each axis has at most this many taps.
 constexpr int kFewTaps = 4;
 
 // Of an axis that grows, neighbouring outputs share inputs: an input row along x once for all of them.
@@ -115,8 +115,6 @@ void run_lines(const State& s, const Real* from, int64_t row, int64_t pixel, Rea
     }
   }
 }
-LITE_INLINE void run_lines(const State&, const uint8_t*, int64_t, int64_t, uint8_t*, int64_t, int64_t, int64_t,
-               int64_t, int64_t, uint8_t*) {}
 
 // y[c] = sum over taps of weight * x[...][c]
 void pixel(const Resample& ry, const Resample& rx, int64_t oy, int64_t ox, const Real* image,
@@ -166,12 +164,14 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
     const int64_t image = line / s.y.out, oy = line % s.y.out;
     const Element* from = in.as<Element>() + in_origin + image * in_strides[0];
     Element* to = out.as<Element>() + out_origin + image * out_strides[0];
-    if (s.line) {
-      const int64_t rest = end - line, stop = s.y.out - oy < rest ? s.y.out : oy + rest;
-      run_lines(s, from, in_row, in_pixel, to, out_row, out_pixel, last_dim(in), oy, stop,
-                static_cast<Element*>(scratch));
-      line += stop - oy - 1;
-      continue;
+    if constexpr (sizeof(Element) == sizeof(Real)) {  // bytes take the nearest pixel
+      if (s.line) {
+        const int64_t rest = end - line, stop = s.y.out - oy < rest ? s.y.out : oy + rest;
+        run_lines(s, from, in_row, in_pixel, to, out_row, out_pixel, last_dim(in), oy, stop,
+                  static_cast<Element*>(scratch));
+        line += stop - oy - 1;
+        continue;
+      }
     }
     to += oy * out_row;
     for (int64_t ox = 0; ox < s.x.out; ++ox)

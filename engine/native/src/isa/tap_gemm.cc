@@ -221,7 +221,9 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     if (kManyRows && g.copied_lda) {
       Real* copy = static_cast<Real*>(scratch) +
                    (s.first_tile + j) % g.block_tiles * kTileRows * g.copied_lda;
-      for (int32_t m = 0; first_panel && m < rows; ++m)
+      // Pixels of padding alone have no taps, and no place in x.
+      const bool reads = first_panel && s.ky0 < s.ky1 && s.kx0 < s.kx1;
+      for (int32_t m = 0; reads && m < rows; ++m)
         memcpy(copy + m * g.copied_lda, t.a + m * s.lda, g.in_c * sizeof(Real));
       t.a = copy;
       t.lda = g.copied_lda;

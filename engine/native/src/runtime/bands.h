@@ -22,7 +22,7 @@ struct Band {
   int64_t held[kMaxBandSteps];     // rows of that window
 };
 
-// Whether this machine gains by a band that this step is in.
+// Whether a band that contains this step can pay on this machine.
 bool may_band(const Step&, const Env&);
 
 // Finds the bands of prepared steps; adds room for their windows to the scratch memory.
