@@ -25,8 +25,8 @@ demo:           ## set up and take a model through the whole walk, no browser (M
 
 test:           ## set up, lint, and run every test
 	@scripts/setup.sh test
-	@# Tests wait for browsers and devices a third of the time: the linters and the builds with
-	@# sanitizers run beside them. Who needs such a build waits for the lock (tests/tools.py).
+	@# Tests also wait for browsers and devices: the linters and the builds with sanitizers run
+	@# beside them. A test that needs such a build waits for its lock (tests/tools.py).
 	@mkdir -p build; exec 8> build/.sanitized; flock 8; \
 		scripts/sanitized.sh & builds=$$!; exec 8>&-; \
 		found=$$(mktemp); { $(LINT); } > "$$found" 2>&1 & linters=$$!; \

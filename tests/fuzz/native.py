@@ -121,7 +121,7 @@ def fuzz(
 
 
 class _Process:
-    """One of a target. What it says goes to a file: nobody reads a pipe while others work."""
+    """One process of a target. Its output goes to a file: a pipe that nobody reads fills up."""
 
     def __init__(self, command: Sequence[Any], env: Mapping[str, str], told: Path) -> None:
         with told.open("wb") as output:

@@ -57,9 +57,10 @@ def infer_node(node: Node) -> list[TypeInfo]:
     planned, and most of its types stay what they were.
     """
     inputs = [None if v is None else v.type for v in node.inputs]
-    op, known = get_op(node.op, node.name), node.inferred
+    op = get_op(node.op, node.name)
+    known: _Inferred | None = node.inferred
     if known is not None and known.holds(op, node, inputs):
-        return known.types  # type: ignore[no-any-return]
+        return known.types
     types = op.infer_types(node, inputs)
     attrs = _held(node.attrs)
     node.inferred = (
