@@ -9,6 +9,7 @@ LiteError
 ├── CalibrationError             calibration data cannot be used
 ├── DeviceError                  a remote or emulated device failed at a named stage
 ├── VersionError                 the file is newer (or too old) for this engine
+├── WriteError                   a file or folder cannot be written
 └── UsageError                   a wrong argument, option or setting
 """
 
@@ -179,6 +180,13 @@ class VersionError(LiteError):
     """The file's format or engine version does not fit this engine."""
 
     kind = "version"
+
+
+class WriteError(LiteError):
+    """A file or folder cannot be written: the disk is full, or the place is read-only. Work that
+    tries one thing after another ends with it, because the next would fail as well."""
+
+    kind = "write"
 
 
 class LiteWarning(UserWarning):

@@ -15,7 +15,7 @@ from typing import IO
 from lite_messages import tr
 
 from . import system
-from .errors import LiteError, ModelFormatError, UsageError, reason_of
+from .errors import LiteError, ModelFormatError, UsageError, WriteError, reason_of
 from .parts import new_part, part_folder, remove_stale_parts
 
 
@@ -88,11 +88,11 @@ def reading(path: str | Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder and those above it. Raises LiteError."""
+    """Makes a folder and those above it. Raises WriteError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LiteError(
+        raise WriteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=folder
         ) from None
 
@@ -114,7 +114,7 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
     the same folder, reaches the disk, and is then renamed, so that no reader ever sees half of it.
 
     Links are followed; what is no regular file (a pipe, /dev/stdout) is written in place. A file
-    that is replaced keeps its mode. Raises LiteError when it cannot be written. Whatever ends the
+    that is replaced keeps its mode. Raises WriteError when it cannot be written. Whatever ends the
     block early, nothing is left behind and a file that was there stays as it was; what a process
     that was killed has left is removed by the next one that writes there.
     """
@@ -142,13 +142,13 @@ def writing(path: str | Path) -> Iterator[IO[bytes]]:
             raise
         system.sync_folder(target.parent)
     except OSError as error:
-        raise LiteError(
+        raise WriteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=path
         ) from None
 
 
 def write_file(path: str | Path, content: str | bytes) -> Path:
-    """Writes a whole file (text as UTF-8) and returns its path. Raises LiteError."""
+    """Writes a whole file (text as UTF-8) and returns its path. Raises WriteError."""
     with writing(path) as file:
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
     return Path(path)
@@ -158,7 +158,7 @@ def write_file(path: str | Path, content: str | bytes) -> Path:
 def filling(folder: str | Path) -> Iterator[Path]:
     """A folder whose files become those of `folder` when the block ends; what else is there stays.
 
-    Raises LiteError when they cannot be written. Whatever ends the block early, nothing of it is
+    Raises WriteError when they cannot be written. Whatever ends the block early, nothing of it is
     left behind and a folder that was there stays as it was.
     """
     target = Path(os.path.realpath(folder))
@@ -181,7 +181,7 @@ def filling(folder: str | Path) -> Iterator[Path]:
             else:
                 part.rename(target)
     except OSError as error:
-        raise LiteError(
+        raise WriteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=folder
         ) from None
 
@@ -190,13 +190,13 @@ def filling(folder: str | Path) -> Iterator[Path]:
 def locked(path: Path) -> Iterator[None]:
     """One process at a time in such a block of the same path; the lock file stays.
 
-    Raises LiteError when the lock file cannot be made.
+    Raises WriteError when the lock file cannot be made.
     """
     make_folder(path.parent)
     try:
         file = path.with_name(f"{path.name}.lock").open("ab")
     except OSError as error:
-        raise LiteError(
+        raise WriteError(
             tr("cannot be written ({reason})", reason=reason_of(error)), where=path.parent
         ) from None
     with file:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from pathlib import Path
 
 import lite_workbench as lw
 import numpy as np
@@ -161,14 +163,41 @@ def test_a_session_remembers_it(digits, monkeypatch, unpruned):
     assert session.code[-1] == "recommendation = session.recommend(data, 1.0, backends=['x86'])"
 
 
-def test_a_float_version_that_cannot_be_written_is_told(data, tmp_path, capsys, monkeypatch):
-    def full(self, name, precision, make):
-        raise LiteError("cannot be written (No space left on device)", where="kept")
+def test_a_float_version_that_cannot_be_made_is_told(data, tmp_path, capsys, monkeypatch):
+    def refused(self, name, precision, make):
+        raise LiteError("no such layer", where="kept")
 
-    monkeypatch.setattr(recommend_versions.Kept, "version", full)
+    monkeypatch.setattr(recommend_versions.Kept, "version", refused)
     words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "--max-drop", "5%",
              "--try", "weights", "-o", str(tmp_path / "best.lite")]  # fmt: skip
     assert main(words) == 1
     said = capsys.readouterr().err
-    assert "fp32: kept: cannot be written (No space left on device)" in said
+    assert "fp32: kept: no such layer" in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", ["fp16", "int8-weights", "int8-minmax", "fewer-channels"])
+def test_a_full_disk_ends_the_search(data, tmp_path, capsys, monkeypatch, version):
+    """It would go on with fewer versions, as if the others could not be made."""
+    monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
+    monkeypatch.setattr(recommend_versions._Search, "pruned", lambda search, how: search.model)
+    rename = Path.replace
+
+    def full(part, target):
+        if Path(target).name == f"{version}.lite":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rename(part, target)
+
+    kept = tmp_path / "kept"
+    words = ["recommend", MODEL, "--data", str(data), "--limit", "10", "--backends", "x86",
+             "--max-drop", "100%", "--resume", str(kept), "--json", "-"]  # fmt: skip
+    monkeypatch.setattr(Path, "replace", full)
+    assert main(words) == 1
+    out, said = capsys.readouterr()
+    file = kept / f"{version}.lite"
+    assert said == f"error: {file}: cannot be written (No space left on device)\n"
+    assert json.loads(out)["error"]["kind"] == "write" and not file.exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(recommend_versions, "METHODS", ())
+    monkeypatch.setattr(recommend_versions, "PRUNED", {})
+    assert main(words) == 0  # with what is there

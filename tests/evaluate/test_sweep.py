@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from pathlib import Path
 
 import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.devices import add_entry
 from lite_engine.errors import LiteError, ShapeError, UsageError
 from lite_workbench.cli import main
 from lite_workbench.evaluate import read_dataset
@@ -148,6 +151,27 @@ def test_finished_combinations_are_kept(tmp_path, capsys):
     assert "belongs to another model" in capsys.readouterr().err
     state.write_text("{}")
     assert main(words) == 2 and "not a saved sweep" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_no_property_of_a_combination(tmp_path, capsys, monkeypatch):
+    """Kept as failed it would never be measured."""
+    add_entry("own-disk", "local")  # lite_run on this machine
+    path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
+    rename = Path.replace
+
+    def full(part, target):
+        if Path(target).name == "program.lite":  # what the device is sent
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return rename(part, target)
+
+    words = ["sweep", path, "--backends", "x86", "--devices", "own-disk", "--rounds", "1",
+             "--resume", str(tmp_path / "state.json"), "--json", "-"]  # fmt: skip
+    monkeypatch.setattr(Path, "replace", full)
+    assert main(words) == 1
+    assert "program.lite: cannot be written (No space left on device)" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["cells"][0]["status"] == "measured"
 
 
 def test_a_goal_that_nothing_reaches_and_what_cannot_run(tmp_path, capsys):

@@ -25,6 +25,8 @@ import numpy as np
 from lite_engine.model_file import read_model
 from PIL import Image
 
+from .place import Place
+
 HERE = Path(__file__).parent
 KILLED = -signal.SIGKILL
 #: What the operation does instead: an error number, half a write, or the end of the process.
@@ -36,7 +38,7 @@ KINDS = {
 DOWNLOADS = "cache/downloads/PaddlePaddle--PP-OCRv5_mobile_det/"
 PASSING = (DOWNLOADS, "cache/runs.sqlite-")
 SERVER = """
-import contextlib, ctypes, functools, importlib, io, json, os, signal, sys
+import contextlib, ctypes, functools, gc, importlib, io, json, os, signal, sys
 from lite_workbench.cli import main
 from lite_workbench.commands import available
 for verb in available():
@@ -71,6 +73,8 @@ shim = ctypes.CDLL(os.environ["LITE_TEST_SHIM"])
 shim.fault_name.restype = ctypes.c_char_p
 shim.fault_count.restype = ctypes.c_long
 shim.fault_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+gc.collect()
+gc.freeze()  # a child that collects would copy all of this process's memory
 for line in sys.stdin:
     case = json.loads(line)
     read, write = os.pipe()
@@ -168,25 +172,35 @@ class Verb:
     warm: bool = False
     first: str = ""
     golden: dict[str, bytes] = field(default_factory=dict)
-    before: dict[str, bytes] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)  # the files that a call without a fault writes
     operations: int = 0
+
+    def __post_init__(self) -> None:
+        self.files = Place(self.place)
 
     def prepare(self, server: Server) -> None:
         """Runs the call without a fault."""
         self._fill()
         if self.first:
             assert server.run(self.first, self.place).code == 0
-        for _ in range(2 if self.old else 1):
-            self.before = contents(self.place)
-            outcome = server.run(self.call, self.place)
-            assert outcome.code == 0, (self.call, outcome)
+        if self.old:
+            self._run(server)
+        before = self.files.contents()
         if self.warm:  # what was measured of this machine is known
-            kept = {n: data for n, data in contents(self.place).items() if n.startswith("cache/")}
-            self.before |= kept
-            self._restore()
-            outcome = server.run(self.call, self.place)
-            assert outcome.code == 0, (self.call, outcome)
-        self.golden, self.operations = contents(self.place), outcome.operations
+            self._run(server)
+            found = self.files.contents()
+            before |= {n: data for n, data in found.items() if n.startswith("cache/")}
+        self.files.keep(before)
+        self.files.restore()
+        self.operations = self._run(server)
+        self.golden = self.files.contents()
+        made = self.golden.keys() - self.files.untouched()
+        self.made = {name for name in made if not name.startswith("cache/")}
+
+    def _run(self, server: Server) -> int:
+        outcome = server.run(self.call, self.place)
+        assert outcome.code == 0, (self.call, outcome)
+        return outcome.operations
 
     def _fill(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
@@ -205,21 +219,15 @@ class Verb:
                 made.failed[failed] += 1
         return made
 
-    def _restore(self) -> None:
-        shutil.rmtree(self.place, ignore_errors=True)
-        (self.place / "out").mkdir(parents=True)
-        for name, data in self.before.items():
-            path = self.place / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-
     def check(self, server: Server, n: int, kind: str) -> str:
         """The n-th operation fails; returns its name, "" where it cannot fail in this way.
         AssertionError says what went wrong."""
-        self._restore()
+        self.files.restore()
         outcome = server.run(self.call, self.place, n, KINDS[kind])
         said = (self.call, n, kind, outcome)
-        after = contents(self.place)
+        after = self.files.contents()
+        changed = self.files.written_in_place()
+        assert not changed, (f"written in place: {changed}", said)
         parts = [name for name in after if ".part" in name]
         if outcome.code == KILLED:
             assert kind == "killed", said
@@ -230,24 +238,28 @@ class Verb:
         if outcome.code == 0:
             missing = [f for f in self.golden if f not in after and not f.startswith("cache/")]
             assert not missing, (missing, said)
+            old = self.made & self.files.untouched()
+            assert not old, (f"not written: {old}", said)
         elif outcome.code > 0:
             self._check_message(outcome, said)
         if parts or outcome.code == KILLED:  # the next call cleans up, and succeeds
             again = server.run(self.call, self.place)
-            left = [n for n in contents(self.place) if ".part" in n or n.startswith(DOWNLOADS)]
+            left = [n for n in self.files.contents() if ".part" in n or n.startswith(DOWNLOADS)]
             finished = all(after.get(name) == data for name, data in self.golden.items())
             assert (again.code == 0 or finished) and not left, (left, again, said)
+            assert not self.files.written_in_place(), ("written in place", again, said)
         return "killed" if outcome.code == KILLED else outcome.operation
 
     def _check_files(self, after: dict[str, bytes], said: object) -> None:
+        before = self.files.before
         for name, data in after.items():
-            if ".part" in name or data == self.before.get(name) or data == self.golden.get(name):
+            if ".part" in name or data in (before.get(name), self.golden.get(name)):
                 continue
-            known = name in self.golden or name in self.before
+            known = name in self.golden or name in before
             passing = name.startswith(PASSING)
             assert passing or known, (f"left behind: {name}", said)
             assert passing or whole(self.place / name), (f"not whole: {name}", said)
-        gone = [name for name in self.before if name not in after]
+        gone = [name for name in before if name not in after]
         assert not gone, (f"gone: {gone}", said)
 
     def _check_message(self, outcome: Outcome, said: object) -> None:
@@ -258,11 +270,6 @@ class Verb:
         own = [word for word in words if "/" in word or "." in word]
         assert any(word in errors[0] for word in [*own, str(self.place)]), said
         assert ".part" not in errors[0] and "internal error" not in errors[0], said
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (p for p in folder.rglob("*") if p.is_file() or ".part" in p.name)
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else b"" for p in files}
 
 
 def whole(path: Path) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -15,6 +16,8 @@ from .calls import CALLS, SAMPLES
 from .campaign import KINDS, Server, Verb, cases, compiled_shim
 
 pytestmark = pytest.mark.cpu
+#: Room for the files of all processes that test at the same time.
+MOST_BYTES = 2 << 30
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +30,23 @@ def server(root: Path, tmp_path_factory) -> Iterator[Server]:
         made.close()
 
 
-def prepared(name: str, old: bool, server: Server, root: Path, tmp_path: Path) -> Verb:
-    inputs, call = tmp_path / "inputs", CALLS[name]
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """In memory where there is room: a disk would take most of the time."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or shutil.disk_usage(memory).free < MOST_BYTES:
+        yield tmp_path
+        return
+    with TemporaryDirectory(prefix="lite-faults-", dir=memory) as made:
+        yield Path(made)
+
+
+def prepared(name: str, old: bool, server: Server, root: Path, folder: Path) -> Verb:
+    inputs, call = folder / "inputs", CALLS[name]
     (inputs / "out").mkdir(parents=True)
     for file in ("digits.onnx", "digits.png", SAMPLES, "ocr.onnx", "ocr_total.png"):
         shutil.copy(root / "notebooks" / "models" / file, inputs)
-    place = tmp_path / "place"
+    place = folder / "place"
     verb = Verb(call.words, inputs, place, old and call.over, call.warm, call.first)
     verb.prepare(server)
     assert verb.operations > 1, "the shim sees the files"
@@ -40,20 +54,20 @@ def prepared(name: str, old: bool, server: Server, root: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name, every", [("convert", 19), ("run", 13), ("devices", 5)])
-def test_some_faults(name: str, every: int, server, root, tmp_path) -> None:
-    verb = prepared(name, True, server, root, tmp_path)
+def test_some_faults(name: str, every: int, server, root, folder) -> None:
+    verb = prepared(name, True, server, root, folder)
     made = verb.campaign(server, cases(verb, KINDS, every))
     assert not made.findings, made.findings
     assert made.failed["open"] and made.failed.total() > made.failed["open"], made.failed
 
 
 def whole_campaign(
-    name: str, part: int, old: bool, kinds: Iterable[str], server, root, tmp_path
+    name: str, part: int, old: bool, kinds: Iterable[str], server, root, folder
 ) -> None:
     """A part has each n-th of the cases, so that a campaign that is stopped has said much."""
     if name == "export_web" and not (root / "engine/lite_engine/_native/bin/wasm32").is_dir():
         pytest.skip("no WebAssembly runtime; run `make native-wasm`")
-    verb = prepared(name, old, server, root, tmp_path)
+    verb = prepared(name, old, server, root, folder)
     made = verb.campaign(server, cases(verb, kinds)[part :: CALLS[name].parts])
     assert not made.findings, made.findings
     faults, counts = made.failed.total(), dict(made.failed)
@@ -65,16 +79,16 @@ PARTS = [(name, part) for name, call in CALLS.items() for part in range(call.par
 
 @pytest.mark.hours
 @pytest.mark.parametrize("name, part", PARTS)
-def test_a_full_disk_and_a_kill(name: str, part: int, server, root, tmp_path) -> None:
+def test_a_full_disk_and_a_kill(name: str, part: int, server, root, folder) -> None:
     """At every operation, over the files of an earlier run: a quarter of `test_every_fault`. `-rP`
     prints the counts."""
-    whole_campaign(name, part, True, ("ENOSPC", "killed"), server, root, tmp_path)
+    whole_campaign(name, part, True, ("ENOSPC", "killed"), server, root, folder)
 
 
 @pytest.mark.hours
 @pytest.mark.parametrize("old", [False, True], ids=["fresh", "over"])
 @pytest.mark.parametrize("name, part", PARTS)
-def test_every_fault(name: str, part: int, old: bool, server, root, tmp_path) -> None:
+def test_every_fault(name: str, part: int, old: bool, server, root, folder) -> None:
     if old and not CALLS[name].over:
         pytest.skip("it has no files of its own to write over")
-    whole_campaign(name, part, old, KINDS, server, root, tmp_path)
+    whole_campaign(name, part, old, KINDS, server, root, folder)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lite_engine.errors import LiteError, UsageError
-from lite_engine.files import write_file
+from lite_engine.errors import LiteError, UsageError, WriteError
+from lite_engine.files import make_folder, write_file
 from lite_engine.model_file import open_model, retarget
 from lite_engine.prune import PruneOptions
 from lite_engine.quantize import Calibration, Options, quantize_weights, quantize_weights_int4
@@ -49,7 +49,8 @@ class Version:
 
 
 class Kept:
-    """The folder of the versions. Raises UsageError for one that belongs to another search."""
+    """The folder of the versions. Raises UsageError for one that belongs to another search,
+    WriteError for one that cannot be written."""
 
     def __init__(self, folder: Path, key: str) -> None:
         self.folder, marker = folder, folder / "key.txt"
@@ -58,7 +59,7 @@ class Kept:
                 tr("belongs to another model, other budgets or other data"), where=folder,
                 fix=tr("choose another folder, or remove this one"),
             )  # fmt: skip
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         write_file(marker, key)
 
     def known(self, name: str) -> Path | None:
@@ -95,7 +96,8 @@ def versions(
     notes: list[str],
     kinds: Collection[str] = KINDS,
 ) -> Iterator[Version]:
-    """One after another, the float ones first; why one could not be made goes to `notes`."""
+    """One after another, the float ones first; why one could not be made goes to `notes`. Raises
+    WriteError where the folder cannot be written: the search can be continued."""
     makers: list[tuple[str, str, Callable[[], Model]]] = [
         (p, p, lambda p=p: retarget(model, targets=targets, precision=p))  # type: ignore[misc]
         for p in ("fp32", "fp16", "bf16")
@@ -108,17 +110,23 @@ def versions(
     for name, precision, make in makers:
         try:
             yield kept.version(name, precision, make)
+        except WriteError:
+            raise
         except LiteError as error:
             notes.append(f"{name}: {error}")
     search = _Search(model, data, max_drop, labels, kept)
     for method in METHODS if "int8" in kinds else ():
         try:
             yield from search.versions(method)
+        except WriteError:
+            raise
         except LiteError as error:
             notes.append(f"int8 {method}: {error}")
     for name, options in PRUNED.items() if "pruned" in kinds else ():
         try:
             yield kept.version(name, "auto", lambda how=options: search.pruned(how))  # type: ignore[misc]
+        except WriteError:
+            raise
         except LiteError as error:
             notes.append(f"{name}: {error}")
 

@@ -18,7 +18,13 @@ from typing import Any
 
 from lite_engine import settings
 from lite_engine.documents import parse
-from lite_engine.errors import BackendUnavailableError, LiteError, UsageError, reason_of
+from lite_engine.errors import (
+    BackendUnavailableError,
+    LiteError,
+    UsageError,
+    WriteError,
+    reason_of,
+)
 from lite_engine.files import filling, inside, is_file, locked, sha256, write_file
 from lite_messages import tr
 
@@ -155,7 +161,7 @@ _NETWORK = (ConnectionError, TimeoutError, socket.gaierror, ssl.SSLError)
 def _failure(starter: Starter, endpoint: str, place: Path, error: Exception) -> LiteError:
     """One line for whatever the library raises while it downloads to this place."""
     if isinstance(error, OSError) and error.errno and not isinstance(error, _NETWORK):
-        return LiteError(
+        return WriteError(
             tr("cannot be written ({reason})", reason=reason_of(error)),
             where=error.filename or place,
         )

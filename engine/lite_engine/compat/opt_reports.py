@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lite_messages import tr, trn
 
-from ..errors import LiteError
-from ..files import write_file
+from ..files import make_folder, write_file
 from ..importers.naive_buffer.container import read_nb
 from ..importers.paddle.program import Program
 from ..mapped import map_file
@@ -74,12 +73,7 @@ def _quoted(text: str) -> str:
 
 
 def _write(path: Path, lines: Iterable[str]) -> Path:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LiteError(
-            tr("cannot be made ({reason})", reason=error.strerror), where=path.parent
-        ) from None
+    make_folder(path.parent)
     return write_file(path, "\n".join(lines) + "\n")
 
 

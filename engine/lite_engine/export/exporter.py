@@ -246,8 +246,10 @@ def write_templates(folder: Path, files: Mapping[str, str], marks: Mapping[str, 
     """Templates in their places, with the marks' values; "@SIZES@" lists what is there by then."""
     for template, place in files.items():
         text = (TEMPLATES / template).read_text(encoding="utf-8")
-        for mark, value in {**marks, "@SIZES@": _listed(folder)}.items():
+        for mark, value in marks.items():
             text = text.replace(mark, value)
+        if "@SIZES@" in text:
+            text = text.replace("@SIZES@", _listed(folder))
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, text)

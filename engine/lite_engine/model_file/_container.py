@@ -63,7 +63,7 @@ def write_container(
 ) -> Path:
     """Writes sections, each a list of buffers, and returns the path.
 
-    Those named in `compressed` are stored as zlib streams. Raises LiteError when the disk is full
+    Those named in `compressed` are stored as zlib streams. Raises WriteError when the disk is full
     or the folder cannot be written; nothing is left behind (files.py).
     """
     if path.exists() and not path.is_file():

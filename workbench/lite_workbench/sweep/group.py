@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lite_engine.errors import LiteError
+from lite_engine.errors import LiteError, WriteError
 from lite_messages import tr
 
 from ..cluster import Cluster, Progress, Work, run_shards
@@ -75,6 +75,8 @@ def measure_group(cells: Sequence[Cell], before: Sequence[Cell], model: Model, r
             continue
         try:
             benches.append(Bench(cell, model))
+        except WriteError:  # a full disk here is no property of the cell
+            raise
         except LiteError as error:
             cell.status, cell.why = "failed", str(error)
     for number in range(rounds):
