@@ -23,16 +23,21 @@ demo:           ## set up and take a model through the whole walk, no browser (M
 	@scripts/setup.sh run
 	@scripts/demo.sh $(MODEL)
 
-test:           ## set up, lint, and run every test
+test:           ## set up, lint, and run the tests
 	@scripts/setup.sh test
-	@# Tests also wait for browsers and devices: the linters and the builds with sanitizers run
-	@# beside them. A test that needs such a build waits for its lock (tests/tools.py).
-	@mkdir -p build; exec 8> build/.sanitized; flock 8; \
-		scripts/sanitized.sh & builds=$$!; exec 8>&-; \
-		found=$$(mktemp); { $(LINT); } > "$$found" 2>&1 & linters=$$!; \
+	@# Tests also wait for browsers and devices: the linters run beside them.
+	@found=$$(mktemp); { $(LINT); } > "$$found" 2>&1 & linters=$$!; \
 		pytest --all -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
 		wait $$linters; lint=$$?; [ $$lint = 0 ] || cat "$$found"; rm -f "$$found"; \
-		wait $$builds; built=$$?; exit $$(( tests ? tests : built ? built : lint ))
+		exit $$(( tests ? tests : lint ))
+
+test-sweeps:    ## the same once more: under sanitizers, simulated, on 32-bit ARM, with every real model
+	@scripts/setup.sh test
+	@# Tests that need a build wait for its lock (tests/tools.py); the others run meanwhile.
+	@mkdir -p build; exec 8> build/.sweeps; flock 8; \
+		scripts/sweep_builds.sh & builds=$$!; exec 8>&-; \
+		pytest --sweeps -n $(WORKERS) --dist worksteal $(PYTEST_ARGS); tests=$$?; \
+		wait $$builds; built=$$?; exit $$(( tests ? tests : built ))
 
 test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file or the driver's library)
 	@[ -n "$(ICD)" ] || { echo "error: ICD names no driver; make test-opencl ICD=/etc/OpenCL/vendors/pocl.icd" >&2; exit 2; }
@@ -41,9 +46,9 @@ test-opencl:    ## the OpenCL tests on one driver alone (ICD=FILE: an .icd file 
 	@OCL_ICD_VENDORS=$(abspath $(ICD)) LITE_TEST_REQUIRE=opencl \
 		pytest -m "opencl and not (simulator or browser or hours)" -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
-test-long:      ## the sweeps that `make test` leaves out: every network, every OpenCL program for every chip
+test-long:      ## sweeps of hours: every network, every OpenCL program for every chip, every fault
 	@scripts/setup.sh test
-	@scripts/sanitized.sh
+	@scripts/sweep_builds.sh
 	@pytest -m "hours or opencl and not (simulator or browser)" -n $(JOBS) --dist worksteal $(PYTEST_ARGS)
 
 lint:           ## ruff, import contracts, types
@@ -114,5 +119,5 @@ clean:          ## forget every build (keeps .venv)
 	rm -rf build dist site out widgets/node_modules widgets/lite_widgets/static
 	cd engine/lite_engine/_native && rm -rf bin lib include *.so*
 
-.PHONY: help lab demo test test-opencl test-long lint format bench docs site messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
+.PHONY: help lab demo test test-sweeps test-opencl test-long lint format bench docs site messages bundle native native-wasm native-arm native-armhf native-asan native-tsan wheel \
 	wheel-arm wheels sdist clean

@@ -5,7 +5,7 @@
 #   scripts/setup.sh run    what the `lite` command needs
 #   scripts/setup.sh lab    and JupyterLab, the ARM emulator with OpenCL, its cross compiler
 #   scripts/setup.sh test   and everything the tests and builds need, but for what
-#                           scripts/sanitized.sh builds
+#                           scripts/sweep_builds.sh builds
 set -euo pipefail
 cd "$(dirname "$0")/.."
 level=${1:-test}
@@ -73,7 +73,8 @@ fi
 
 # 2. Python packages, again only when pyproject.toml or the interpreter changed. Continuous
 # integration pins all of them, the build tools too: pip must not exchange them below a build.
-pip_install() { .venv/bin/python -m pip install -q ${CI:+-c binder/constraints.txt} "$@"; }
+# Modules are compiled when they are first imported, most of them never.
+pip_install() { .venv/bin/python -m pip install -q --no-compile ${CI:+-c binder/constraints.txt} "$@"; }
 if [ ! -x .venv/bin/pip ]; then
   say "creating .venv with $("$python" --version)"
   "$python" -m venv .venv || { echo "error: $python cannot make a virtual environment" >&2; exit 1; }
@@ -113,15 +114,11 @@ build_all() {
     [ -f engine/lite_engine/_native/bin/aarch64/lite_run ] || say "building the AArch64 runner"
     quiet_build aarch64
   fi
-  if [ "$rank" -ge 3 ]; then
-    if [ "$(uname -m)" = x86_64 ] && have arm-linux-gnueabihf-g++; then
-      [ -f engine/lite_engine/_native/bin/armv7/lite_run ] || say "building the 32-bit ARM runner"
-      quiet_build armv7
-    fi
-    if scripts/zig.sh > /dev/null 2>&1; then
-      [ -f engine/lite_engine/_native/bin/wasm32/lite.wasm ] || say "building for WebAssembly"
-      quiet_build wasm
-    fi
+}
+build_wasm() {
+  if [ "$rank" -ge 3 ] && scripts/zig.sh > /dev/null 2>&1; then
+    [ -f engine/lite_engine/_native/bin/wasm32/lite.wasm ] || say "building for WebAssembly"
+    quiet_build wasm
   fi
 }
 build_all &
@@ -149,6 +146,8 @@ mkdir -p $extension
 cp -r widgets/lite_widgets/code_drawer/labextension/. $extension/
 
 wait "$building"
+build_wasm &
+building=$!
 
 # 4. OpenCL for the emulated ARM device, fetched once by the package tools; no rights are needed.
 cache=${LITE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/lite-workbench}
@@ -157,3 +156,4 @@ if [ "$rank" -ge 2 ] && [ "$(uname -m)" != aarch64 ] && [ ! -e "$cache/arm-openc
   .venv/bin/lite devices setup emulated > /dev/null \
     || say "the emulated ARM device stays without OpenCL, all else works"
 fi
+wait "$building"

@@ -2,8 +2,9 @@
 
 Markers name tools and builds (`opencl`, `arm`, `browser`, `models`, `asan`). Without its tool, a
 test is skipped with the reason and the fix; a tool named in LITE_TEST_REQUIRE ("opencl,arm,asan")
-turns that skip into a failure. Plain `pytest` leaves out `slow` and `browser`; `--all`, any `-m`,
-or a test named with `::` runs them.
+turns that skip into a failure. Plain `pytest` leaves out `slow` and `browser`, which `--all` runs
+too, and the sweeps, which `--sweeps` runs alone. Any `-m`, or a test named with `::`, runs what it
+names.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,9 @@ from tests.chromium import open_chromium
 from tests.tools import ROOT, TOOLS, emulator, need, required
 
 LEFT_OUT = ("slow", "browser")
-#: Sweeps over everything: only with -m hours, or by name.
+#: The same once more, in minutes: another build, a simulator, every real model.
+SWEEPS = ("sweep", "asan", "tsan", "fuzzer", "armv7")
+#: Sweeps of hours: only with -m hours, or by name.
 HOURS = "hours"
 #: What takes longest runs first, so that no worker is left alone with it at the end.
 LONGEST = (
@@ -45,6 +48,7 @@ LONGEST = (
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run slow and browser tests too")
+    parser.addoption("--sweeps", action="store_true", help="run only the sweeps of minutes")
 
 
 def _check_import() -> None:
@@ -91,12 +95,19 @@ def pytest_collection_modifyitems(config, items):
     named = any("::" in str(arg) for arg in config.args)
     if config.option.markexpr or named:
         return
-    names = (HOURS,) if config.option.all else (HOURS, *LEFT_OUT)
-    left_out = {i for i in items if any(i.get_closest_marker(m) for m in names)}
+    if config.option.sweeps:
+        left_out = {i for i in items if marked(i, (HOURS,)) or not marked(i, SWEEPS)}
+    else:
+        names = (HOURS, *SWEEPS) if config.option.all else (HOURS, *SWEEPS, *LEFT_OUT)
+        left_out = {i for i in items if marked(i, names)}
     if left_out:
         config.hook.pytest_deselected(items=[i for i in items if i in left_out])
         items[:] = [i for i in items if i not in left_out]
     items.sort(key=_turn)
+
+
+def marked(item, names: Iterable[str]) -> bool:
+    return any(item.get_closest_marker(name) for name in names)
 
 
 def _turn(item) -> int:

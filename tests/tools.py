@@ -139,6 +139,7 @@ def _missing_armv7() -> str | None:
     from lite_engine._native import runner_path
     from lite_engine.errors import BackendUnavailableError
 
+    _sweep_builds()
     try:
         runner_path("armv7")
     except BackendUnavailableError as error:
@@ -146,14 +147,18 @@ def _missing_armv7() -> str | None:
     return None if emulator("arm") else "no qemu-arm; sudo apt-get install qemu-user"
 
 
-def _missing_sanitized(variant: str, *programs: str) -> str | None:
-    """The same of a build of scripts/sanitized.sh. `make test` runs it beside the tests, which wait
-    for its lock; an earlier build would be of other sources."""
+def _sweep_builds() -> None:
+    """Waits for scripts/sweep_builds.sh, which `make test-sweeps` runs beside the tests: an earlier
+    build would be of other sources."""
     with suppress(ImportError, FileNotFoundError):  # Windows, or nothing runs
         import fcntl
 
-        with (ROOT / "build" / ".sanitized").open("rb") as lock:
+        with (ROOT / "build" / ".sweeps").open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+def _missing_sanitized(variant: str, *programs: str) -> str | None:
+    _sweep_builds()
     return _missing_build(variant, *programs)
 
 

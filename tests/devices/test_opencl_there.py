@@ -105,7 +105,7 @@ def test_a_board_without_opencl(model, sshd, monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.arm_opencl
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_the_emulated_device_compares_arm_and_opencl(model, monkeypatch, tmp_path, capsys):
     """The question of the whole project, asked of one device: ARM is right, is OpenCL?"""
     (tmp_path / "arm-opencl").symlink_to(the_persons())

@@ -161,6 +161,7 @@ def test_the_command(tmp_path: Path, monkeypatch, capsys) -> None:
 
 @pytest.mark.models
 @pytest.mark.cpu
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", REAL)
 def test_real_models_written_by_the_command(name: str, models_dir: Path, tmp_path: Path) -> None:
     """Every format: constants folded and another opset, source and optimized, with the source's

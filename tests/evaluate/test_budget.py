@@ -44,6 +44,7 @@ def test_a_budget_that_is_kept(data, tmp_path, capsys):
     assert "--data" in read_model(out).metadata["quantized_by"]
 
 
+@pytest.mark.sweep
 def test_a_budget_that_is_exceeded_says_what_keeps_it(tmp_path, capsys):
     """Labels are the float model's own answers to noise: integers can only lose."""
     noise = np.random.default_rng(4).integers(0, 256, (200, 32, 32)).astype(np.uint8)
@@ -125,7 +126,7 @@ def test_too_few_samples_to_hold_any_out_is_said(digits, tmp_path, capsys):
 
 
 @pytest.mark.models
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_plates_within_five_points(models_dir, tmp_path, capsys):
     folder = models_dir / "lprnet_plate_ocr"
     words = ["quantize", folder / "DERIVED_lprnet.onnx", "-o", tmp_path / "q.lite",

@@ -93,6 +93,7 @@ def test_an_interrupted_search_continues(digits, tmp_path, monkeypatch, unpruned
     assert all((tmp_path / name).read_bytes() == content for name, content in before.items())
 
 
+@pytest.mark.sweep
 def test_layers_in_float_are_candidates_where_int8_loses_too_much(tmp_path, monkeypatch, unpruned):
     """Labels are the float model's own answers to noise: integers can only lose."""
     monkeypatch.setattr(recommend_versions, "METHODS", ("minmax",))
@@ -120,7 +121,7 @@ def test_it_measures_on_a_device(digits, monkeypatch, unpruned):
         session.recommend(data, 1.0, device="emulated")
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 def test_pruned_versions_are_candidates(digits, tmp_path, monkeypatch):
     """Within the budget by an evaluation of their own; fewer channels are a smaller file."""
     monkeypatch.setattr(recommend_versions, "METHODS", ())

@@ -180,6 +180,7 @@ def test_data_at_a_url_is_fetched_by_whoever_uses_it(client, model, digit_folder
         read_dataset(digit_folders.as_uri() + "/nothing-there/")
 
 
+@pytest.mark.sweep
 def test_a_scheduler_that_is_started_again_loses_nothing(model, tmp_path):
     labels = made.detection_set(tmp_path / "boxes", 24)
     sides = [Side("x86", Predictor(optimize(made.colors_network(), targets=["x86"]), "x86"))]

@@ -298,7 +298,7 @@ def trimmed_beside_the_builds(monkeypatch, root) -> None:
     monkeypatch.setenv("CCACHE_BASEDIR", str(root))
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.arm
 def test_trimmed_mobilenet(tmp_path, qemu, monkeypatch, root):
     """MobileNetV1's own AArch64 runner: at most 1.0 MB, and the full one's numbers."""

@@ -51,7 +51,7 @@ def error(got: list[np.ndarray], wanted: list[np.ndarray]) -> float:
 
 
 @pytest.mark.parametrize(
-    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in zoo.NAMES]
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.sweep) for n in zoo.NAMES]
 )
 def test_zoo(name: str, tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"

@@ -30,6 +30,7 @@ def run(root: Path, names: list[str], seconds: float, cache: Path) -> list[dict[
     return made
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", importers.READERS)
 def test_a_short_run_of_an_importer(name: str, root: Path, tmp_path: Path) -> None:
     (made,) = run(root, [name], 1.5, tmp_path)
@@ -37,6 +38,7 @@ def test_a_short_run_of_an_importer(name: str, root: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.cpu
+@pytest.mark.sweep
 def test_a_short_run_of_every_other_reader(root: Path, tmp_path: Path) -> None:
     made = run(root, OTHERS, 0.2, tmp_path)
     assert all(each["runs"] > 5 and each["jumps"] > 2 for each in made), made

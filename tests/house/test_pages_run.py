@@ -3,6 +3,7 @@ top to bottom. `pages.py` says what cannot run here, and `test_snippets.py` pars
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
@@ -33,8 +34,12 @@ NAMES = [str(p.relative_to(ROOT)) for p in pages.pages()]
 
 
 def typed(name: str) -> list[tuple[str, str]]:
-    """What a page has people type, as far as it runs here."""
-    return [(step.language, step.text) for step, why in pages.steps(ROOT / name) if not why]
+    """What a page has people type, as far as it runs here; a translation's comments differ."""
+    return [
+        (step.language, ast.dump(ast.parse(step.text)) if step.language == "python" else step.text)
+        for step, why in pages.steps(ROOT / name)
+        if not why
+    ]
 
 
 def repeats(name: str) -> bool:
@@ -99,14 +104,14 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=pytest.mark.hours) if n in LONG or n.startswith(LESSONS) else n
-        for n in RUN
-    ],
-)
+def turn(name: str) -> pytest.MarkDecorator:
+    """When a page runs: the first ones that people see in `make test`."""
+    if name in LONG or name.startswith(LESSONS):
+        return pytest.mark.hours
+    return pytest.mark.slow if name in ("README.md", "docs/index.md") else pytest.mark.sweep
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=turn(n)) for n in RUN])
 def test_a_page_runs(name: str, ready: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     shutil.copytree(ready, place)

@@ -9,11 +9,20 @@ import shutil
 import subprocess
 import sys
 
+import pytest
 from lite_engine import __version__ as version
+
+from tests.conftest import SWEEPS
 
 
 def test_required_tools_are_here(required_tools, require):
-    for tool in sorted(required_tools):
+    for tool in sorted(required_tools - {*SWEEPS}):
+        require(tool)
+
+
+@pytest.mark.sweep
+def test_required_builds_are_here(required_tools, require):
+    for tool in sorted(required_tools & {*SWEEPS}):
         require(tool)
 
 

@@ -56,7 +56,7 @@ def _cases() -> list:
 
 def _case(backend: str, name: str, first: bool) -> object:
     """Further pictures of a network run on x86: what the others add are kernels, and those do not
-    depend on the picture. `-m hours` runs the others too."""
+    depend on the picture. `-m hours` runs the others too, `--sweeps` all but x86 and the import."""
     marks = [pytest.mark.cpu] if backend != "import" else []
     if backend in ("arm", "opencl"):
         marks.append(getattr(pytest.mark, backend))
@@ -64,7 +64,7 @@ def _case(backend: str, name: str, first: bool) -> object:
     if backend != "x86" and (twin or not first):
         marks.append(pytest.mark.hours)
     elif backend in ("arm", "opencl", "reference"):
-        marks.append(pytest.mark.slow)
+        marks.append(pytest.mark.sweep)
     return pytest.param(backend, name, marks=marks, id=f"{backend}-{Path(name).stem}")
 
 

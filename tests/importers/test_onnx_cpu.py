@@ -68,7 +68,7 @@ def test_x86(kind: str, root: Path, record_property: Callable[[str, str], None])
 
 
 @pytest.mark.arm
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("kind", onnx_cases.KINDS)
 def test_arm(kind: str, record_property: Callable[[str, str], None]) -> None:
     tally, batch = Tally(), Batch(EmulatedDevice())

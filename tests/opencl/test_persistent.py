@@ -60,6 +60,7 @@ def text_of(found: list[Launch]) -> persistent_text.Text:
 
 
 @pytest.mark.offline
+@pytest.mark.sweep
 def test_every_kernel_compiles() -> None:
     """The programs of each kernel file together, as one; images alone are left out."""
     by_file: dict[str, list[Launch]] = {}

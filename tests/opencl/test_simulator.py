@@ -65,7 +65,7 @@ def clean(file: str, chosen: list[str], root: Path, folder: Path) -> None:
     assert not report, report[:3000]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("file", ["test_kernels.py", "test_tiles.py", "test_images.py"])
 def test_kernels_are_clean(file: str, root: Path, tmp_path: Path) -> None:
     clean(file, WITHOUT_LARGE, root, tmp_path)

@@ -74,7 +74,7 @@ WANTED = {
     "name",
     [
         "classes", "objects", "faces", "plate", "keyword",
-        pytest.param("ocr", marks=pytest.mark.slow),
+        pytest.param("ocr", marks=pytest.mark.sweep),
     ],
 )  # fmt: skip
 def test_one_answer_everywhere(name: str, models_dir: Path, qemu, tmp_path) -> None:

@@ -20,7 +20,7 @@ from tests.pipeline.reference import regions
 from tests.pipeline.reference.regions import BOX_THRESHOLD, find_regions
 from tests.quantize import text_pictures
 
-pytestmark = [pytest.mark.models, pytest.mark.cpu, pytest.mark.slow]
+pytestmark = [pytest.mark.models, pytest.mark.cpu, pytest.mark.sweep]
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", "."))
 LABELLED = ("bird.bmp", "burger.jpg", "cat.bmp", "grace_hopper.bmp", "hot_dog.jpg", "tabby_cat.jpg")
 CHEAP_BYTES = 0.28

@@ -38,6 +38,7 @@ class Served:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.origin = f"http://127.0.0.1:{self.server.server_port}/"
         self.page = browser.new_page()
+        self.page.set_default_timeout(120_000)  # of a busy machine
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.page.on("request", lambda r: self.requests.append(r.url))

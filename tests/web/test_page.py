@@ -174,6 +174,7 @@ def test_a_page_that_is_not_isolated_has_one_thread(serve: Any) -> None:
 
 
 @pytest.mark.models
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", MODELS)
 def test_real_models(serve: Any, name: str, models_dir: Path) -> None:
     graph = load(models_dir / MODELS[name])

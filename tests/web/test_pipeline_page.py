@@ -141,7 +141,7 @@ def test_a_trimmed_module(serve: Any, tmp_path: Path, monkeypatch: Any, root: Pa
 
 
 @pytest.mark.models
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ["objects", "faces", "plate", "keyword", "ocr"])
 def test_real_models(serve: Any, name: str, models_dir: Path) -> None:
     made, file = stages(name, models_dir)

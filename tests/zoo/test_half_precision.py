@@ -49,7 +49,10 @@ def test_outputs_are_close(name, tmp_path):
 @pytest.mark.arm
 @pytest.mark.parametrize(
     "name",
-    ["squeezenet", *(pytest.param(n, marks=pytest.mark.hours) for n in SMALL)],
+    [
+        pytest.param("squeezenet", marks=pytest.mark.sweep),
+        *(pytest.param(n, marks=pytest.mark.hours) for n in SMALL),
+    ],
 )
 def test_fp16_on_arm(name, tmp_path):
     path = tmp_path / f"{name}.onnx"
