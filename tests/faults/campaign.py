@@ -53,6 +53,11 @@ if os.environ.get("LITE_TEST_KERNELS"):  # instead of minutes for all of them
     check_apart = lite_engine.doctor.field_report.check_apart
     lite_engine.doctor.field_report.check_apart = functools.partial(
         check_apart, kernels=os.environ["LITE_TEST_KERNELS"].split())
+# Short measurements: no case looks at the times.
+roof, sweep = (importlib.import_module(name) for name in (
+    "lite_engine.profile.roof", "lite_workbench.sweep.measure"))
+roof.PRODUCT_SIDE, roof.CONV, sweep.BURST_S = 64, (32, 14, 14, 32), 0.0
+roof.MEMORY_ELEMS, roof.CACHE_ELEMS = 1 << 14, 1 << 12
 def session(action, *given):
     # What a notebook does, with the exit codes and the error line of a verb.
     try:
