@@ -44,6 +44,9 @@ if [ "$(uname -m)" != aarch64 ]; then
 fi
 if [ "$(uname -m)" = x86_64 ]; then have arm-linux-gnueabihf-g++ || need 3 g++-arm-linux-gnueabihf; fi
 any_of chromium chromium-browser google-chrome || need 3 chromium
+if have apt-cache && apt-cache show chromium-headless-shell > /dev/null 2>&1; then
+  have chromium-headless-shell || need 3 chromium-headless-shell  # a quarter less time than chromium
+fi
 [ -n "$(fc-list :lang=zh 2> /dev/null)" ] || need 3 fontconfig fonts-wqy-microhei  # pages in Chinese
 [ -f /usr/lib/oclgrind/liboclgrind-rt-icd.so ] || need 3 oclgrind
 if ! ls /usr/lib/clc/nvptx64--nvidiacl.bc > /dev/null 2>&1; then

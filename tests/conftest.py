@@ -9,6 +9,7 @@ names.
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import platform
@@ -104,6 +105,13 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=[i for i in items if i in left_out])
         items[:] = [i for i in items if i not in left_out]
     items.sort(key=_turn)
+
+
+def pytest_collection_finish(session):
+    """Thousands of items stay to the end: the garbage collector, which took a tenth of the time,
+    need not look at them again, and looks less often at the rest."""
+    gc.freeze()
+    gc.set_threshold(10_000)
 
 
 def marked(item, names: Iterable[str]) -> bool:
