@@ -121,7 +121,7 @@ def fuzz(
 
 
 class _Process:
-    """One process of a target. Its output goes to a file: a pipe that nobody reads fills up."""
+    """One process of a target. It writes to a file: a pipe that is not read would block it."""
 
     def __init__(self, command: Sequence[Any], env: Mapping[str, str], told: Path) -> None:
         with told.open("wb") as output:
