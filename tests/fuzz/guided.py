@@ -265,7 +265,7 @@ def fuzz(
             fault, _ = fault_of(reader, path, trace, peak)
             slowest = max(slowest, time.process_time() - began)
             if fault:
-                bad.setdefault(fault.replace(place, ""), data.hex()[:4000])
+                bad.setdefault(fault.replace(place, ""), data.hex()[: 2 << 16])
             if len(trace.jumps) > known and 1 < len(data) < 1 << 16:
                 corpus.add(at, data)
 

@@ -89,7 +89,9 @@ def stretch(name: str, count: int, seed: int, folder: Path) -> Line:
                 slowest = max(slowest, time.process_time() - began)
                 seen[answer if isinstance(answer, str) else "ended"] += 1
                 if fault:
-                    bad.setdefault(fault.replace(place, ""), f"{file.name}: {mutant.hex()}"[:8000])
+                    bad.setdefault(
+                        fault.replace(place, ""), f"{file.name}: {mutant.hex()}"[: 2 << 16]
+                    )
             file.write_bytes(good)
     return {"mutants": seen.total(), "seen": seen, "slowest_s": round(slowest, 2),
             "seconds": round(time.process_time(), 1), "bad": bad}  # fmt: skip

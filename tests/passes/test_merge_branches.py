@@ -94,10 +94,41 @@ def test_the_input_beside_a_depthwise_convolution(bench, order):
         (branches("Add", "3,3", 'auto_pad="SAME_UPPER"', "1,1", ""), "its own padding"),
         (X + "const v: f32[4,4,3,3] = rand\n" + BIASES + '"one": p = Conv(x, v, b) '
          '{pads=[1, 1, 1, 1]}\n"y": y = Add(p, x)\noutput y', "residual"),
+        (branches("Add", "3,3", "pads=[1, 1, 1, 1]", "1,1", "").replace("[4,4,3,3]", "[1,4,3,3]")
+         .replace("b: f32[4]", "b: f32[1]"), "channels"),
     ],
 )  # fmt: skip
 def test_branches_that_stay(bench, text, reason):
     bench.refuses(merge_branches, text, reason)
+
+
+@pytest.mark.parametrize(
+    "old, new, reason",
+    [
+        ("pads=[1, 1, 1, 1]", "pads=[1, 1, 1]", "two pads"),
+        ("pads=[1, 1, 1, 1]", "pads=[1, 1, 1, -9223372036854775808]", "out of range"),
+        ("pads=[1, 1, 1, 1]", "strides=[0, 1]", "out of range"),
+        ("pads=[1, 1, 1, 1]", "dilations=[1]", "do not fit"),
+        ("v: f32[4,4,3,3]", "v: f32[4,4]", "pads"),
+        ("w: f32[4,4,1,1]", "w: f32[4,4,1]", "strides"),
+    ],
+)
+def test_windows_that_no_inference_has_seen(bench, old, new, reason):
+    """Where the input has no shape, none has compared a window with it."""
+    text = branches("Add", "3,3", "pads=[1, 1, 1, 1]", "1,1", "").replace("[2,4,7,8]", "[...]")
+    assert old in text
+    bench.refuses(merge_branches, text.replace(old, new), reason)
+
+
+@pytest.mark.parametrize("name", "gems")
+def test_norms_that_no_inference_has_seen(bench, name):
+    text = (
+        "input x: f32[...]\n" + WEIGHTS.format(i=4, j=4, size="3,3", other="1,1") + NORM
+        + '"one": p = Conv(x, v) {pads=[1, 1, 1, 1]}\n'
+        + '"two": q = BatchNormalization(x, g, e, m, s)\n"y": y = Add(p, q)\noutput y'
+    )  # fmt: skip
+    text = text.replace(f"const {name}: f32[4]", f"const {name}: f32[3]")
+    bench.refuses(merge_branches, text, "channels" if name == "g" else "differ in size")
 
 
 def test_a_branch_that_is_an_output_stays(bench):

@@ -13,7 +13,7 @@ from lite_messages import tr
 from ..ir import Graph, Node
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like, rank_of
-from .fuse_conv_batch_norm import affine_of, training
+from .fuse_conv_batch_norm import affine_of, not_affine
 
 
 @rule("decompose-batch-norm")
@@ -23,7 +23,7 @@ class decompose_batch_norm:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if rank_of(m.x) not in (2, 3, 4):
             return skip(tr("the rank is not 2, 3 or 4"), m.bn)
-        return training(m.bn)
+        return not_affine(m.bn)
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:
         scale, offset = affine_of(m, m.bn)

@@ -25,16 +25,20 @@ class fuse_conv_batch_norm:
     ]  # fmt: skip
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        return foldable(m.conv) or training(m.bn)
+        return foldable(m.conv) or not_affine(m.bn)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         return fold_affine(graph, [m.conv, m.bn], *affine_of(m, m.bn))
 
 
-def training(bn: Node) -> Skip | None:
-    """Why a batch norm is not the same for every input."""
+def not_affine(bn: Node) -> Skip | None:
+    """Why a batch norm is not one factor and one offset of each channel."""
     if bn.attrs.get("training_mode") or len(bn.outputs) > 1:
         return skip(tr("batch-norm is in training mode"), bn)
+    # Where the input has no shape yet, nobody has compared them before.
+    sizes = {v.const.shape for v in bn.inputs[1:5] if v is not None and v.const is not None}
+    if len(sizes) > 1:
+        return skip(tr("the constants of batch-norm differ in size"), bn)
     return None
 
 

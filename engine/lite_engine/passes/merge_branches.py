@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from lite_messages import tr
 
+from ..errors import ShapeError
 from ..ir import Graph, Node
+from ..ops._conv_window import WINDOW, conv_window
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like
-from .fuse_conv_batch_norm import affine_of, foldable, out_channels, training
+from .fuse_conv_batch_norm import affine_of, foldable, not_affine, out_channels
 
 
 @dataclass(frozen=True)
@@ -94,14 +96,34 @@ class merge_branches:
 def _convolution_fits(conv: Node) -> Skip | None:
     if conv.attrs.get("auto_pad", "NOTSET") not in ("NOTSET", ""):
         return skip(tr("the window chooses its own padding"), conv)
-    return foldable(conv)
+    refusal = foldable(conv)
+    if refusal is not None:
+        return refusal
+    # Where the input has no shape yet, nobody has looked at the window before.
+    weight = conv.inputs[1]
+    assert weight is not None and weight.const is not None
+    try:
+        _, strides, pads, dilations = conv_window(
+            weight.const, weight.const, {**WINDOW, **conv.attrs}
+        )
+    except ShapeError as error:
+        return skip(str(error), conv)
+    steps = strides + dilations
+    if min(steps, default=0) < 1 or max(map(abs, steps + pads)) >= 1 << 31:
+        return skip(tr("strides, dilations or pads are out of range"), conv)
+    return None
 
 
 def _second_convolution_fits(m: Match) -> Skip | None:
-    same = _strides(m.conv) == _strides(m.other) and _group(m.conv) == _group(m.other)
-    if not same:
+    refusal = _convolution_fits(m.other)
+    if refusal is not None:
+        return refusal
+    if _strides(m.conv) != _strides(m.other) or _group(m.conv) != _group(m.other):
         return skip(tr("the convolutions differ in strides or groups"), m.root)
-    return _convolution_fits(m.other)
+    shapes = [weight.const.shape for weight in (m.conv_weight, m.other_weight)]
+    if shapes[0][:2] != shapes[1][:2] or len(shapes[0]) != len(shapes[1]):
+        return skip(tr("the convolutions differ in channels"), m.root)
+    return None
 
 
 def _input_fits(m: Match) -> Skip | None:
@@ -110,7 +132,9 @@ def _input_fits(m: Match) -> Skip | None:
     if inputs * _group(m.conv) != out_channels(m.conv) or max(_strides(m.conv)) > 1:
         return skip(tr("the convolution changes the shape"), m.conv)
     if "bn" in m.bound:
-        return training(m.bn)
+        if m.gamma.const.size != out_channels(m.conv):
+            return skip(tr("the convolutions differ in channels"), m.root)
+        return not_affine(m.bn)
     if inputs > 1:
         return skip(tr("the convolution takes its input as a residual"), m.conv)
     return None
