@@ -130,7 +130,7 @@ def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def _why(path: str | Path, what: str, error: Exception) -> str:
-    if not Path(path).exists():
+    if isinstance(error, FileNotFoundError):
         return tr("no such file")
     if isinstance(error, OSError) and error.strerror:
         return tr("cannot be read ({reason})", reason=error.strerror)

@@ -51,6 +51,25 @@ def test_what_is_wrong_is_said_in_one_line(make, what, tmp_path, capsys):
     assert what in said(capsys, make(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("l.txt", "{name} 3\n"),
+        ("l.json", '{{"images": [{{"id": 1, "file_name": "{name}"}}], "annotations": [], '
+         '"categories": [{{"id": 1, "name": "cat"}}]}}'),
+        ("l.xml", "<annotation><filename>{name}</filename></annotation>"),
+    ],
+)  # fmt: skip
+def test_names_that_no_file_can_have(file, text, tmp_path, capsys):
+    written(tmp_path / file, text.format(name="é" * 300 + ".png"))
+    assert main(
+        ["evaluate", MODEL, "--data", str(tmp_path if file == "l.xml" else tmp_path / file)]
+    )
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") and err.count("\n") == 1, err
+    assert "File name too long" in err or "no such file" in err, err[-200:]
+
+
 def written(path: Path, content: str | bytes) -> Path:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path

@@ -147,6 +147,7 @@ def test_damaged_pir(tmp_path: Path, change: Callable[[list[dict]], None]) -> No
     (lambda ops: ops[0].update({"A": [0, 0, 0]}), r"expected at least 4 items, found 3"),
     (lambda ops: ops[3]["A"][0]["AT"].update({"D": []}) or ops[3]["A"].clear(), "'value'"),
     (lambda ops: ops[CONV].update({"#": "9.init__"}), "'init__' is not supported"),
+    (lambda ops: ops[5]["A"][1]["AT"]["D"][0].update({"D": 1 << 70}), "not valid tensor data"),
     (lambda ops: ops[BRANCH]["regions"].pop(), r"regions: expected 2 items, found 1"),
 ])  # fmt: skip
 def test_damaged_pir_says_where(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
+from lite_engine.errors import ModelFormatError, ShapeError, UnsupportedOperatorError
 from lite_engine.importers import load
 from lite_engine.passes import optimize_graph
 from lite_engine.plan import make_plan
@@ -82,6 +82,18 @@ def test_an_activation_that_no_cell_has(tmp_path):
     content, _ = forward(activation=5)
     with pytest.raises(UnsupportedOperatorError, match="cell activation 5"):
         _graph(tmp_path, content)
+
+
+def test_a_series_without_axes(tmp_path, monkeypatch):
+    tensor = TinyModel.tensor
+
+    def bare(self, name, dtype, shape, *data, **more):
+        return tensor(self, name, dtype, shape[2:] if name == "x" else shape, *data, **more)
+
+    monkeypatch.setattr(TinyModel, "tensor", bare)
+    content, _ = forward(in_bytes=True)
+    with pytest.raises(ShapeError, match="outside a rank-1 tensor"):
+        _graph(tmp_path, content, "dynamic")
 
 
 @pytest.mark.parametrize("which", ["w2", "w13"])

@@ -99,19 +99,23 @@ def _convolution_fits(conv: Node) -> Skip | None:
     refusal = foldable(conv)
     if refusal is not None:
         return refusal
-    # Where the input has no shape yet, nobody has looked at the window before.
+    if not _window_fits(conv):
+        return skip(tr("strides, dilations or pads do not fit the weight"), conv)
+    return None
+
+
+def _window_fits(conv: Node) -> bool:
+    """Where the input has no shape yet, nobody has looked at the attributes before."""
     weight = conv.inputs[1]
     assert weight is not None and weight.const is not None
     try:
         _, strides, pads, dilations = conv_window(
             weight.const, weight.const, {**WINDOW, **conv.attrs}
         )
-    except ShapeError as error:
-        return skip(str(error), conv)
-    steps = strides + dilations
-    if min(steps, default=0) < 1 or max(map(abs, steps + pads)) >= 1 << 31:
-        return skip(tr("strides, dilations or pads are out of range"), conv)
-    return None
+        steps = [*strides, *dilations, _group(conv)]
+        return len(steps) > 1 and min(steps) > 0 and max(map(abs, steps + pads)) < 1 << 31
+    except (ShapeError, TypeError, ValueError):  # of another kind than numbers
+        return False
 
 
 def _second_convolution_fits(m: Match) -> Skip | None:

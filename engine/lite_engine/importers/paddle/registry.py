@@ -148,15 +148,17 @@ class Call:
     # ---- emitting
     def const(self, data: Any, dtype: DType | None = None, like: Value | None = None) -> Value:
         """A constant: float32 or int64 unless `dtype` (or the dtype of `like`) says otherwise."""
-        try:
-            array = np.asarray(data)
-        except (OverflowError, ValueError):  # an integer of more than 64 bits, a ragged list
-            raise self.unsupported(tr("its value is not valid tensor data")) from None
         if like is not None and like.dtype is not None:
             dtype = like.dtype
-        if dtype is None:
-            dtype = DType.F32 if array.dtype.kind == "f" else DType.I64
-        return self.scope.emit.const(array.astype(dtype.np))
+        try:
+            array = np.asarray(data)
+            if dtype is None:
+                dtype = DType.F32 if array.dtype.kind == "f" else DType.I64
+            array = array.astype(dtype.np)
+        except (OverflowError, ValueError, TypeError):
+            # an integer of more than 64 bits, a ragged list, what is no number
+            raise self.unsupported(tr("its value is not valid tensor data")) from None
+        return self.scope.emit.const(array)
 
     def node(self, kind: str, inputs: Sequence[Value | None], **attrs: Any) -> Value:
         """Emits an operator; its first output."""

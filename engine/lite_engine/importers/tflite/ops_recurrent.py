@@ -128,9 +128,10 @@ def _byte_steps(
     w, r = (list(range(i + first, i + 4)) for i in (at, at + 4))
     projection = [at + 15] if c.has(at + 15) else []
     sizes = c.emit.dims(c.raw(0))[:2]
-    steps = sizes[0 if _time_first(c) else 1]
-    known = None not in sizes and (steps or 0) <= MAX_STEPS
-    if not known or not _dynamic.takes(c, 0, (*w, *r, *projection)):
+    if len(sizes) < 2 or None in sizes:
+        return None
+    steps = sizes[0 if _time_first(c) else 1] or 0
+    if steps > MAX_STEPS or not _dynamic.takes(c, 0, (*w, *r, *projection)):
         return None
     negated = (w[0], r[0]) if first else ()  # the input gate's weights are minus the forget gate's
     if any((np.asarray(c.raw(i).const) == -128).any() for i in negated):

@@ -15,6 +15,7 @@ from typing import Any
 
 from lite_engine.documents import Part, parse
 from lite_engine.errors import ModelFormatError, UsageError
+from lite_engine.files import is_file
 from lite_messages import tr
 
 from ..dataset import Box, Dataset, Sample
@@ -71,7 +72,7 @@ def _folder(path: Path, name: str) -> Path:
     stem = path.stem.removeprefix("instances_")
     around = [path.parent, path.parent.parent]
     places = [path.parent, *(a / sub for a in around for sub in ("images", stem))]
-    return next((p for p in places if (p / name).is_file()), path.parent)
+    return next((p for p in places if is_file(p / name)), path.parent)
 
 
 def _box(part: Part, category: int) -> Box:

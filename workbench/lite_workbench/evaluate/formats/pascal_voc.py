@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from lite_engine.errors import UsageError
+from lite_engine.files import is_file
 from lite_engine.preprocess import IMAGE_SUFFIXES
 from lite_messages import tr
 
@@ -47,7 +48,7 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
 def _image(folder: Path, stem: str) -> Path:
     """The image of that name; its own name where there is none, which is told when it is read."""
     there = (folder / f"{stem}{suffix}" for suffix in IMAGE_SUFFIXES)
-    return next((p for p in there if p.is_file()), folder / f"{stem}.jpg")
+    return next((p for p in there if is_file(p)), folder / f"{stem}.jpg")
 
 
 def _objects(path: Path) -> list[tuple[str, tuple[float, ...], bool]]:
