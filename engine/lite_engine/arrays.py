@@ -24,7 +24,7 @@ MOST_INFLATED_BYTES = 1 << 32
 Accept = Callable[[str, tuple[int, ...]], None]
 
 #: What NumPy and zipfile raise for a file that is no array, cut off, or damaged.
-_DAMAGED = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError,
+_DAMAGED = (OSError, ValueError, TypeError, EOFError, MemoryError, RuntimeError, SyntaxError,
             tokenize.TokenError, zipfile.BadZipFile, zlib.error, LZMAError)  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _why(path: str | Path, what: str, error: Exception) -> str:
         return tr("cannot be read ({reason})", reason=error.strerror)
     if isinstance(error, MemoryError):
         return tr("out of memory")
-    reason = str(error)
+    reason = str(next(iter(error.args), error))  # without the place in a parsed header
     if "Object arrays" in reason:
         reason = tr("it contains Python objects")
     elif "pickle" in reason:  # what NumPy takes every unknown file for

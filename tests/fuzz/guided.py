@@ -205,7 +205,7 @@ def fault_of(
             answer = reader.read(path)
     except (Exception, TooSlow) as error:  # noqa: BLE001 - whatever comes is the finding
         if isinstance(error, SystemError) and "a result with an exception set" in str(error):
-            # Python 3.12 loses an exception that its tracer sees where a tokenizer raises: once more without it
+            # Python 3.12's tracer fails where a tokenizer raises: once more without it
             return fault_of(reader, path, nullcontext(), peak)
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(last.filename).name}:{last.lineno}"

@@ -118,6 +118,8 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
     huge = tmp_path / "huge.npy"
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000, 1000)}\n"
     huge.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    octal = tmp_path / "octal.npy"  # which Python's parser refuses
+    octal.write_bytes(huge.read_bytes().replace(b"<f4", b"<04"))
     objects = tmp_path / "objects.npy"
     np.save(objects, np.array([{}], object), allow_pickle=True)
     text = tmp_path / "words.txt"
@@ -126,6 +128,7 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
         (npz(tmp_path / "cut.npz", cut=300), "not a .npz file that can be read"),
         (npz(tmp_path / "flip.npz", flip=200), "not a .npz file that can be read"),
         (huge, "not a .npy file that can be read"),
+        (octal, "not a .npy file that can be read (leading zeros"),
         (objects, "it contains Python objects"),
         (text, "an input is an image, a .npy, .npz, .csv or .wav file"),
     ):
