@@ -103,6 +103,7 @@ def test_wheel_carries_what_runs_and_nothing_else(wheel):
     assert not [n for n in carried if n.endswith((".pyc", ".cc", ".o"))]
 
 
+@pytest.mark.sweep
 def test_sdist_carries_the_bundle_and_needs_no_npm(root, tmp_path):
     """What is built from it takes the bundle as it is: no npm, no network."""
     options = ("--sdist", "--no-isolation", "--skip-dependency-check", "--outdir", tmp_path)

@@ -113,7 +113,7 @@ def assembled(found: list[Text], chip: str, kernels: Path = KERNELS) -> list[str
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("chip", [CHIPS[0], pytest.param(CHIPS[-1], marks=pytest.mark.hours)])
 def test_matrix_units_assemble(chip: str) -> None:
     """One program of each shape, precision and use of the tiles; activations change no PTX."""
