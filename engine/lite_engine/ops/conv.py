@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
-from ._conditions import all_of, constant
+from ._conditions import Condition, all_of, constant
 from ._conv_window import WINDOW, conv_window
 from ._core import define_op
 from ._helpers import wide, window_output
@@ -165,20 +165,33 @@ def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return True
 
 
-def _3x3(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    ok = _rank4(node, types)
-    x, w = types[0], types[1]
-    if ok is not True or x is None or w is None:
-        return ok
-    attrs = conv.filled_attrs(node)
-    kernel, strides, _, dilations = conv_window(x, w, attrs)
-    near = dilations == [1, 1]
-    small = kernel == [3, 3] and (strides == [1, 1] or (strides == [2, 2] and near))
-    if x.rank != 4 or not small:
-        return tr("not 3x3 with stride 1 or 2")
-    if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
-        return tr("fewer than 16 input channels, or grouped")
-    return True
+def _square(size: int, steps: Callable[[list[int], list[int]], bool], why: str) -> Condition:
+    """Kernels of `size` x `size` in one group, whose strides and dilations are among `steps`."""
+
+    def when(node: Node, types: list[TypeInfo | None]) -> bool | str:
+        ok = _rank4(node, types)
+        x, w = types[0], types[1]
+        if ok is not True or x is None or w is None:
+            return ok
+        attrs = conv.filled_attrs(node)
+        kernel, strides, _, dilations = conv_window(x, w, attrs)
+        if x.rank != 4 or kernel != [size, size] or not steps(strides, dilations):
+            return why
+        if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
+            return tr("fewer than 16 input channels, or grouped")
+        return True
+
+    return when
+
+
+_3x3 = _square(
+    3,
+    lambda strides, dilations: strides == [1, 1] or (strides == [2, 2] and dilations == [1, 1]),
+    tr("not 3x3 with stride 1 or 2"),
+)
+_5x5 = _square(
+    5, lambda strides, dilations: strides == dilations == [1, 1], tr("not 5x5 with stride 1")
+)
 
 
 def _winograd(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -245,6 +258,12 @@ _CPU = (
         1,
         _3x3,
         tr("3x3: F(4,3) needs 4x fewer multiplications; other forms on small maps and at stride 2"),
+    ),
+    (
+        "f32_conv2d_5x5",
+        1,
+        _5x5,
+        tr("5x5 stride 1: F(2,5) needs 2.8x fewer multiplications"),
     ),
     (
         "f32_conv2d_winograd43",
@@ -362,6 +381,7 @@ def _(draw: Draw) -> Iterator[Sample]:
     yield call((2, 6, 7, 8), 17, 1, 1, strides=[2, 2])
     yield call((1, 3, 9), 5, 3, pads=[1, 1])
     yield call((1, 4, 6, 6), 3, 5, 5, pads=[0, 1, 2, 3])
+    yield call((1, 19, 9, 10), 17, 5, 5, pads=[2, 2, 2, 1], activation="Relu")
     yield call((1, 6, 5, 5), 9, 3, 3, group=3)
     yield call((1, 4, 5, 5), 8, 3, 3, group=4, **same, activation="HardSwish")
     x, w = draw(1, 16, 7, 6), draw.weights(16, 16, 3, 3)

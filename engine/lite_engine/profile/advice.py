@@ -183,7 +183,7 @@ def _channels_and_tile(case: Case) -> Iterator[Advice]:
         tile = re.search(r"_(\d+)x(\d+)$", row.kernel)
         if not tile or row.op != "Conv" or row.share < WORTH_SHARE:
             continue
-        if not re.search("gemm|3x3|winograd", row.kernel):
+        if not re.search("gemm|3x3|5x5|winograd", row.kernel):
             continue
         if row.backend != "cpu":
             continue

@@ -185,7 +185,7 @@ TILED: list = [
 ]
 # Direct products of bf16 on matrix units, F(4,3) elsewhere: the tolerance is that of F(4,3).
 W43_BF16 = "bf16_conv2d_3x3"
-F32_3X3 = "f32_conv2d_3x3"
+F32_3X3, F32_5X5 = "f32_conv2d_3x3", "f32_conv2d_5x5"
 X2, DECONV_X2 = "f32_conv2d_bf16x2", "f32_deconv2d_bf16x2"
 DECONV_BF16 = "bf16_deconv2d"
 TRANSPOSED = (DECONV, DECONV_X2, DECONV_BF16)
@@ -223,6 +223,13 @@ CONVS += [  # stride 2: F(2,3), the GEMM on few pixels
     (F32_3X3, (1, 18, 28, 33), 33, (3, 3), {"strides": [2, 2], "pads": [0, 0, 1, 1]}),
     (F32_3X3, (1, 5, 5, 40), 34, (3, 3), {"strides": [2, 2], "activation": "Silu"}),
 ]
+CONVS += [  # F(2,5); the GEMM where most taps lie outside
+    (F32_5X5, (1, 13, 14, 20), 33, (5, 5), {"pads": [2, 2, 2, 2], "r": 1, "activation": "Relu"}),
+    (F32_5X5, (2, 9, 30, 16), 17, (5, 5), {"activation": "Silu"}),
+    (F32_5X5, (1, 5, 6, 40), 20, (5, 5), {"pads": [4, 3, 0, 4]}),
+    (F32_5X5, (1, 18, 17, 33), 16, (5, 5), {"dilations": [2, 3], "pads": [4, 6, 4, 6]}),
+    (F32_5X5, (1, 2, 2, 64), 16, (5, 5), {"pads": [2, 2, 2, 2]}),
+]
 CONVS += [
     (W43_BF16, (1, 12, 14, 64), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
     (W43_BF16, (1, 17, 9, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": True}),
@@ -250,6 +257,7 @@ ROUNDED: list = [
     (GEMM, (1, 6, 8, 512), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 5e-7),
     (GEMM, (1, 6, 8, 2048), 32, (1, 1), {}, 5e-7),
     (W43, (1, 12, 12, 64), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 1.2e-6),
+    (F32_5X5, (1, 12, 12, 64), 32, (5, 5), {"pads": [2, 2, 2, 2]}, 1.2e-6),
 ]
 
 
@@ -278,7 +286,7 @@ def rounding_error(got: np.ndarray, want: np.ndarray) -> float:
 
 def limit_of(kernel: str, isa: str) -> float:
     """F(4,3) and floats as two bf16 lose more than plain sums."""
-    return 1e-4 if kernel in (W43, F32_3X3, W43_BF16, X2, DECONV_X2) else 3e-5
+    return 1e-4 if kernel in (W43, F32_3X3, F32_5X5, W43_BF16, X2, DECONV_X2) else 3e-5
 
 
 def short(x: np.ndarray) -> np.ndarray:

@@ -70,10 +70,10 @@ def test_float_kernels(cpu, tmp_path):
     profile = tmp_path / "profile.json"
     results = run_on_arm(merged(plans), tmp_path, "", cpu, ["--profile", str(profile)])
     taken = {s["variant"].split("__")[0] for s in json.loads(profile.read_text())["steps"]}
-    forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", "43x23", "23_by2")}
+    forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", "43x23", "23_by2", "25")}
     assert forms | {"f32_conv2d_gemm"} <= taken
     for got, c, case in zip(results, sizes, cases):
-        w43 = (f32.W43, f32.W43_BF16, f32.F32_3X3)
+        w43 = (f32.W43, f32.W43_BF16, f32.F32_3X3, f32.F32_5X5)
         f32.close(got, case[3], 1e-4 if c[0] in w43 else 3e-5)
     for got, c, case in zip(results[len(f32.CONVS) :], f32.ROUNDED, cases[len(f32.CONVS) :]):
         assert f32.rounding_error(got, case[3]) < c[5], c

@@ -375,6 +375,7 @@ const Kernel kConvGemm[] = {
 #else
     {"Conv", "f32_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Conv", "f32_conv2d_5x5", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
     {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
 #endif

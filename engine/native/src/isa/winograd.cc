@@ -1,4 +1,4 @@
-// 3x3 stride-1 convolution by Winograd's minimal filtering F(m,3): Lavin & Gray 2015.
+// 3x3 and 5x5 stride-1 convolution by Winograd's minimal filtering F(m,3), F(2,5): Lavin & Gray 2015.
 //
 // A block of output tiles (m x m pixels) at a time, small enough for the second-level cache:
 //   V[xi][tile][channel]  = Bt d B      input transform, lanes are channels
@@ -43,23 +43,26 @@ int64_t packed_elems(const Winograd&) { return 0; }
 void transform_weights(const ConvShape& s, const Winograd& w, Real* out) {
   const Line &down = w.form->down, &along = w.form->along;
   const float* weights = s.weights->as<float>();
+  const int taps = down.taps;
   for (int64_t n0 = 0; n0 < s.out.c; n0 += kTileColumns) {
     const int64_t panel = n0 / kTileColumns, columns = panel_columns(s.out.c, panel);
     const int64_t valid = s.out.c - n0 < columns ? s.out.c - n0 : columns;
     for (int64_t c = 0; c < w.channels; ++c) {  // a row of columns is written as a whole
-      double g[9][kTileColumns] = {}, half[kMostPoints][3][kTileColumns] = {};
+      double g[kMostTaps * kMostTaps][kTileColumns] = {}, half[kMostPoints][kMostTaps][kTileColumns] = {};
       for (int64_t n = 0; n < valid; ++n)
-        for (int k = 0; k < 9; ++k) g[k][n] = weights[((n0 + n) * w.channels + c) * 9 + k];
+        for (int k = 0; k < taps * taps; ++k)
+          g[k][n] = weights[((n0 + n) * w.channels + c) * taps * taps + k];
       for (int i = 0; i < down.weight_rows; ++i)
-        for (int x = 0; x < 3; ++x)
-          for (int y = 0; y < 3; ++y)
+        for (int x = 0; x < taps; ++x)
+          for (int y = 0; y < taps; ++y)
             for (int n = 0; n < kTileColumns; ++n)
-              half[i][x][n] += down.weights[i][y] * g[y * 3 + x][n];
+              half[i][x][n] += down.weights[i * taps + y] * g[y * taps + x][n];
       for (int i = 0; i < down.weight_rows; ++i)
         for (int j = 0; j < along.weight_rows; ++j) {
           double sum[kTileColumns] = {};
-          for (int x = 0; x < 3; ++x)
-            for (int n = 0; n < kTileColumns; ++n) sum[n] += along.weights[j][x] * half[i][x][n];
+          for (int x = 0; x < taps; ++x)
+            for (int n = 0; n < kTileColumns; ++n)
+              sum[n] += along.weights[j * taps + x] * half[i][x][n];
           Real* row = out + panel * w.panel_elems +
                       ((i * along.weight_rows + j) * w.depth + c) * columns;
           for (int64_t n = 0; n < valid; ++n) row[n] = static_cast<Real>(sum[n]);
@@ -287,7 +290,11 @@ double cost_of(const Form& form, const ConvShape& s, double weight) {
   return products > weights ? products : weights;  // in order, and so while others are multiplied
 }
 
-constexpr double kTransforms = 1.5;  // what they add to F(4,3)'s products, where pixels lie far apart
+// What transforms add to the products of F(4,3), where pixels lie far apart, and of F(2,5), which has four
+// times as many tiles.
+constexpr double kTransforms = 1.5;
+constexpr Form kF25 = form_of<F25, F25>("25");
+bool prepare_f25(Step& step, Env& env) { return prepare(step, env, kF25); }
 constexpr Form kF23By2 = form_of<F23By2, F23By2>("23_by2");
 #if defined(LITE_PACKED_TILE)
 constexpr Form kF43x23 = form_of<F43, F23>("43x23");
@@ -300,11 +307,16 @@ constexpr double kWeight = 0.4;
 int64_t taps_along(const ConvShape& s, int axis) {
   int64_t begin, end, taps = 0;
   for (int64_t o = 0; o < (axis ? s.out.w : s.out.h); ++o) {
-    tap_window(o * s.stride[axis] - s.pad[axis], s.dilation[axis], 3, 0, axis ? s.in.w : s.in.h,
-               &begin, &end);
-    taps += kPacks ? 3 : end - begin;
+    tap_window(o * s.stride[axis] - s.pad[axis], s.dilation[axis], s.kernel[axis], 0,
+               axis ? s.in.w : s.in.h, &begin, &end);
+    taps += kPacks ? s.kernel[axis] : end - begin;
   }
   return taps;
+}
+
+// Cycles of the tap GEMM per input and output channel.
+double cost_of_taps(const ConvShape& s) {
+  return static_cast<double>(s.out.images * taps_along(s, 0) * taps_along(s, 1)) / (2 * kLanes);
 }
 
 // Of stride 2 or dilated only where less to multiply makes up for the transforms; the rest is the tap GEMM's.
@@ -316,10 +328,15 @@ bool suits(const Step& step, Env& env) {
   if (once && !dilated) return true;
   if (s.kernel[0] != 3 || s.kernel[1] != 3 || s.groups != 1 || s.in.c < 32 || s.out.c < 32)
     return false;
-  const double direct = static_cast<double>(s.out.images * taps_along(s, 0) * taps_along(s, 1)) /
-                        (2 * kLanes);
+  const double direct = cost_of_taps(s);
   if (once) return kTransforms * cost_of(kF43, s, kWeight) < direct;
   return !dilated && s.stride[0] == 2 && s.stride[1] == 2 && cost_of(kF23By2, s, kWeight) < direct;
+}
+
+bool suits_f25(const Step& step, Env& env) {
+  ConvShape s;
+  return read_conv(step, env, false, &s, kReal) && s.kernel[0] == 5 && s.kernel[1] == 5 &&
+         kTransforms * cost_of(kF25, s, kWeight) < cost_of_taps(s);
 }
 
 // Fewer points on a small map, where reading F(4,3)'s weights would cost more than they save.
@@ -344,6 +361,7 @@ const Kernel kWinograd[] = {
     {"Conv", "f32_conv2d_winograd23", prepare_f23, run, kFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_winograd43", prepare_f43, run, kFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_3x3", prepare_either, run, kFlags, suits, run_rows},
+    {"Conv", "f32_conv2d_5x5", prepare_f25, run, kFlags, suits_f25, run_rows},
     // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
     {"Conv", "bf16_conv2d_3x3", prepare_either, run, kFlags},
 };

@@ -20,8 +20,8 @@ struct TileAt {
 };
 
 struct Line {            // the constants of a one-dimensional transform
-  int outputs, points, stride, weight_rows;
-  const double (*weights)[3];
+  int taps, outputs, points, stride, weight_rows;
+  const double* weights;  // [weight_rows][taps]
   const int* weight_of;
 };
 struct Form {
@@ -33,7 +33,7 @@ struct Form {
                  const Real* residual);
 };
 
-constexpr int kMostPoints = 6;  // of a line
+constexpr int kMostPoints = 6, kMostTaps = 5;  // of a line
 struct Winograd {
   const Form* form;
   int points;                         // of both directions
@@ -73,8 +73,9 @@ bool describe(const ConvShape& s, const Form& form, Env& env, Winograd* w) {
   const Line &down = form.down, &along = form.along;
   for (int i = 0; i < 2; ++i) {
     const bool dilated = s.dilation[i] != 1 && down.stride != 1;
-    if (s.kernel[i] != 3 || s.stride[i] != down.stride || dilated || s.groups != 1)
-      return env.fail("Winograd takes 3x3 kernels of stride %d, dilated only at 1, one group", down.stride);
+    if (s.kernel[i] != down.taps || s.stride[i] != down.stride || dilated || s.groups != 1)
+      return env.fail("Winograd takes %dx%d kernels of stride %d, dilated only at 1, one group", down.taps,
+                      down.taps, down.stride);
   }
   w->form = &form;
   w->points = down.points * along.points;
@@ -358,11 +359,12 @@ void write_tiles(const Winograd& w, const Real* products, int64_t next, int64_t 
 
 template <class T>
 constexpr Line line_of() {
-  return {T::kOutputs, T::kPoints, T::kStride, sizeof(T::kWeights) / sizeof(T::kWeights[0]),
-          T::kWeights, T::kWeightOf};
+  return {T::kTaps, T::kOutputs, T::kPoints, T::kStride, sizeof(T::kWeights) / sizeof(T::kWeights[0]),
+          T::kWeights[0], T::kWeightOf};
 }
 template <class Down, class Along>
 constexpr Form form_of(const char* name) {
+  static_assert(Down::kTaps == Along::kTaps && Down::kTaps <= kMostTaps);
   return {name, line_of<Down>(), line_of<Along>(), transform_input<Down, Along>,
           write_tiles<Down, Along>};
 }

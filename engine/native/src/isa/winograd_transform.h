@@ -1,6 +1,7 @@
-// The one-dimensional transforms of Winograd's F(2,3) and F(4,3), on vectors of channels, and of F(2,3) at
-// stride 2: taps 0 and 2 meet the even pixels as F(2,2), tap 1 the odd ones as it is.
+// The one-dimensional transforms of Winograd's F(2,3), F(4,3) and F(2,5), on vectors of channels, and of
+// F(2,3) at stride 2: taps 0 and 2 meet the even pixels as F(2,2), tap 1 the odd ones as it is.
 //
+//   kTaps               of the weights
 //   kOutputs, kPoints   of a tile; the tile reads kPoints pixels, each tile kOutputs * kStride further
 //   kWeights            rows of the weights' transform that differ, and which row each point takes
 //   output(t, o, bias)  adds the bias to every output
@@ -11,7 +12,7 @@
 namespace lite::LITE_ISA {
 
 struct F23 {
-  static constexpr int kOutputs = 2, kPoints = 4, kStride = 1;
+  static constexpr int kTaps = 3, kOutputs = 2, kPoints = 4, kStride = 1;
   static constexpr double kWeights[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
   static constexpr int kWeightOf[4] = {0, 1, 2, 3};
   static LITE_INLINE void input(const F* d, F* o) {
@@ -32,7 +33,7 @@ struct F23 {
 };
 
 struct F23By2 {
-  static constexpr int kOutputs = 2, kPoints = 5, kStride = 2;
+  static constexpr int kTaps = 3, kOutputs = 2, kPoints = 5, kStride = 2;
   static constexpr double kWeights[4][3] = {{1, 0, 0}, {1, 0, 1}, {0, 0, 1}, {0, 1, 0}};
   static constexpr int kWeightOf[5] = {0, 1, 2, 3, 3};
   static LITE_INLINE void input(const F* d, F* o) {
@@ -56,7 +57,7 @@ struct F23By2 {
 // At the points 0, ±3/4, ±3/2 and infinity: their powers lie closer together than those of 1 and 2, so that
 // float32 loses half as much (Barabasz et al. 2020), and they are exact in binary.
 struct F43 {
-  static constexpr int kOutputs = 4, kPoints = 6, kStride = 1;
+  static constexpr int kTaps = 3, kOutputs = 4, kPoints = 6, kStride = 1;
   static constexpr float kNear = .75f, kFar = 1.5f;
   static constexpr float kNear2 = kNear * kNear, kNear3 = kNear2 * kNear, kFar2 = kFar * kFar;
   static constexpr double kFactors[6] = {64. / 81,  -128. / 243, -128. / 243,   // of the points
@@ -92,6 +93,28 @@ struct F43 {
     o[3] = (t[5] + bias) + kNear3 * (b + 8 * d);
     o[1] = bias + kNear * (b + 2 * d);
     o[2] = bias + kNear2 * (a + 4 * c);
+  }
+};
+
+// At the points of F(4,3), whose input transform it shares: six pixels are six points of any filter.
+struct F25 {
+  static constexpr int kTaps = 5, kOutputs = 2, kPoints = 6, kStride = 1;
+  static constexpr double kWeights[6][5] = {
+      {64. / 81, 0, 0, 0, 0},
+      {-128. / 243, -32. / 81, -8. / 27, -2. / 9, -1. / 6},
+      {-128. / 243, 32. / 81, -8. / 27, 2. / 9, -1. / 6},
+      {32. / 243, 16. / 81, 8. / 27, 4. / 9, 2. / 3},
+      {32. / 243, -16. / 81, 8. / 27, -4. / 9, 2. / 3},
+      {0, 0, 0, 0, 1}};
+  static constexpr int kWeightOf[6] = {0, 1, 2, 3, 4, 5};
+  static LITE_INLINE void input(const F* d, F* o) { F43::input(d, o); }
+  static LITE_INLINE void output(const F* t, F* o) {
+    o[0] = t[0] + (t[1] + t[2]) + (t[3] + t[4]);
+    o[1] = t[5] + F43::kNear * ((t[1] - t[2]) + 2 * (t[3] - t[4]));
+  }
+  static LITE_INLINE void output(const F* t, F* o, F bias) {
+    o[0] = (t[0] + bias) + (t[1] + t[2]) + (t[3] + t[4]);
+    o[1] = (t[5] + bias) + F43::kNear * ((t[1] - t[2]) + 2 * (t[3] - t[4]));
   }
 };
 
