@@ -298,6 +298,9 @@ def _(draw: Draw) -> Iterator[Sample]:
     long = [draw(1, 1, n, 128) for n in (15, 5000, 5000)]  # several blocks of keys
     yield Sample([*long, draw(15, 5000)], constant=())
     yield Sample(long, {"is_causal": 1}, constant=())
+    yield Sample([q, k, v], {"scale": -0.4}, constant=())  # the least product weighs most
+    wide = [draw(1, n, 1024) for n in (17, 9, 9)]  # rows 4 KiB apart
+    yield Sample(wide, {"q_num_heads": 16, "kv_num_heads": 16}, constant=())
 
 
 # ---- rotary embedding

@@ -19,11 +19,13 @@ struct Attention : AttentionShape {
   float softcap;                   // 0: none
   bool few_rows;
   int64_t block;                   // keys packed at a time
+  int64_t score_row;               // from one row of scores to the next
   int64_t chunks, chunk_rows;      // of one head's rows
-  int64_t k_elems, v_elems, score_elems;  // of the scratch, in its order
+  int64_t k_elems, v_elems, score_elems, q_elems;  // of the scratch, in its order
 };
 
 constexpr int kFewRows = 3;  // packing keys pays from here on
+constexpr int64_t kSetsBytes = 4096;  // rows so far apart lie in one set of the first-level cache
 
 int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
@@ -43,9 +45,14 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
   const int64_t v_width = round_up(s->v_size, kTileColumns);
   s->k_elems = s->few_rows ? 0 : s->block * s->size;
   s->v_elems = s->few_rows ? 0 : s->block * v_width;
-  s->score_elems = s->few_rows ? round_up(s->keys, kTileColumns) : kTileRows * s->block;
+  // One cache line more than the keys: rows of a power of two would share cache sets.
+  s->score_row = s->block + 16;
+  s->score_elems = s->few_rows ? round_up(s->keys, kTileColumns) : kTileRows * s->score_row;
+  // A tile's rows of q are copied where they would evict each other.
+  const bool apart = s->q.row * sizeof(float) % kSetsBytes == 0;
+  s->q_elems = s->few_rows || !apart ? 0 : kTileRows * s->size;
   const int64_t totals = s->few_rows ? 0 : 2 * s->chunk_rows;
-  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, totals};
+  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, s->q_elems, totals};
   size_t elems = 0;
   for (const int64_t part : parts)
     if (!add_size(elems, static_cast<size_t>(part), &elems)) return env.fail("too large");
@@ -110,6 +117,19 @@ void pack_values(const Attention& s, const float* v, int64_t n, float* out) {
   }
 }
 
+// The highest score; those behind the keys that a row sees become -inf, up to the next whole vector.
+float highest_score(float* x, int64_t n, int64_t seen) {
+  constexpr int kChains = 4;  // a single maximum waits for the one before
+  F tops[kChains];
+  for (F& top : tops) top = splat(-INFINITY);
+  int64_t i = 0;
+  for (; i + kChains * kLanes <= seen; i += kChains * kLanes)
+    LITE_UNROLL for (int j = 0; j < kChains; ++j) tops[j] = max(tops[j], load(x + i + j * kLanes));
+  for (int64_t j = seen; j < round_up(n, kLanes); ++j) x[j] = -INFINITY;
+  for (; i < n; i += kLanes) tops[0] = max(tops[0], load(x + i));
+  return highest(max(max(tops[0], tops[1]), max(tops[2], tops[3])));
+}
+
 // x[i] = scale x[i] + mask, i < n; -inf up to the next whole vector. Returns the highest one.
 float score_row(const Attention& s, float* x, int64_t n, int64_t seen, const uint8_t* mask) {
   const F scale = splat(s.scale), cap = splat(s.softcap), least = splat(-INFINITY);
@@ -131,13 +151,13 @@ float score_row(const Attention& s, float* x, int64_t n, int64_t seen, const uin
   return highest(top);
 }
 
-// x[i] = e^(x[i] - peak); returns their sum.
-float exp_row(float* x, int64_t n, float peak) {
+// x[i] = e^(factor x[i] - peak), where none is above the peak; returns their sum.
+float exp_row(float* x, int64_t n, float factor, float peak) {
   // Only -inf so far: all weights are 0, not the NaN of -inf less -inf.
-  const F shift = splat(peak == -INFINITY ? 0.0f : peak);
+  const F shift = splat(peak == -INFINITY ? 0.0f : -peak), f = splat(factor);
   F total = F{};
   for (int64_t i = 0; i < n; i += kLanes) {
-    const F e = exp(load(x + i) - shift);
+    const F e = exp_up_to_90(fma(load(x + i), f, shift));
     store(x + i, e);
     total += e;
   }
@@ -174,9 +194,10 @@ const uint8_t* mask_row(const Attention& s, const Head& head, int64_t row, int64
 
 // One tile of rows against the packed block of keys [key, key + n).
 void run_tile(const Attention& s, const Head& head, int64_t row, int height, int64_t key, int64_t n,
-              const float* keys, const float* values, float* scores, float* peaks, float* sums) {
+              const float* keys, const float* values, float* scores, float* queries, float* peaks,
+              float* sums) {
   const float zero_bias[kTileColumns] = {};
-  const int64_t ld = s.block, packed = n;
+  const int64_t ld = s.score_row, packed = n;
   n = seen_keys(s, row + height - 1, key, n);
   if (n == 0) return;
   Tile t{};
@@ -186,6 +207,12 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
   t.hi = INFINITY;
   t.a = head.q + row * s.q.row;
   t.lda = s.q.row;
+  if (s.q_elems) {
+    for (int m = 0; m < height; ++m)
+      memcpy(queries + m * s.size, t.a + m * s.q.row, s.size * sizeof(float));
+    t.a = queries;
+    t.lda = s.size;
+  }
   t.k = s.size;
   t.ldw = kTileColumns;
   t.ldc = ld;
@@ -195,14 +222,16 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
     t.c = scores + column;
     kTile[0][1][height - 1](t);
   }
+  const bool plain = !head.mask && s.softcap == 0 && s.scale > 0;  // scaled in the exponent
   for (int m = 0; m < height; ++m) {
     float* x = scores + m * ld;
-    const float top = score_row(s, x, n, seen_keys(s, row + m, key, n),
-                                mask_row(s, head, row + m, key));
+    const int64_t seen = seen_keys(s, row + m, key, n);
+    const float top = plain ? s.scale * highest_score(x, n, seen)
+                            : score_row(s, x, n, seen, mask_row(s, head, row + m, key));
     const bool first = key == 0;
     const float before = first ? -INFINITY : peaks[m];
     const float peak = before > top ? before : top;
-    const float more = exp_row(x, n, peak);
+    const float more = exp_row(x, n, plain ? s.scale : 1.0f, peak);
     if (!first && peak != before) {
       const float factor = before == -INFINITY ? 0.0f : exp(splat(before - peak))[0];
       scale_row(head.y + (row + m) * s.y.row, s.v_size, factor);
@@ -230,7 +259,8 @@ void run_rows(const Attention& s, const Head& head, int64_t begin, int64_t end, 
   float* keys = scratch;
   float* values = keys + s.k_elems;
   float* scores = values + s.v_elems;
-  float* peaks = scores + s.score_elems;
+  float* queries = scores + s.score_elems;
+  float* peaks = queries + s.q_elems;
   float* sums = peaks + s.chunk_rows;
   const TileSplit split = split_rows(end - begin);
   for (int64_t key = 0; key < s.keys; key += s.block) {
@@ -239,8 +269,8 @@ void run_rows(const Attention& s, const Head& head, int64_t begin, int64_t end, 
     pack_values(s, head.v + key * s.v.row, n, values);
     for (int j = 0; j < split.tiles; ++j) {
       const int64_t at = tile_begin(split, j);
-      run_tile(s, head, begin + at, tile_rows(split, j), key, n, keys, values, scores, peaks + at,
-               sums + at);
+      run_tile(s, head, begin + at, tile_rows(split, j), key, n, keys, values, scores, queries,
+               peaks + at, sums + at);
     }
   }
   for (int64_t m = 0; m < end - begin; ++m)  // a row that sees nothing gives 0
@@ -267,7 +297,7 @@ void run_row(const Attention& s, const Head& head, int64_t row, float* scores) {
   for (int64_t j = 0; j < s.keys; ++j) scores[j] = dot(q, head.k + j * s.k.row, s.size);
   const float peak = score_row(s, scores, s.keys, seen_keys(s, row, 0, s.keys),
                                mask_row(s, head, row, 0));
-  const float total = exp_row(scores, s.keys, peak);
+  const float total = exp_row(scores, s.keys, 1.0f, peak);
   constexpr int kVectors = 4;
   for (int64_t e = 0; e < s.v_size; e += kVectors * kLanes) {
     const int64_t left = s.v_size - e;

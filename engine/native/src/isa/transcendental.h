@@ -29,9 +29,9 @@ LITE_INLINE F scale_by_power(F v, F n) {
 #endif
 }
 
-// e^x = 2^n e^r, |r| <= ln 2 / 2
-LITE_INLINE F exp(F x) {
-  const F clamped = max(splat(-110.0f), min(splat(90.0f), x));
+// e^x = 2^n e^r, |r| <= ln 2 / 2; x <= 90
+LITE_INLINE F exp_up_to_90(F x) {
+  const F clamped = max(splat(-110.0f), x);
   const F n = round(clamped * splat(1.44269504f));
   F r = fma(n, splat(-0.693359375f), clamped);
   r = fma(n, splat(2.12194440e-4f), r);
@@ -39,6 +39,7 @@ LITE_INLINE F exp(F x) {
                      1.395047681e-03f);
   return scale_by_power(fma(r * r, p, r) + splat(1.0f), n);
 }
+LITE_INLINE F exp(F x) { return exp_up_to_90(min(splat(90.0f), x)); }
 
 // ln x = e ln 2 + ln m, m in [sqrt 1/2, sqrt 2)
 LITE_INLINE F log(F x) {
