@@ -2,8 +2,8 @@
 .DEFAULT_GOAL := help
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 JOBS ?= $(shell nproc)
-# A worker for every core, one more, and one for every four: a fifth of the time, tests wait for a browser or a device.
-WORKERS ?= $(shell echo $$(($(JOBS) + 1 + ($(JOBS) + 3) / 4)))
+# A worker for every core, and one more for every four: a fifth of the time, tests wait for a browser or a device.
+WORKERS ?= $(shell echo $$(($(JOBS) + ($(JOBS) + 3) / 4)))
 MODEL ?=
 LESSON ?=
 ICD ?=
