@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from lite_engine import settings
+from lite_engine.arrays import read_array
 from lite_engine.errors import UsageError
 from lite_engine.settings import SETTINGS
 from lite_workbench.cli import main
@@ -134,6 +135,10 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
     ):
         code, line = said(capsys, "run", MODEL, "--input", path)
         assert code == 2 and line.startswith(f"{path}: ") and what in line, line
+    with pytest.raises(UsageError, match="File name too long"):
+        read_array(tmp_path / ("é" * 300 + ".npy"))
+    with pytest.raises(UsageError, match="no such file"):
+        read_array(tmp_path / "none.npy")
     out = tmp_path / "q.lite"
     for name in ("cut.npz", "flip.npz"):
         words = ("quantize", MODEL, "-o", out, "--calibration", tmp_path / name)
