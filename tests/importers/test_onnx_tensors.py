@@ -139,6 +139,12 @@ def test_dimensions_must_match_the_data(dims: list[int]) -> None:
         read(TensorProto(name="t", data_type=1, dims=dims, raw_data=b"12345678"))
 
 
+def test_dimensions_beyond_64_bits_beside_a_zero() -> None:
+    for kind in (TensorProto.FLOAT, TensorProto.INT4):
+        with pytest.raises(ModelFormatError, match="t: 0 elements do not fill dimensions"):
+            read(TensorProto(name="t", data_type=kind, dims=[1 << 62, 0, 1 << 62], raw_data=b""))
+
+
 def test_types_that_are_not_held() -> None:
     with pytest.raises(UnsupportedOperatorError, match="string"):
         read(helper.make_tensor("t", TensorProto.STRING, [1], [b"a"]))

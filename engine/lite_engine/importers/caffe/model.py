@@ -12,6 +12,7 @@ from lite_messages import tr
 from ...errors import ModelFormatError
 from ...mapped import map_file
 from .._protobuf import Message
+from .._shaped import shaped
 from . import fields
 from ._prototxt import MAX_BYTES, Block, parse
 
@@ -200,4 +201,4 @@ def _blob(message: Message) -> np.ndarray:
                 dims=dims,
             )
         )
-    return data.reshape(dims)
+    return shaped(data, dims)

@@ -17,6 +17,7 @@ from lite_messages import tr
 from ...errors import ModelFormatError
 from ...ir import DType
 from ...mapped import aligned
+from .._shaped import shaped
 from ..paddle.program import (
     DENSE_TENSOR,
     FEED_LIST,
@@ -182,4 +183,4 @@ def array_of(name: str, dtype: DType | None, dims: Sequence[int], raw: memoryvie
                 bytes=len(raw),
             )
         )
-    return aligned(np.frombuffer(raw, dtype.np.newbyteorder("<")).reshape(dims))
+    return shaped(aligned(np.frombuffer(raw, dtype.np.newbyteorder("<"))), dims, name)

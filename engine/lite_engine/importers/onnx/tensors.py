@@ -16,6 +16,7 @@ from ...files import inside, is_file
 from ...ir import Dim, DType, Shape
 from ...mapped import aligned, map_file
 from .._protobuf import Buffer, Message
+from .._shaped import shaped
 from . import fields
 
 #: TensorProto.DataType → DType.
@@ -74,7 +75,7 @@ class TensorReader:
             )
         count = math.prod(dims)
         if dtype in PACKED:
-            return self._unpacked(tensor, name, count, dtype).reshape(dims), dtype
+            return shaped(self._unpacked(tensor, name, count, dtype), dims, name), dtype
         raw = self._raw(tensor, name)
         if raw is not None:
             if len(raw) != count * dtype.itemsize:
@@ -90,12 +91,7 @@ class TensorReader:
             array = np.frombuffer(raw, dtype.np)
         else:
             array = _typed_fields(tensor, dtype)
-            if array.size != count:
-                raise ModelFormatError(
-                    tr("{size} elements do not fill dimensions {dims}", size=array.size, dims=dims),
-                    where=name,
-                )
-        return aligned(array).reshape(dims), dtype
+        return shaped(aligned(array), dims, name), dtype
 
     def _unpacked(self, tensor: Message, name: str, count: int, dtype: DType) -> np.ndarray:
         """Several elements per byte, the first in the lowest bits → one per byte."""
@@ -198,7 +194,7 @@ class TensorReader:
             )
         dense = np.zeros(count, dtype.np)
         dense[indices] = values.ravel()
-        return dense.reshape(dims), dtype, name
+        return shaped(dense, dims, name), dtype, name
 
 
 def _typed_fields(tensor: Message, dtype: DType) -> np.ndarray:

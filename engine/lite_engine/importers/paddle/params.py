@@ -20,6 +20,7 @@ from ...files import inside, is_file
 from ...ir import DType
 from ...mapped import aligned, map_file
 from .._protobuf import Buffer, Message
+from .._shaped import shaped
 from .program_desc import tensor_desc
 
 MAX_LEVELS = 16
@@ -71,8 +72,9 @@ def read_record(data: Buffer, at: int, where: str) -> tuple[np.ndarray, int]:
             ),
             where=where,
         )
-    array = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<")).reshape(dims)
-    return (_widen(array) if dtype is DType.BF16 else aligned(array)), at + nbytes
+    flat = np.frombuffer(data[at : at + nbytes], dtype.np.newbyteorder("<"))
+    array = shaped(_widen(flat) if dtype is DType.BF16 else aligned(flat), dims, where)
+    return array, at + nbytes
 
 
 def _widen(bits: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from ...errors import ModelFormatError
 from ...ir import DType
 from ...mapped import map_file
 from .._protobuf import Message, read_varint
+from .._shaped import shaped
 from . import fields
 from .graphdef import DTYPES, read_shape
 from .slices import Extent, cut, extents, slice_key
@@ -98,7 +99,7 @@ class Bundle:
                 tr("{key!r} lies outside its shard", key=key), where=self._prefix
             )
         data = np.frombuffer(view[offset : offset + size], dtype.np.newbyteorder("<"))
-        return data.reshape(sizes), dtype
+        return shaped(data, sizes, key), dtype
 
     def _places(self, key: str, part: str) -> list[Extent]:
         try:

@@ -16,6 +16,7 @@ from lite_messages import tr
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Shape
 from .._protobuf import Message
+from .._shaped import shaped
 from . import fields
 
 #: DataType → DType; strings, complex numbers, resources and variants are not tensors here. 11 to 16
@@ -251,7 +252,8 @@ def read_tensor(message: Message, where: str) -> tuple[np.ndarray, DType]:
                     bytes=len(content),
                 )
             )
-        return np.frombuffer(content, dtype.np.newbyteorder("<")).reshape(shape), dtype
+        array = np.frombuffer(content, dtype.np.newbyteorder("<"))
+        return shaped(array, shape, where), dtype
     number, wire = _VALUE_FIELDS[dtype]
     values = np.array(message.ints(number)) if wire is None else message.fixed(number, wire)
     if dtype in (DType.F16, DType.BF16):
@@ -266,7 +268,7 @@ def _filled(
 ) -> np.ndarray:
     """The last number is repeated to fill the shape; no number at all means zeros."""
     if len(values) == count:
-        return values.reshape(shape)
+        return shaped(values, shape, where)
     if len(values) > count or count * dtype.itemsize > MAX_SPLAT_BYTES:
         raise ModelFormatError(
             tr(
@@ -278,4 +280,4 @@ def _filled(
         )
     out = np.full(count, values[-1] if len(values) else 0, dtype.np)
     out[: len(values)] = values
-    return out.reshape(shape)
+    return shaped(out, shape, where)

@@ -14,6 +14,7 @@ from lite_messages import tr
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...ir import DType
 from .._flatbuffers import Table, root
+from .._shaped import shaped
 from .schema import CUSTOM, INT4, OPERATORS, TENSOR_TYPES, TYPE_NAMES, read_options
 
 MAX_RANK = 8
@@ -244,7 +245,7 @@ def _data(buffer: memoryview, code: int, shape: tuple[int, ...], name: str) -> n
             )
         packed = np.frombuffer(buffer, np.uint8)
         pairs = np.stack([packed & 15, packed >> 4], 1).ravel()[:count].astype(np.int8)
-        return np.where(pairs > 7, pairs - 16, pairs).astype(np.int8).reshape(shape)
+        return shaped(np.where(pairs > 7, pairs - 16, pairs).astype(np.int8), shape, name)
     assert dtype is not None
     if count * dtype.itemsize != len(buffer):
         raise ModelFormatError(
@@ -258,7 +259,7 @@ def _data(buffer: memoryview, code: int, shape: tuple[int, ...], name: str) -> n
                 count=len(buffer),
             )
         )
-    return np.frombuffer(buffer, dtype.np.newbyteorder("<")).reshape(shape)
+    return shaped(np.frombuffer(buffer, dtype.np.newbyteorder("<")), shape, name)
 
 
 def _quantization(table: Table | None, name: str) -> Quantization | None:
