@@ -112,6 +112,7 @@ def test_a_batch_of_two(network) -> None:
     batched(network)
 
 
+@pytest.mark.sweep
 @pytest.mark.models
 @pytest.mark.parametrize("name", REAL)
 def test_real_models(name: str, models_dir: Path) -> None:

@@ -101,6 +101,13 @@ def test_batch_norm_and_scale(imported):
     np.testing.assert_allclose(run(graph, X)["sc"], wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("divisors", [[], [1.0, 2.0]], ids=["none", "two"])
+def test_batch_norm_divides_by_one_number(imported, divisors: list[float]) -> None:
+    text = INPUT + """layer { name: "bn" type: "BatchNorm" bottom: "data" top: "bn" }"""
+    with pytest.raises(ModelFormatError, match=f"bn .* by {len(divisors)} numbers, expected one"):
+        imported(text, weights(bn=[[2.0, 4.0], [8.0, 2.0], divisors]))
+
+
 def caffe_pool(x, kernel, stride, pad, average):
     """PoolingLayer::Forward_cpu, one output at a time."""
     height, width = x.shape[2:]

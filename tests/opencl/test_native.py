@@ -50,7 +50,7 @@ def test_kernels(kernel: str, precision: str) -> None:
         check(graph, precision)
 
 
-@pytest.mark.slow
+@pytest.mark.sweep
 @pytest.mark.parametrize("kernel", cases())
 def test_all_kernels(kernel: str) -> None:
     """Cases of one kernel differ in their options above all, which the executor hands through."""

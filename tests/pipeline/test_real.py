@@ -105,7 +105,7 @@ def test_one_answer_everywhere(name: str, models_dir: Path, qemu, tmp_path) -> N
 @pytest.mark.parametrize(
     "name",
     [
-        "objects", "keyword",
+        "keyword", pytest.param("objects", marks=pytest.mark.sweep),
         *(pytest.param(n, marks=pytest.mark.hours) for n in ("classes", "faces", "plate", "ocr")),
     ],
 )  # fmt: skip

@@ -45,7 +45,7 @@ IN_ONE_VIEW = """(layer) => {
     [
         # The root in light is where test_story.py goes through the steps.
         pytest.param("/", False, marks=pytest.mark.hours, id="root-light"),
-        pytest.param("/user/ada/", True, id="user-dark"),
+        pytest.param("/user/ada/", True, marks=pytest.mark.sweep, id="user-dark"),
     ],
 )
 def test_walk(lab: Any, server: Any, base_url: str, dark: bool) -> None:

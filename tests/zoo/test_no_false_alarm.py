@@ -40,7 +40,7 @@ def cases() -> list:
     return [
         pytest.param(name, pair, id=f"{name}-{pair}",
                      marks=[*([MARKS[pair]] if pair in MARKS else []),
-                            *([pytest.mark.models] if name in REAL else []),
+                            *([pytest.mark.models, pytest.mark.sweep] if name in REAL else []),
                             *([pytest.mark.hours] if name not in QUICK else [])])
         for name in (*REAL, *zoo.NAMES) for pair in PAIRS
     ]  # fmt: skip

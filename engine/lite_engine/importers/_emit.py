@@ -238,6 +238,16 @@ class Emitter:
             )
         return [int(v) for v in x.const.ravel()]
 
+    def integer(self, x: Value | None, what: str) -> int:
+        """The one number of a constant. Raises ModelFormatError as `ints` does, and for more."""
+        found = self.ints(x, what)
+        if len(found) != 1:
+            raise ModelFormatError(
+                tr("{what} has {count} numbers, expected one", what=what, count=len(found)),
+                where=self.source,
+            )
+        return found[0]
+
     def dims(self, x: Value) -> list[int | None]:
         """Sizes, None for what is not fixed."""
         self.rank(x)

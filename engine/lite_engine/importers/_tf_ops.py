@@ -78,7 +78,7 @@ def zeros_like(emit: Emitter, x: Value) -> Value:
 
 
 def cumsum(emit: Emitter, x: Value, axis: Value, exclusive: bool, reverse: bool) -> Value:
-    (at,) = emit.ints(axis, tr("the axis"))
+    at = emit.integer(axis, tr("the axis"))
     flags = {"exclusive": int(exclusive), "reverse": int(reverse)}
     return emit("CumSum", x, np.array(at, np.int64), **flags)
 
@@ -108,7 +108,7 @@ def reduce_bool(emit: Emitter, x: Value, axes: Value, keep: bool, every: bool) -
 
 def arg_extreme(emit: Emitter, op: str, x: Value, axis: Value, to: DType) -> Value:
     """ArgMax or ArgMin along one axis, which disappears."""
-    (at,) = emit.ints(axis, tr("the axis"))
+    at = emit.integer(axis, tr("the axis"))
     return emit.cast(emit(op, x, axis=at, keepdims=0), to)
 
 

@@ -45,7 +45,7 @@ def unpack(emit: Emitter, x: Value, count: int, axis: int) -> list[Value]:
 
 
 def split(emit: Emitter, x: Value, axis: Value, count: int) -> list[Value]:
-    (at,) = emit.ints(axis, tr("the axis"))
+    at = emit.integer(axis, tr("the axis"))
     if count == 1:
         return [x]
     return emit.outputs("Split", [x], count, axis=at, num_outputs=count)
@@ -53,7 +53,7 @@ def split(emit: Emitter, x: Value, axis: Value, count: int) -> list[Value]:
 
 def split_sizes(emit: Emitter, x: Value, sizes: Value, axis: Value, count: int) -> list[Value]:
     """Split into given sizes; one of them may be -1, the rest."""
-    (at,) = emit.ints(axis, tr("the axis"))
+    at = emit.integer(axis, tr("the axis"))
     wanted = emit.ints(sizes, tr("the list of sizes"))
     if -1 in wanted:
         total = emit.dims(x)[at]

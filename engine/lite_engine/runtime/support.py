@@ -286,8 +286,8 @@ def support_table(
         by_op.setdefault(node.op, []).append(node)
     for name, uses in sorted(by_op.items()):
         images: dict[int, Node] = {}
-        for node in uses:
-            after = [m for source in _sources(node) for m in made.get(source, [])]
+        for sources in dict.fromkeys(map(_sources, uses)):  # steps of a loop share theirs
+            after = [m for source in sources for m in made.get(source, [])]
             same = [m for m in after if m.op == name]
             images.update({id(m): m for m in same or ([] if _carries(name) else after)})
         kinds = sorted({m.op for m in images.values()})

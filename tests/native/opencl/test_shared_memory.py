@@ -125,6 +125,7 @@ def test_the_specification_is_kept(
     assert found.tobytes() == bits and "L 0" not in commands(tmp_path)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("what", ["MAPS_BEFORE", "UNMAPS_BEFORE"])
 @pytest.mark.parametrize("graph", [network, pytest.param(on_both_sides, marks=pytest.mark.hours)])
 def test_what_cannot_be_mapped_is_the_cpus(

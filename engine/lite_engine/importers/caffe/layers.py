@@ -146,8 +146,18 @@ def inner_product(c: Call) -> Value:
 @layer("BatchNorm")
 def batch_norm(c: Call) -> Value:
     """(x − mean) / √(var + ε); the weights are sums that a third one divides."""
-    mean, var, count = c.blob(0).ravel(), c.blob(1).ravel(), float(c.blob(2).ravel()[0])
-    factor = np.float32(0 if count == 0 else 1 / count)
+    mean, var, counts = c.blob(0).ravel(), c.blob(1).ravel(), c.blob(2).ravel()
+    if counts.size != 1:
+        raise ModelFormatError(
+            tr(
+                "caffemodel: layer {layer} ({type}) divides its sums by {count} numbers, "
+                "expected one",
+                layer=c.layer.name,
+                type=c.layer.type,
+                count=counts.size,
+            )
+        )
+    factor = np.float32(0 if counts[0] == 0 else 1 / float(counts[0]))
     size = len(mean)
     return c.emit(
         "BatchNormalization",
