@@ -117,7 +117,7 @@ def squeeze(emit: Emitter, x: Value, axes: Sequence[int]) -> Value:
 
 
 def expand_dims(emit: Emitter, x: Value, axis: Value) -> Value:
-    return emit("Unsqueeze", x, emit.ints(axis, tr("the axis"))[:1])
+    return emit("Unsqueeze", x, [emit.integer(axis, tr("the axis"))])
 
 
 def reshape(emit: Emitter, x: Value, shape: Value) -> Value:

@@ -56,7 +56,13 @@ def split_sizes(emit: Emitter, x: Value, sizes: Value, axis: Value, count: int) 
     at = emit.integer(axis, tr("the axis"))
     wanted = emit.ints(sizes, tr("the list of sizes"))
     if -1 in wanted:
-        total = emit.dims(x)[at]
+        known = emit.dims(x)
+        if not -len(known) <= at < len(known):
+            raise ModelFormatError(
+                tr("axis {axis} is outside a rank-{rank} tensor", axis=at, rank=len(known)),
+                where=emit.source,
+            )
+        total = known[at]
         if total is None:
             raise ModelFormatError(
                 tr("axis {at} of {x} is not fixed", at=at, x=x.name), where=emit.source

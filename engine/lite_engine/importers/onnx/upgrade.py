@@ -180,8 +180,16 @@ def _(call: Call, emit: Emit) -> None:
             where=call.label,
             fix=tr("export with opset 13"),
         )
+    if not axis.const.size == tiles.const.size == 1:
+        raise ModelFormatError(tr("Tile-1 takes one axis and one number"), where=call.label)
+    at = int(axis.const.item())
+    if not -rank <= at < rank:
+        raise ModelFormatError(
+            tr("axis {axis} is outside a rank-{rank} tensor", axis=at, rank=rank),
+            where=call.label,
+        )
     repeats = [1] * rank
-    repeats[int(axis.const.ravel()[0])] = int(tiles.const.ravel()[0])
+    repeats[at] = int(tiles.const.item())
     call.inputs = [call.inputs[0], call.constant("repeats", repeats)]
 
 

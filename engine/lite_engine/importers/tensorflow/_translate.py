@@ -160,6 +160,9 @@ class Call:
     def ints(self, index: int, what: str) -> list[int]:
         return self.emit.ints(self.x(index), what)
 
+    def integer(self, index: int, what: str) -> int:
+        return self.emit.integer(self.x(index), what)
+
     def producer(self, index: int) -> tuple[str, NodeDef]:
         """The node that makes an input."""
         name = self.nodes.flat.resolve(self.refs[index])[0]

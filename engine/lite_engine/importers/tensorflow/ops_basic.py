@@ -142,14 +142,14 @@ def size(c: Call) -> Value:
 
 @op("ConcatV2")
 def concat(c: Call) -> Value:
-    (axis,) = c.ints(-1, tr("the axis"))
+    axis = c.integer(-1, tr("the axis"))
     parts = c.xs()[:-1]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=axis)
 
 
 @op("Concat")
 def concat_v1(c: Call) -> Value:
-    (axis,) = c.ints(0, tr("the axis"))
+    axis = c.integer(0, tr("the axis"))
     parts = c.xs()[1:]
     return parts[0] if len(parts) == 1 else c.emit("Concat", *parts, axis=axis)
 
@@ -196,7 +196,7 @@ def mirror_pad(c: Call) -> Value:
 
 @op("Gather", "GatherV2", "ResourceGather")
 def gather(c: Call) -> Value:
-    axis = c.ints(2, tr("the axis"))[0] if len(c.refs) > 2 else 0
+    axis = c.integer(2, tr("the axis")) if len(c.refs) > 2 else 0
     return pieces.gather(c.emit, c.x(0), c.x(1), axis, c.attrs.number("batch_dims"))
 
 

@@ -61,7 +61,7 @@ def if_(c: Call) -> Result:
 
 
 def _index(c: Call, position: int, size: int) -> int:
-    (index,) = c.ints(position, tr("the index of a list"))
+    index = c.integer(position, tr("the index of a list"))
     if not 0 <= index < size:
         raise ModelFormatError(
             tr(
@@ -81,7 +81,7 @@ def reserve(c: Call) -> TensorList:
 
 def _empty(c: Call, position: int) -> TensorList:
     """As many items as an input says, none written."""
-    (count,) = c.ints(position, tr("the length of a list"))
+    count = c.integer(position, tr("the length of a list"))
     if not 0 <= count <= MAX_ITEMS:
         raise ModelFormatError(
             tr(
@@ -184,7 +184,7 @@ def array_read(c: Call) -> Value:
 
 @op("TensorArrayWriteV3")
 def array_write(c: Call) -> TensorList:
-    (index,) = c.ints(1, tr("the index of a list"))
+    index = c.integer(1, tr("the index of a list"))
     items = _grown(_items(c, 3), min(index + 1, MAX_ITEMS))
     items[_index(c, 1, len(items))] = c.x(2)
     return TensorList(items)

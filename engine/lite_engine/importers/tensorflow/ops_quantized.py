@@ -21,8 +21,8 @@ def fake_quant_args(c: Call) -> Value:
 
 @op("FakeQuantWithMinMaxVars")
 def fake_quant_vars(c: Call) -> Value:
-    low, high = (float(a.ravel()[0]) for a in _range(c))
-    return fake_quant(c.emit, c.x(), low, high, *_integers(c))
+    low, high = _one_range(c, *_range(c))
+    return fake_quant(c.emit, c.x(), float(low), float(high), *_integers(c))
 
 
 @op("FakeQuantWithMinMaxVarsPerChannel")
@@ -38,6 +38,16 @@ def _range(c: Call) -> tuple[np.ndarray, np.ndarray]:
             tr("tensorflow: the range of {c} is not constant", c=c.name), fix=tr("freeze the graph")
         )
     return np.asarray(low, np.float32), np.asarray(high, np.float32)
+
+
+def _one_range(c: Call, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of a whole tensor: arrays of no axis."""
+    if not low.size == high.size == 1:
+        raise ModelFormatError(
+            tr("tensorflow: {c}: ranges of shape {shape} need an axis", c=c.name,
+               shape=list(low.shape))
+        )  # fmt: skip
+    return low.reshape(()), high.reshape(())
 
 
 def _integers(c: Call) -> tuple[int, bool]:
@@ -67,13 +77,8 @@ def dequantize(c: Call) -> Value:
                    c=c.name, shape=list(low.shape), axis=axis, type=x.type)
             )  # fmt: skip
         low, high = (a.reshape([-1 if i == axis else 1 for i in range(rank)]) for a in (low, high))
-    elif low.size == high.size == 1:
-        low, high = low.reshape(()), high.reshape(())
     else:
-        raise ModelFormatError(
-            tr("tensorflow: {c}: ranges of shape {shape} need an axis", c=c.name,
-               shape=list(low.shape))
-        )  # fmt: skip
+        low, high = _one_range(c, low, high)
     mode = c.attrs.text("mode", "MIN_COMBINED")
     scale, offset = _line(c, mode, np.iinfo(dtype.np), low, high)
     if x.const is not None:

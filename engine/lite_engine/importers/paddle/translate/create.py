@@ -114,7 +114,10 @@ def _(op: Call) -> None:
     n = op.fixed_int(count, tr("the number of points"))
     if not 0 <= n <= 1 << 24:
         raise op.unsupported(tr("it makes {number} points, which is not supported", number=n))
-    first, last = (float(v.const.reshape(-1)[0]) for v in (start, stop))  # type: ignore[union-attr]
+    bounds = [v.const.ravel() for v in (start, stop)]  # type: ignore[union-attr]
+    if any(len(b) != 1 for b in bounds):
+        raise op.unsupported(tr("its bounds are not single numbers"))
+    first, last = (float(b[0]) for b in bounds)
     op.set("Out", op.const(np.linspace(first, last, n), op.attr_dtype("dtype", 5)))
 
 
