@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 from lite_engine.errors import LiteError
 from lite_engine.importers import load
 
+from tests.importers import tiny_pir
 from tests.importers import tiny_tensorflow as tf
+from tests.importers.paddle_files import PaddleProgram
 
 pytestmark = pytest.mark.cpu
 NONE, TWO = np.empty(0, np.int32), np.int32([0, 1])
@@ -77,4 +80,43 @@ def test_tile_of_the_first_opset(tmp_path: Path, axis: list[int], said: str) -> 
     first = onnx.helper.make_opsetid("", 1)
     onnx.save(onnx.helper.make_model(graph, opset_imports=[first]), path)
     with pytest.raises(LiteError, match=said):
+        load(path)
+
+
+@pytest.mark.parametrize("place", ["index", "length"])
+def test_numbers_of_a_tensorflow_list(tensorflow_imported, place: str) -> None:
+    number = {"index": np.int32(0), "length": np.int32(2), place: TWO}
+    nodes = [
+        tf.placeholder("x", (2,)), tf.const("shape", np.int32([2])),
+        *(tf.const(name, value) for name, value in number.items()),
+        tf.node("list", "TensorListReserve", "shape", "length"),
+        tf.node("set", "TensorListSetItem", "list", "index", "x"),
+        tf.node("y", "TensorListStack", "set", "shape"),
+    ]  # fmt: skip
+    with pytest.raises(LiteError, match=ONE):
+        tensorflow_imported(nodes)
+
+
+def test_bounds_of_linspace(tmp_path: Path) -> None:
+    p = PaddleProgram()
+    p.feed("x", (3,))
+    p.weight("first", np.float32([0, 1]))
+    p.weight("last", np.float32([4]))
+    p.weight("count", np.int32([3]))
+    p.op("linspace", {"Start": "first", "Stop": "last", "Num": "count"}, {"Out": "points"})
+    p.op("elementwise_add", {"X": "x", "Y": "points"}, {"Out": "y"})
+    p.fetch("y")
+    with pytest.raises(LiteError, match="bounds are not single numbers"):
+        load(p.save(tmp_path))
+
+
+@pytest.mark.parametrize("tensors", [0, 2])
+@pytest.mark.parametrize("kind", ["full", "full_int_array"])
+def test_a_constant_of_pir_that_is_a_list(tmp_path: Path, kind: str, tensors: int) -> None:
+    path = tiny_pir.save(tmp_path)
+    ops = tiny_pir.small_ops()
+    out = next(op for op in ops if op["#"] == f"1.{kind}")["O"][0]
+    out["TT"] = {"#": "0.t_vec", "D": [tiny_pir._tensor([1, 48])] * tensors}
+    path.write_text(json.dumps(tiny_pir.program(ops)))
+    with pytest.raises(LiteError, match=f"is {tensors} tensors, expected one"):
         load(path)

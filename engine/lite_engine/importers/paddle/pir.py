@@ -37,7 +37,6 @@ _SPECIAL_NUMBERS = {"NaN": math.nan, "INF": math.inf, "-INF": -math.inf}
 _MAX_BYTES, _MAX_CONTAINERS = 1 << 25, 1 << 20
 MAX_BLOCKS, MAX_DEPTH = 4096, 16
 
-
 T = TypeVar("T")
 
 
@@ -138,10 +137,8 @@ class _Reader:
         number = _number(out)
         kind = out.get("TT")
         if kind is not None and kind["#"].text().endswith("t_vec"):
-            names = []
-            for i, element in enumerate(kind["D"].items()):
-                names.append(f"{stem}.{number}.{i}")
-                self._describe(names[-1], element)
+            elements = enumerate(kind["D"].items())
+            names = [self._describe(f"{stem}.{number}.{i}", e).name for i, e in elements]
             self.lists[number] = names
             return names
         name = f"{stem}.{number}"
@@ -229,22 +226,26 @@ class _Reader:
         """Names a value for the executor; the fetch says what is an output."""
 
     def _full(self, call: _Call) -> None:
-        (name,) = self._define(call.out(), "full")[:1]
         if type(call.attrs.get("value")) not in (bool, int, float):
             raise ModelFormatError(tr("its attribute 'value' is not a number"), where=call.where)
-        self.constants[_number(call.out())] = call.attrs["value"]
-        self.block.ops.append(Op("fill_constant", {}, {"Out": [name]}, call.attrs))
+        self._constant(call, call.attrs["value"], Op("fill_constant", attrs=call.attrs))
 
     def _full_int_array(self, call: _Call) -> None:
-        (name,) = self._define(call.out(), "full_int_array")
         values = call.attr("value", list)
         if any(type(v) is not int or abs(v) >= 1 << 63 for v in values):
             raise ModelFormatError(
                 tr("its attribute 'value' is not a list of integers"), where=call.where
             )
-        self.constants[_number(call.out())] = values
         attrs = {"values": values, "shape": [len(values)], "dtype": call.attrs.get("dtype", 3)}
-        self.block.ops.append(Op("assign_value", {}, {"Out": [name]}, attrs))
+        self._constant(call, values, Op("assign_value", attrs=attrs))
+
+    def _constant(self, call: _Call, value: Any, op: Op) -> None:
+        """Appends an operator whose one result is known here, for attributes given as values."""
+        number = _number(call.out())
+        self._define(call.out(), "constant")
+        op.outputs["Out"] = [self._one(number)]
+        self.constants[number] = value
+        self.block.ops.append(op)
 
     # ---- bodies: written with the older form's blocks
     def _assign(self, source: str, target: str) -> None:
@@ -324,12 +325,11 @@ class _Reader:
         attr, *slots = spec.split("@")
         if number == 0 or attr == "_":
             return
-        is_attribute = attr[0].islower()
-        if is_attribute and number in self.constants:
-            op.attrs[attr] = self.constants[number]
-            return
-        if not is_attribute:
+        if not attr[0].islower():
             op.inputs[attr] = self._named(number)
+            return
+        if number in self.constants:
+            op.attrs[attr] = self.constants[number]
             return
         slot = slots[-1] if number in self.lists and slots else slots[0] if slots else ""
         if not slot:
