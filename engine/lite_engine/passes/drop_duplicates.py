@@ -17,14 +17,13 @@ LIMIT_BYTES = 4096
 
 @graph_pass("drop-duplicates")
 def drop_duplicates(graph: Graph, journal: Journal) -> int:
-    seen: dict[Any, Node] = {}
-    pinned = captured_outputs(graph)
+    seen, pinned = _Seen(), captured_outputs(graph)
     count = 0
     for node in list(graph.nodes):
-        key = _key(node)
-        if key is None:
+        op = find_op(node.op)
+        if (op is not None and op.random) or node.has_subgraph:
             continue
-        first = seen.setdefault(key, node)
+        first = seen.first(node)
         if first is node or len(first.outputs) != len(node.outputs):
             continue
         if any(graph.is_output(v) or id(v) in pinned for v in node.outputs):
@@ -39,10 +38,32 @@ def drop_duplicates(graph: Graph, journal: Journal) -> int:
     return count
 
 
+class _Seen:
+    """The first node of each kind. Constants and attributes, which take long, are only looked at
+    where nodes have the same operator and read the same otherwise: few do."""
+
+    def __init__(self) -> None:
+        self._alone: dict[Any, Node] = {}
+        self._first: dict[Any, Node] = {}
+
+    def first(self, node: Node) -> Node:
+        """The first node that computes what this one does, which may be itself."""
+        rough = node.op, tuple([_rough_key(v) for v in node.inputs])
+        other = self._alone.setdefault(rough, node)
+        if other is node:
+            return node
+        self._first.setdefault(_key(other), other)
+        return self._first.setdefault(_key(node), node)
+
+
+def _rough_key(value: Value | None) -> Any:
+    array = None if value is None else value.const
+    if array is None or array.nbytes > LIMIT_BYTES:
+        return id(value)
+    return array.shape
+
+
 def _key(node: Node) -> Any:
-    op = find_op(node.op)
-    if (op is not None and op.random) or node.has_subgraph:
-        return None
     attrs = tuple(sorted([(k, _frozen(v)) for k, v in node.attrs.items()]))
     return node.op, node.domain, attrs, tuple([_value_key(v) for v in node.inputs])
 

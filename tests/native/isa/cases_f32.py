@@ -54,6 +54,9 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     # pixels 4 KiB apart, which AVX-512 copies for many panels
     (GEMM, (1, 5, 7, 1024), 250, (1, 1), {"r": 1}),
     (GEMM, (1, 9, 12, 512), 256, (1, 1), {"strides": [2, 2], "activation": "Relu"}),
+    (GEMM, (1, 9, 12, 512), 256, (3, 3), {"strides": [2, 2], "pads": [1] * 4, "r": 1}),
+    (GEMM, (1, 1, 40, 512), 250, (1, 3), {"strides": [1, 2], "activation": "Silu"}),
+    (GEMM, (2, 5, 6, 1024), 256, (3, 2), {"dilations": [2, 3], "pads": [2, 3, 1, 0]}),
     (W23, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
     (W23, (2, 3, 9, 16), 16, (3, 3), {"pads": [0, 1, 0, 1]}),
     (W43, (1, 14, 14, 144), 560, (3, 3), {"pads": [1, 1, 1, 1], "r": 1}),  # two groups of panels

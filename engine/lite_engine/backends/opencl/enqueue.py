@@ -8,7 +8,7 @@ one that pyopencl has loaded already; handles are plain pointers in both.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -30,6 +30,48 @@ def _entry(name: str) -> Any | None:
     return None
 
 
+class Refused(Exception):
+    """A call that the driver refuses, by its name, and the status."""
+
+    def __init__(self, cl: Any, call: str, status: int) -> None:
+        super().__init__(": ".join([call, cl.status_code.to_string(status, "%d")]))
+
+
+class Handle:
+    """A kernel object of the driver. pyopencl's own writes, compiles and keeps a Python function
+    for each, which takes longer than making it and setting its arguments."""
+
+    def __init__(self, int_ptr: int, function_name: str, release: Any) -> None:
+        self.int_ptr, self.function_name, self._release = int_ptr, function_name, release
+
+    def __del__(self) -> None:
+        self._release(ctypes.c_void_p(self.int_ptr))
+
+
+def bound(cl: Any, program: Any, name: str, args: Sequence[Any]) -> Any:
+    """A kernel of a built program with its arguments set: buffers, images, NumPy's scalars, which
+    the caller keeps alive. Raises Refused, pyopencl's Error."""
+    create, set_arg = _entry("clCreateKernel"), _entry("clSetKernelArg")
+    release = _entry("clReleaseKernel")
+    if create is None or set_arg is None or release is None:
+        kernel = cl.Kernel(program, name)
+        kernel.set_args(*args)
+        return kernel
+    status = ctypes.c_int()
+    create.restype = ctypes.c_void_p
+    made = create(ctypes.c_void_p(program.int_ptr), name.encode(), ctypes.byref(status))
+    if not made:
+        raise Refused(cl, "clCreateKernel", status.value)
+    handle, kernel = Handle(made, name, release), ctypes.c_void_p(made)
+    for i, arg in enumerate(args):
+        number = isinstance(arg, np.generic)
+        raw = arg.tobytes() if number else bytes(ctypes.c_void_p(arg.int_ptr))
+        refused = set_arg(kernel, ctypes.c_uint(i), ctypes.c_size_t(len(raw)), raw)
+        if refused:
+            raise Refused(cl, "clSetKernelArg", refused)
+    return handle
+
+
 def prepared(
     cl: Any, queue: Any, kernel: Any, grid: tuple[int, ...], group: tuple[int, ...] | None
 ) -> Call:
@@ -42,11 +84,32 @@ def prepared(
             return 0
 
         return through_pyopencl
+    return partial(entry, *_range(queue, kernel, grid, group), None)
+
+
+def noted(
+    cl: Any, queue: Any, kernel: Any, grid: tuple[int, ...], group: tuple[int, ...] | None
+) -> Any:
+    """Enqueues `kernel` once: the event. Raises Refused, pyopencl's Error."""
+    entry = _entry("clEnqueueNDRangeKernel")
+    if entry is None:
+        return cl.enqueue_nd_range_kernel(queue, kernel, grid, group)
+    event = ctypes.c_void_p()
+    status = entry(*_range(queue, kernel, grid, group), ctypes.byref(event))
+    if status:
+        raise Refused(cl, "clEnqueueNDRangeKernel", status)
+    return cl.Event.from_int_ptr(event.value, retain=False)
+
+
+def _range(
+    queue: Any, kernel: Any, grid: tuple[int, ...], group: tuple[int, ...] | None
+) -> tuple[Any, ...]:
+    """Arguments of clEnqueueNDRangeKernel up to the event: no offset, nothing to wait for."""
     sizes = (ctypes.c_size_t * len(grid))(*grid)
     local = (ctypes.c_size_t * len(grid))(*group) if group else None
-    return partial(
-        entry, ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr),
-        ctypes.c_uint(len(grid)), None, sizes, local, ctypes.c_uint(0), None, None,
+    return (
+        ctypes.c_void_p(queue.int_ptr), ctypes.c_void_p(kernel.int_ptr), ctypes.c_uint(len(grid)),
+        None, sizes, local, ctypes.c_uint(0), None,
     )  # fmt: skip
 
 

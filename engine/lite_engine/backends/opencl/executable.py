@@ -18,6 +18,7 @@ from ...progress import tell
 from .. import Compiling, Executable, LayersRefused, Measured, Recovering, StepTime
 from . import persistent
 from .device import Device
+from .enqueue import Refused, noted
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
 from .persistent import Part, Persistent
@@ -273,7 +274,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         try:
             with self.device.lock:
                 yield
-        except self.device.cl.Error as error:
+        except (Refused, self.device.cl.Error) as error:
             raise BackendUnavailableError(
                 tr(
                     "{report} failed while running: {error}",
@@ -349,9 +350,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         cl, queue = self.device.cl, self.device.timed_queue
         events = []
         for ways in self._steps:
-            own = [
-                cl.enqueue_nd_range_kernel(queue, k.kernel, k.grid, k.group) for k in ways.kernels
-            ]
+            own = [noted(cl, queue, k.kernel, k.grid, k.group) for k in ways.kernels]
             ready = ways.step.op == "Copy" and self._given
             events.append([self._copy(ways.step, queue)] if ready else own)
         queue.finish()

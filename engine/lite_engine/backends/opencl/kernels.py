@@ -15,7 +15,7 @@ from ...plan import Plan, PlanTensor
 from . import reach
 from .constants import Constant
 from .device import Device
-from .enqueue import Call, prepared
+from .enqueue import Call, Refused, bound, prepared
 from .launch import Image, Launch, Scratch, grouped
 
 
@@ -102,16 +102,15 @@ class KernelMaker:
             cannot = tr("cannot build {file}.cl: {first_error}", file=launch.file, first_error="")
             raise KernelFailed("build", error.what.removeprefix(cannot), launch) from None
         try:
-            kernel = cl.Kernel(program, launch.kernel)
             args = [self._argument(arg, scratch) for arg in launch.args]
-            kernel.set_args(*args)
+            kernel = bound(cl, program, launch.kernel, args)
             grid, group = launch.global_size, launch.local_size
             if group is None:
                 grid, group = grouped(grid)
             call = prepared(cl, self._device.queue, kernel, grid, group)
         except BackendUnavailableError as error:
             raise KernelFailed("memory", error, launch) from None
-        except cl.Error as error:
+        except (Refused, cl.Error) as error:
             raise KernelFailed("launch", error, launch) from None
         return Kernel(launch, kernel, grid, group, call, args)
 

@@ -25,7 +25,7 @@ from ...plan import Step
 from ...progress import tell
 from . import persistent_text, reach
 from .device import Device
-from .enqueue import prepared
+from .enqueue import Refused, bound, prepared
 from .kernels import Kernel, KernelFailed
 from .launch import Launch
 from .persistent_text import HEAD, LEAST_POLLED_S, ROW, Text
@@ -92,8 +92,7 @@ class Persistent:
         cl, queue = self.device.cl, self.device.queue
         rows = self._rows(run, [numbers[id(k)] for k in run])
         args = [self.device.buffer(rows.nbytes, rows), self._state, np.int32(len(rows))]
-        kernel = cl.Kernel(program, "persistent")
-        kernel.set_args(*args)
+        kernel = bound(cl, program, "persistent", args)
         grid, group = (self.places * self.items,), (self.items,)
         launch = Launch("persistent", "persistent", args, grid, "", group)
         call = prepared(cl, queue, kernel, grid, group)
@@ -232,9 +231,9 @@ def _failed(
         found = _contents(device, buffers, lambda: run(made.parts))
     except BackendUnavailableError as error:
         return Failure(made.key, "persistent", "", "build", detail_of(error))
-    except (KernelFailed, device.cl.Error) as error:
+    except (KernelFailed, Refused, device.cl.Error) as error:
         failure = Failure(made.key, "persistent", "", "launch", detail_of(error))
-        if isinstance(error, KernelFailed):
+        if not isinstance(error, device.cl.Error):
             return failure
         device.verdicts.add(failure)
         raise

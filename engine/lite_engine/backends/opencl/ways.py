@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from lite_messages import tr
@@ -161,7 +162,12 @@ class Ways:
 
 def program_key(launch: Launch) -> str:
     """`verdicts.launch_key` of a launch."""
-    return launch_key(program_text(launch.file, launch.options), launch.kernel, launch.local_size)
+    return _key(launch.file, launch.options, launch.kernel, launch.local_size)
+
+
+@lru_cache(4096)  # a plan has each kernel many times
+def _key(file: str, options: str, kernel: str, group: tuple[int, ...] | None) -> str:
+    return launch_key(program_text(file, options), kernel, group)
 
 
 def layers_of(step: Step, plan: Plan) -> list[str]:

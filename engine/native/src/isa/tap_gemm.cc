@@ -14,14 +14,13 @@ namespace {
 constexpr int64_t kPackedAtOnce = 16;  // channels: a cache line of floats that lie together
 
 // Rows that lie a multiple of 4 KiB apart share one set of x86's first-level cache, of eight or twelve ways:
-// a tile of more rows finds none of their lines twice. Copied a line further apart, they cost less if enough
-// panels read them.
+// a tile of more rows finds none of their lines twice. Copied with their taps in one run, a line further apart,
+// they cost less if enough panels read them.
 constexpr bool kManyRows = kTileRows > 8;
 constexpr int64_t kSetsBytes = 4096, kPanelsOfCopy = 8;
 bool rows_share_a_set(const ConvShape& s, const TapGemm& g) {
   const int64_t apart = s.stride[1] * s.in.pixel * static_cast<int64_t>(sizeof(Real));
-  return kManyRows && s.kernel[0] * s.kernel[1] * g.groups == 1 && apart % kSetsBytes == 0 &&
-         g.panels >= kPanelsOfCopy;
+  return kManyRows && g.groups == 1 && apart % kSetsBytes == 0 && g.panels >= kPanelsOfCopy;
 }
 
 // Input channel c of a group, or channels 2c and 2c + 1, to column n of a row.
@@ -176,14 +175,25 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (g->panels >= 4 && weight_bytes <= static_cast<double>(env.l2_bytes) / 4 && g->block_tiles > 4)
     g->block_tiles = 4;
   if (rows_share_a_set(s, *g)) {
-    g->copied_lda = g->in_c + 64 / sizeof(Real);
-    g->scratch_bytes = sizeof(Real) * g->block_tiles * kTileRows * g->copied_lda;
+    g->copied_lda = depth + 64 / sizeof(Real);
+    const size_t tile_bytes = sizeof(Real) * kTileRows * g->copied_lda;
+    const size_t tiles = pointwise ? g->block_tiles : env.l2_bytes / 2 / tile_bytes;
+    if (tiles < static_cast<size_t>(g->block_tiles))
+      g->block_tiles = tiles ? static_cast<int32_t>(tiles) : 1;
+    g->scratch_bytes = g->block_tiles * tile_bytes;
   }
   choose(g->list.tiles);
   return true;
 }
 
 namespace {
+
+// The taps of one pixel behind each other.
+void copy_taps(const TapGemm& g, const Real* a, int64_t taps_y, int64_t taps_x, Real* copy) {
+  for (int64_t y = 0; y < taps_y; ++y, a += g.tap_y)
+    for (int64_t x = 0; x < taps_x; ++x, copy += g.in_c)
+      memcpy(copy, a + x * g.tap_x, g.in_c * sizeof(Real));
+}
 
 void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
                const GridPart& range, void* scratch) {
@@ -193,7 +203,6 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
   int64_t channel_in = 0, channel_out = 0;
   const Real* weights = nullptr;
   Tile t;
-  t.tap_y = g.tap_y;
   t.tap_x = g.tap_x;
   t.lo = g.lo;
   t.hi = g.hi;
@@ -216,21 +225,24 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
   const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
     const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
     const int32_t kernel_w = s.kx1 - s.kx0;
+    const bool copied = kManyRows && g.copied_lda, joined = copied || g.joined_taps;
     t.a = x + s.a + m0 * s.lda + channel_in;
     t.lda = s.lda;
-    if (kManyRows && g.copied_lda) {
+    t.tap_y = g.tap_y;
+    t.taps_y = s.ky1 - s.ky0;
+    if (copied) {
       Real* copy = static_cast<Real*>(scratch) +
                    (s.first_tile + j) % g.block_tiles * kTileRows * g.copied_lda;
       // Pixels of padding alone have no taps, and no place in x.
-      const bool reads = first_panel && s.ky0 < s.ky1 && s.kx0 < s.kx1;
-      for (int32_t m = 0; reads && m < rows; ++m)
-        memcpy(copy + m * g.copied_lda, t.a + m * s.lda, g.in_c * sizeof(Real));
+      if (first_panel && kernel_w > 0)
+        for (int32_t m = 0; m < rows; ++m)
+          copy_taps(g, t.a + m * s.lda, t.taps_y, kernel_w, copy + m * g.copied_lda);
       t.a = copy;
       t.lda = g.copied_lda;
+      t.tap_y = kernel_w * g.in_c;
     }
-    t.taps_y = s.ky1 - s.ky0;
-    t.taps_x = g.joined_taps ? 1 : kernel_w;
-    t.k = g.joined_taps ? kernel_w * g.in_c : g.in_c;
+    t.taps_x = joined ? 1 : kernel_w;
+    t.k = joined ? kernel_w * g.in_c : g.in_c;
     t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * g.in_c * t.ldw;
     Real* out = element(y, s.c + m0 * s.ldc + channel_out, g.short_out);
     const bool rounds = g.short_out && apply;
