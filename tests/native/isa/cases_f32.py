@@ -17,6 +17,33 @@ GEMM = "f32_conv2d_gemm"
 W23, W43, DEPTHWISE = "f32_conv2d_winograd23", "f32_conv2d_winograd43", "f32_conv2d_depthwise"
 DECONV, BF16 = "f32_deconv2d", "bf16_conv2d_gemm"
 
+SAME = {"pads": [1, 1, 1, 1]}
+# Small groups, as CONVS without the kernel: a vector holds several, or parts of two, or one has
+# several vectors; tiles of all widths, the last one of a row stepping back.
+GROUPED: list[tuple[tuple[int, ...], int, tuple[int, int], dict[str, Any]]] = [
+    ((1, 6, 30, 32), 32, (3, 3), {**SAME, "group": 8, "r": 1, "activation": "Relu"}),
+    ((1, 5, 28, 128), 128, (3, 3), {**SAME, "group": 32}),
+    ((2, 9, 29, 48), 48, (3, 3), {**SAME, "group": 6, "strides": [2, 2]}),
+    ((1, 7, 7, 64), 64, (3, 3), {**SAME, "group": 4, "activation": "HardSwish", "r": 1}),
+    ((1, 4, 14, 72), 72, (3, 3), {**SAME, "group": 3}),
+    ((1, 3, 15, 168), 168, (3, 3), {**SAME, "group": 3, "strides": [1, 2]}),
+    ((1, 4, 21, 60), 60, (3, 3), {**SAME, "group": 5, "activation": "Gelu"}),
+    ((2, 4, 14, 24), 24, (3, 3), {**SAME, "group": 2, "r": 1}),
+    ((1, 5, 9, 42), 42, (3, 3), {**SAME, "group": 7}),
+    ((1, 5, 14, 30), 40, (3, 3), {**SAME, "group": 10}),
+    ((1, 5, 14, 12), 36, (3, 3), {**SAME, "group": 6, "r": 1}),
+    ((1, 3, 8, 64), 32, (3, 3), {**SAME, "group": 8}),
+    ((1, 3, 2, 32), 32, (3, 3), {**SAME, "group": 4}),
+    ((1, 12, 17, 32), 32, (5, 5), {"pads": [2, 2, 2, 2], "group": 8}),
+    ((1, 9, 16, 32), 32, (2, 7), {"pads": [0, 9, 3, 5], "group": 4, "strides": [2, 1]}),
+    ((1, 9, 16, 32), 32, (3, 3), {"pads": [2, 2, 2, 2], "group": 8, "dilations": [2, 2]}),
+    ((1, 9, 23, 32), 32, (3, 3), {**SAME, "group": 8, "strides": [3, 3]}),
+    ((1, 5, 6, 64), 64, (1, 1), {"group": 16}),
+    ((1, 1, 33, 64), 64, (1, 3), {"pads": [0, 1, 0, 1], "group": 16, "activation": "LeakyRelu",
+                                  "activation_params": [0.1]}),
+    ((1, 6, 7, 1024), 1024, (3, 3), {**SAME, "group": 256, "strides": [2, 2]}),
+]  # fmt: skip
+
 # kernel, x (N,H,W,C), output channels, kernel (h,w), attributes; "r": with a residual
 CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] = [
     (GEMM, (1, 1, 1, 1), 1, (1, 1), {}),
@@ -51,6 +78,7 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (GEMM, (1, 9, 9, 24), 24, (3, 3), {"group": 8, "pads": [1, 1, 1, 1]}),
     (GEMM, (1, 6, 9, 24), 48, (3, 3), {"group": 24, "strides": [2, 2]}),
     (GEMM, (1, 4, 4, 6), 15, (1, 1), {"group": 3}),
+    *[(GEMM, *case) for case in GROUPED],
     # pixels 4 KiB apart, which AVX-512 copies for many panels
     (GEMM, (1, 5, 7, 1024), 250, (1, 1), {"r": 1}),
     (GEMM, (1, 9, 12, 512), 256, (1, 1), {"strides": [2, 2], "activation": "Relu"}),

@@ -20,7 +20,9 @@ from .cases_f32 import (
     DEPTHWISE_BF16,
     F32_3X3,
     GEMM,
+    GROUPED,
     ROUNDED,
+    SAME,
     TILED,
     W23,
     W43,
@@ -60,6 +62,28 @@ def test_long_sums_are_rounded_little(case, isa):
     blank = np.full(want.shape, np.nan, np.float32)
     (got,) = run_step(op, case[0], inputs, [blank], attrs, constant=(1, 2), max_isa=isa)
     assert rounding_error(got, want) < case[5]
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("x", "out_c", "k", "options"), GROUPED)
+def test_small_groups_do_not_depend_on_threads(x, out_c, k, options, isa):
+    op, inputs, attrs, want = conv_case(GEMM, x, out_c, k, options)
+    blank = np.full(want.shape, np.nan, np.float32)
+    one, three = (
+        run_step(op, GEMM, inputs, [blank], attrs, constant=(1, 2), threads=n, max_isa=isa)[0]
+        for n in (1, 3)
+    )
+    assert np.array_equal(one, three)
+
+
+@pytest.mark.parametrize(("isa", "tile"), [("avx2", "7x8"), ("avx512", "14x16")])
+def test_groups_of_four_have_their_own_tile(isa, tile):
+    if isa not in native.isas():
+        pytest.skip(f"this processor has no {isa}")
+    op, inputs, attrs, want = conv_case(GEMM, (1, 4, 28, 32), 32, (3, 3), {**SAME, "group": 8})
+    y = want.astype(np.float32)
+    (step,) = load(one_step_plan(op, GEMM, inputs, [y], attrs, (1, 2)), max_isa=isa).steps()
+    assert step.variant == f"{GEMM}__{isa}_grouped_{tile}"
 
 
 def test_threads_take_what_others_leave():

@@ -43,6 +43,16 @@ def dense() -> Graph:
     return b.done(b.add("AveragePool", y, kernel_shape=[2, 2], strides=[3, 3], name="mean"))
 
 
+def grouped() -> Graph:
+    """Small groups between pointwise convolutions: several in a vector, and parts of two."""
+    b = Builder((1, 16, 61, 57), "grouped")
+    y = b.conv(b.x, 16, 48, 1, activation="Relu", name="a")
+    y = b.conv(y, 48, 48, 3, group=12, activation="Relu", name="fours")
+    y = b.conv(y, 48, 48, 1, name="b")
+    y = b.conv(y, 48, 48, 3, group=2, strides=[2, 2], activation="HardSwish", name="wide")
+    return b.done(b.conv(y, 48, 20, 1, name="last"))
+
+
 @cache
 def exact() -> dict[str, np.ndarray]:
     """`dense` in NumPy, two values inside its band too."""
@@ -56,7 +66,7 @@ def small(monkeypatch) -> None:
     monkeypatch.setattr("lite_engine.plan.bands._LARGE_BYTES", 0)
 
 
-@pytest.mark.parametrize("graph", [separable(), dense()], ids=lambda g: g.name)
+@pytest.mark.parametrize("graph", [separable(), dense(), grouped()], ids=lambda g: g.name)
 def test_against_the_reference(small, graph) -> None:
     feeds = image(graph)
     wanted = exact() if graph.name == "dense" else Predictor(graph, "reference").run(feeds)

@@ -39,8 +39,8 @@ State* new_state(Step& step, Env& env) {
 
 void finish_step(Step& step, const TapGemm& gemm) {
   step.scratch_bytes = gemm.scratch_bytes;
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, tile_height(gemm),
-              kTileColumns);
+  set_variant(step, "%s__" LITE_ISA_NAME "%s_%dx%d", step.kernel->name, gemm.of_groups ? "_grouped" : "",
+              tile_height(gemm), tile_columns(gemm));
 }
 
 // Makes the shape one of bf16 pairs, where products are of those.

@@ -86,10 +86,55 @@ void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& 
   }
 }
 
+#if defined(LITE_GROUPED_CONV)
+// The order of GroupedConv::weights.
+void pack_groups(const ConvShape& s, const WeightView& v, const GroupedConv& g, Real* out) {
+  for (int64_t c = 0; c < s.out.c; ++c) {
+    const float* source = v.data + c / s.group_out * v.group + c % s.group_out * v.out;
+    Real* to = out + c / g.channels * g.vector_elems + c % g.channels;
+    for (int64_t ky = 0; ky < s.kernel[0]; ++ky)
+      for (int64_t kx = 0, taps; kx < s.kernel[1]; kx += taps) {
+        taps = kx < 3 * g.threes ? 3 : 1;
+        for (int64_t j = 0; j < s.group_in; ++j)
+          for (int64_t i = 0; i < taps; ++i, to += kLanes)
+            *to = source[j * v.in + ky * v.y + (kx + i) * v.x] * v.scale;
+      }
+  }
+}
+
+bool prepare_groups(const ConvShape& s, const WeightView& v, const float* bias, float bias_scale, Env& env,
+                    TapGemm* g) {
+  GroupedConv& grouped = g->grouped;
+  if (!prepare_grouped_conv(s, env, &grouped)) return false;
+  const int64_t elems = grouped.vectors * grouped.vector_elems;
+  Real* packed = static_cast<Real*>(env.allocate((elems + 1) * sizeof(Real)));
+  Real* b = static_cast<Real*>(env.allocate((grouped.vectors * kLanes + 1) * sizeof(Real)));
+  if (!packed || !b) return env.out_of_memory();
+  pack_groups(s, v, grouped, packed);
+  for (int64_t c = 0; bias && c < s.out.c; ++c)
+    b[c / grouped.channels * kLanes + c % grouped.channels] = bias[c] * bias_scale;
+  grouped.weights = packed;
+  grouped.bias = b;
+  // In cycles, as below.
+  const double numbers_in = static_cast<double>(s.in.images) * s.in.h * s.in.w * s.in.c;
+  const double products = static_cast<double>(s.out.w * grouped.vector_elems) / kLanes;
+  g->grid = choose_grid(env.threads, s.out.images * s.out.h, grouped.vectors, products, numbers_in / 4,
+                        static_cast<double>(elems) / 4);
+  g->scratch_bytes = grouped.scratch_bytes;
+  g->list.group_rows = 1;
+  return true;
+}
+#endif
+
 }  // namespace
 
 bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
                       Env& env, TapGemm* g, bool by_rows) {
+  g->of_groups = false;
+#if defined(LITE_GROUPED_CONV)
+  g->of_groups = is_grouped_conv(s);
+  if (g->of_groups) return prepare_groups(s, weights, bias, bias_scale, env, g);
+#endif
   const int64_t join = groups_to_join(s, kLanes);
   g->groups = s.groups / join;
   g->in_c = s.group_in * join;
@@ -267,6 +312,13 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
 
 void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual, int thread,
                   void* scratch) {
+#if defined(LITE_GROUPED_CONV)
+  if (g.of_groups) {
+    const PixelView& out = g.grouped.shape.out;
+    const GridPart part = part_of(g.grid, out.images * out.h, 1, g.grouped.vectors, thread);
+    return run_grouped_conv(g.grouped, x, y, residual, part, scratch);
+  }
+#endif
 #if defined(LITE_PACKED_TILE)
   if (g.of_image) {
     const PixelView& out = g.image.shape.out;
@@ -285,6 +337,10 @@ void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual
 
 void run_tap_gemm_rows(const TapGemm& g, const Real* x, Real* y, const Real* residual,
                        int64_t begin, int64_t end, void* scratch) {
+#if defined(LITE_GROUPED_CONV)
+  if (g.of_groups)
+    return run_grouped_conv(g.grouped, x, y, residual, {begin, end, 0, g.grouped.vectors}, scratch);
+#endif
 #if defined(LITE_PACKED_TILE)
   if (g.of_image) return run_image_conv(g.image, x, y, {begin, end, 0, g.panels}, scratch);
   if (g.packs) {

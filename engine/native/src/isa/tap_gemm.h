@@ -4,6 +4,7 @@
 #include "ops/conv_strips.h"
 #include "ops/deconv_parts.h"
 #include "f32_tile.h"
+#include "grouped_conv.h"
 #include "image_conv.h"
 #include "packed_gemm.h"
 
@@ -47,6 +48,8 @@ struct TapGemm {
   PackedGemm packed;
   bool of_image;                    // `image` takes the place of `list`
   ImageConv image;
+  bool of_groups;                   // `grouped` takes the place of `list`
+  GroupedConv grouped;
   int64_t row_pixels;               // of the output, by rows
   size_t scratch_bytes;             // per thread
 };
@@ -63,8 +66,12 @@ void run_tap_gemm_rows(const TapGemm& gemm, const Real* x, Real* y, const Real* 
                        int64_t begin, int64_t end, void* scratch);
 
 LITE_INLINE int tile_height(const TapGemm& g) {
-  return g.of_image ? kImagePixels : g.packs ? kPackedRows : kTileRows;
+  return g.of_groups  ? g.grouped.pixels
+         : g.of_image ? kImagePixels
+         : g.packs    ? kPackedRows
+                      : kTileRows;
 }
+LITE_INLINE int tile_columns(const TapGemm& g) { return g.of_groups ? kLanes : kTileColumns; }
 
 // n columns as panels of kTileColumns; the last one may be a single vector wide.
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }

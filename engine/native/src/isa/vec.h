@@ -9,6 +9,7 @@
 //                data, weights and sums of kernels written in it follow
 //   load, store  need no alignment; the _part forms touch the first n lanes only (0 <= n <= kLanes)
 //   min, max     return the second operand when either is NaN: keep the data there
+//   permute(v, at)    lane i is lane at[i] of v; where LITE_GROUPED_CONV needs it
 //   minimum, maximum  NaN of either operand wins, as in NumPy
 //   round        to nearest, ties to even, as to_int does
 #pragma once
@@ -151,6 +152,11 @@ LITE_INLINE I to_int(F v) {
   return reinterpret_cast<I>(_mm512_cvtps_epi32(reinterpret_cast<__m512>(v)));
 }
 
+LITE_INLINE F permute(F v, I at) {
+  return reinterpret_cast<F>(
+      _mm512_permutexvar_ps(reinterpret_cast<__m512i>(at), reinterpret_cast<__m512>(v)));
+}
+
 #elif defined(__AVX2__)
 
 LITE_INLINE __m256i first_lanes(int n) {
@@ -191,9 +197,24 @@ LITE_INLINE I to_int(F v) {
   return reinterpret_cast<I>(_mm256_cvtps_epi32(reinterpret_cast<__m256>(v)));
 }
 
+LITE_INLINE F permute(F v, I at) {
+  return reinterpret_cast<F>(
+      _mm256_permutevar8x32_ps(reinterpret_cast<__m256>(v), reinterpret_cast<__m256i>(at)));
+}
+
 #else  // four lanes: SSE2 and NEON
 
 #if defined(__aarch64__)
+LITE_INLINE F permute(F v, I at) {
+  const I bytes = at * 0x04040404 + 0x03020100;
+  return reinterpret_cast<F>(
+      vqtbl1q_u8(reinterpret_cast<uint8x16_t>(v), reinterpret_cast<uint8x16_t>(bytes)));
+}
+// sum += a * v[lane]. As the instruction: gcc copies sums that an intrinsic returns.
+template <int lane>
+LITE_INLINE void add_product(F& sum, F a, F v) {
+  asm("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(sum) : "w"(a), "w"(v), "i"(lane));
+}
 LITE_INLINE F load_part(const float* p, int n) {
   if (n >= 4) return load(p);
   const F last = reinterpret_cast<F>(vsetq_lane_f32(n & 1 ? p[n - 1] : 0, vdupq_n_f32(0), 0));
