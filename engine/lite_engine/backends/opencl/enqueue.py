@@ -20,12 +20,12 @@ Call = Callable[[], int]  # gives an OpenCL status, 0 when it went well
 
 
 @cache
-def _entry(name: str) -> Any | None:
+def _entry(name: str, restype: Any = ctypes.c_int) -> Any | None:
     """A function of the loader in this process, None where it cannot be found."""
     for path in (p for p in system.mapped_files() if "libOpenCL" in p):
         entry = getattr(ctypes.CDLL(path), name, None)
         if entry is not None:
-            entry.restype = ctypes.c_int
+            entry.restype = restype
             return entry
     return None
 
@@ -42,23 +42,23 @@ class Handle:
     for each, which takes longer than making it and setting its arguments."""
 
     def __init__(self, int_ptr: int, function_name: str, release: Any) -> None:
-        self.int_ptr, self.function_name, self._release = int_ptr, function_name, release
+        self.int_ptr, self.function_name = int_ptr, function_name
+        self._release, self._pointer = release, ctypes.c_void_p(int_ptr)
 
     def __del__(self) -> None:
-        self._release(ctypes.c_void_p(self.int_ptr))
+        self._release(self._pointer)
 
 
 def bound(cl: Any, program: Any, name: str, args: Sequence[Any]) -> Any:
     """A kernel of a built program with its arguments set: buffers, images, NumPy's scalars, which
     the caller keeps alive. Raises Refused, pyopencl's Error."""
-    create, set_arg = _entry("clCreateKernel"), _entry("clSetKernelArg")
-    release = _entry("clReleaseKernel")
+    create = _entry("clCreateKernel", ctypes.c_void_p)
+    set_arg, release = _entry("clSetKernelArg"), _entry("clReleaseKernel")
     if create is None or set_arg is None or release is None:
         kernel = cl.Kernel(program, name)
         kernel.set_args(*args)
         return kernel
     status = ctypes.c_int()
-    create.restype = ctypes.c_void_p
     made = create(ctypes.c_void_p(program.int_ptr), name.encode(), ctypes.byref(status))
     if not made:
         raise Refused(cl, "clCreateKernel", status.value)
