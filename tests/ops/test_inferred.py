@@ -1,5 +1,5 @@
-"""A node's types are remembered, and inferred anew as soon as anything that they follow from has
-changed. The oracle is the operator's own inference, which is asked without the node's memory."""
+"""A node's types and cost are remembered, and found anew as soon as anything that they follow from
+has changed. The oracle are the operator's own functions, asked without the node's memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from lite_engine import custom_op
 from lite_engine.ir import DType, Graph, TypeInfo, Value
-from lite_engine.ops import get_op, infer_node, infer_types, specialise
+from lite_engine.ops import Cost, get_op, infer_node, infer_types, node_cost, specialise
 
 
 def model() -> Graph:
@@ -70,12 +70,22 @@ def test_types_follow_every_change(
     change: Callable[[Graph], None], of: Callable[[Graph], Graph]
 ) -> None:
     graph = of(model())
+    assert all(map(node_cost, graph.nodes))  # known before the change, too
     change(graph)
     for node in graph.nodes:
         alone = get_op(node.op).infer_types(node, [v and v.type for v in node.inputs])
         assert infer_node(node) == alone
         for value, info in zip(node.outputs, alone, strict=True):
             value.dtype, value.shape = info.dtype, info.shape
+        types = [v and v.type for v in node.inputs]
+        assert node_cost(node) == get_op(node.op).cost_of(node, types, [node.output.type])
+
+
+def test_a_cost_follows_other_types_of_outputs() -> None:
+    node = model().nodes[0]
+    before = node_cost(node)
+    node.output.shape = (7, 9)
+    assert node_cost(node) == Cost(0, 7 * 9, 4 * (2 * 6 + 7 * 9)) != before
 
 
 def test_a_copy_has_the_types_without_inference(monkeypatch: pytest.MonkeyPatch) -> None:

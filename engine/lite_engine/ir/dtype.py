@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+import numpy
 import numpy as np
 from lite_messages import tr
 
@@ -42,26 +43,14 @@ class DType(str, Enum):
     I2 = "i2"
     U2 = "u2"
 
+    # Written below: they are asked for so often that properties would take a twentieth of planning.
+    np: numpy.dtype  # of the storage
+    itemsize: int
+    is_float: bool
+    is_narrow: bool  # whether it is one of the types that are storage only
+
     def __str__(self) -> str:
         return self.value
-
-    @property
-    def np(self) -> np.dtype:
-        """NumPy type of the storage."""
-        return _TO_NUMPY[self]
-
-    @property
-    def itemsize(self) -> int:
-        return self.np.itemsize
-
-    @property
-    def is_float(self) -> bool:
-        return self in (DType.F32, DType.F16, DType.BF16, DType.F64)
-
-    @property
-    def is_narrow(self) -> bool:
-        """Whether it is one of the types that are storage only."""
-        return self in _NARROW
 
     @staticmethod
     def of(array_or_dtype: object) -> DType:
@@ -95,4 +84,8 @@ _TO_NUMPY: dict[DType, np.dtype] = {
 _FROM_NUMPY = {n: d for d, n in _TO_NUMPY.items() if d is not DType.BF16}
 _NARROW = {d: np.dtype(np.int8 if d[0] == "i" else np.uint8) for d in DType if d not in _TO_NUMPY}
 _TO_NUMPY |= _NARROW
+for _dtype, _storage in _TO_NUMPY.items():
+    _dtype.np, _dtype.itemsize = _storage, _storage.itemsize
+    _dtype.is_float = _dtype in (DType.F32, DType.F16, DType.BF16, DType.F64)
+    _dtype.is_narrow = _dtype in _NARROW
 _NAMES = " ".join(d.value for d in DType if d not in _NARROW)

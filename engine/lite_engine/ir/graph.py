@@ -269,9 +269,8 @@ class Graph:
         """Takes a node out. Its outputs must have no readers left."""
         for value in node.outputs:
             if value.readers or self.is_output(value):
-                raise ShapeError(
-                    tr("removed while {name} is still read", name=value.name), where=node.name
-                )
+                message = tr("removed while {name} is still read", name=value.name)
+                raise ShapeError(message, where=node.name)
         self.detach(node)
 
     def detach(self, node: Node) -> None:
@@ -344,15 +343,19 @@ class Graph:
     def remove_unread(self) -> int:
         """Drops nodes whose outputs nobody reads; returns how many."""
         count, handed = 0, {id(v) for v in self.outputs}
+
+        def unread(node: Node) -> bool:
+            return not any(v.readers or id(v) in handed for v in node.outputs)
+
+        rare = [node for node in self.nodes if not (node.outputs and node.outputs[0].readers)]
+        if not any(map(unread, rare)):
+            return 0  # mostly so, and quickly told
         for node in reversed(list(self.nodes)):
-            for value in node.outputs:
-                if value.readers or id(value) in handed:
-                    if node.attrs and node.has_subgraph:
-                        handed |= handed_out(node)
-                    break
-            else:
+            if unread(node):
                 self.remove(node)
                 count += 1
+            elif node.attrs and node.has_subgraph:
+                handed |= handed_out(node)
         return count
 
     def copy(self, outer: Mapping[int, Value] | None = None) -> Graph:
@@ -364,14 +367,11 @@ class Graph:
                 mapped[id(value)] = value.copy()
             return mapped[id(value)]
 
-        out = Graph(self.name, metadata=dict(self.metadata))
-        out._serial = self._serial
+        out = Graph(self.name, metadata=dict(self.metadata), _serial=self._serial)
         out.inputs = [value_of(v) for v in self.inputs]
         for node in self.nodes:
             inputs = [None if v is None else value_of(v) for v in node.inputs]
-            attrs = {
-                k: a.copy(mapped) if isinstance(a, Graph) else a for k, a in node.attrs.items()
-            }
+            attrs = {k: a.copy(mapped) if type(a) is Graph else a for k, a in node.attrs.items()}
             made = Node(node.op, inputs, [value_of(v) for v in node.outputs], attrs,
                         name=node.name, sources=node.sources, domain=node.domain)  # fmt: skip
             made.inferred = node.inferred

@@ -105,6 +105,8 @@ class TypeInfo:
     @property
     def nbytes(self) -> int:
         """Bytes of its elements. Raises ShapeError when not static."""
+        if self.is_static:  # asked for of each operand of each node
+            return math.prod(self.shape) * self.dtype.itemsize  # type: ignore[arg-type]
         return self.size * self.dtype.itemsize
 
     def with_shape(self, shape: Shape | None) -> TypeInfo:

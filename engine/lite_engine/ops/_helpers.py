@@ -65,6 +65,8 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
     known = [s for s in shapes if s is not None]
     if len(known) != len(shapes):
         return None
+    if known and known.count(known[0]) == len(known):
+        return known[0]
     rank = max((len(s) for s in known), default=0)
     out: list[Dim] = [1] * rank
     for shape in known:

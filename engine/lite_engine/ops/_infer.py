@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError, ShapeError
 from ..ir import DType, Graph, Node, Shape, TypeInfo, Value, holders
-from ._core import Infer, OpDef, find_op, get_op
+from ._core import OpDef, find_op, get_op
 from ._records import Cost
 from .quantize import stored_integers
 
@@ -27,15 +27,23 @@ def run_node(node: Node, arrays: list[np.ndarray | None]) -> list[np.ndarray]:
     return get_op(node.op, node.name).run(node, arrays)
 
 
-class _Inferred(NamedTuple):
-    """A node's output types, and what they follow from."""
+class _Inferred:
+    """A node's output types, and what they follow from; its cost, once that was asked for."""
 
-    op: OpDef
-    infer: Infer | None  # an operator of a notebook may get another one
-    attrs: dict[str, Any]
-    inputs: list[TypeInfo | None]
-    outputs: int
-    types: list[TypeInfo]
+    __slots__ = ("attrs", "cost", "infer", "inputs", "op", "outputs", "types")
+
+    def __init__(
+        self,
+        op: OpDef,
+        attrs: dict[str, Any],
+        inputs: list[TypeInfo | None],
+        outputs: int,
+        types: list[TypeInfo],
+    ) -> None:
+        self.op, self.attrs, self.inputs = op, attrs, inputs
+        self.outputs, self.types = outputs, types
+        self.infer = op._infer  # an operator of a notebook may get another one
+        self.cost: tuple[Any, list[TypeInfo], Cost] | None = None
 
     def holds(self, op: OpDef, node: Node, inputs: Sequence[TypeInfo | None]) -> bool:
         """Whether the node is what it was. Types are compared by identity, which is quick: a
@@ -44,10 +52,21 @@ class _Inferred(NamedTuple):
             self.op is op
             and self.infer is op._infer
             and self.outputs == len(node.outputs)
-            and len(self.inputs) == len(inputs)
-            and all(map(is_, self.inputs, inputs))
+            and _are(self.inputs, inputs)
             and self.attrs == _held(node.attrs)
         )
+
+    def cost_of(self, node: Node, outputs: list[TypeInfo]) -> Cost:
+        """Work of the node while it is what it was and has outputs of these types."""
+        known, stated = self.cost, self.op._cost
+        if known is None or known[0] is not stated or not _are(known[1], outputs):
+            self.cost = known = stated, outputs, self.op.cost_of(node, self.inputs, outputs)
+        return known[2]
+
+
+def _are(known: Sequence[TypeInfo | None], types: Sequence[TypeInfo | None]) -> bool:
+    """The same objects."""
+    return len(known) == len(types) and all(map(is_, known, types))
 
 
 def infer_node(node: Node) -> list[TypeInfo]:
@@ -64,7 +83,7 @@ def infer_node(node: Node) -> list[TypeInfo]:
     types = op.infer_types(node, inputs)
     attrs = _held(node.attrs)
     node.inferred = (
-        None if attrs is None else _Inferred(op, op._infer, attrs, inputs, len(node.outputs), types)
+        None if attrs is None else _Inferred(op, attrs, inputs, len(node.outputs), types)
     )
     return types
 
@@ -96,6 +115,9 @@ def node_cost(node: Node) -> Cost | None:
         outputs = [v.type for v in node.outputs]
         if op is None or not all(t is None or t.is_static for t in (*inputs, *outputs)):
             return None
+        known: _Inferred | None = node.inferred
+        if known is not None and known.holds(op, node, inputs):
+            return known.cost_of(node, outputs)
         return op.cost_of(node, inputs, outputs)
     except LiteError:
         return None

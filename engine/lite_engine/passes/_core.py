@@ -210,7 +210,11 @@ def no_match(where: Node) -> Skip:
 
 
 class Pass(Protocol):
-    """One line of the pipeline."""
+    """One line of the pipeline.
+
+    `local`, where it has that, says that it makes nodes and gives nodes other inputs or outputs,
+    and changes neither attributes nor types of nodes and values that stay.
+    """
 
     name: str
 
@@ -219,8 +223,7 @@ class Pass(Protocol):
 
 
 class Rule(Protocol):
-    """What a class under `@rule` gives. `rewrite` makes nodes and gives nodes other inputs; it
-    changes neither attributes nor types of nodes and values that stay."""
+    """What a class under `@rule` gives. `rewrite` is `local`, as `Pass` says."""
 
     @property
     def patterns(self) -> Sequence[P]: ...
@@ -237,6 +240,7 @@ class RulePass:
     name: str
     rule: Rule
     source: str = ""
+    local = True
 
     def __call__(self, graph: Graph, journal: Journal) -> int:
         total = 0
@@ -315,13 +319,17 @@ class FunctionPass:
 
     name: str
     function: Callable[[Graph, Journal], int]
+    local: bool = False
 
     def __call__(self, graph: Graph, journal: Journal) -> int:
         return self.function(graph, journal)
 
 
-def graph_pass(name: str) -> Callable[[Callable[[Graph, Journal], int]], FunctionPass]:
-    return lambda function: FunctionPass(name, function)
+def graph_pass(
+    name: str, *, local: bool = False
+) -> Callable[[Callable[[Graph, Journal], int]], FunctionPass]:
+    """Makes a pass of a function; `local` as `Pass` says."""
+    return lambda function: FunctionPass(name, function, local)
 
 
 def infer_new(nodes: Sequence[Node]) -> None:

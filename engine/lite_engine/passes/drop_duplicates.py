@@ -15,7 +15,7 @@ from ._core import captured_outputs, graph_pass
 LIMIT_BYTES = 4096
 
 
-@graph_pass("drop-duplicates")
+@graph_pass("drop-duplicates", local=True)
 def drop_duplicates(graph: Graph, journal: Journal) -> int:
     seen, pinned = _Seen(), captured_outputs(graph)
     count = 0

@@ -12,7 +12,7 @@ from ._core import graph_pass, is_number
 from ._rewrite import bypass, same_shape
 
 
-@graph_pass("drop-identity")
+@graph_pass("drop-identity", local=True)
 def drop_identity(graph: Graph, journal: Journal) -> int:
     count, nested = 0, nested_graphs(graph)
     for node in list(graph.nodes):

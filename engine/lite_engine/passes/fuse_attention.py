@@ -42,7 +42,7 @@ class Scores:
     head_scale: np.ndarray | None = None  # a number for each head: (heads, 1, 1)
 
 
-@graph_pass("fuse-attention")
+@graph_pass("fuse-attention", local=True)
 def fuse_attention(graph: Graph, journal: Journal) -> int:
     """softmax(q·kᵀ·scale + bias)·v in its exporters' spellings."""
     count = 0

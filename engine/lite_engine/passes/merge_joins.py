@@ -14,7 +14,7 @@ from ._core import graph_pass
 _Joined = tuple[int, ...]
 
 
-@graph_pass("merge-joins")
+@graph_pass("merge-joins", local=True)
 def merge_joins(graph: Graph, journal: Journal) -> int:
     count = 0
     made: dict[tuple[int, _Joined], Value] = {}

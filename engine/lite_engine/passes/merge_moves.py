@@ -26,7 +26,7 @@ _LEAST_ROW = 8
 _MOST = 1 << 24
 
 
-@graph_pass("merge-moves")
+@graph_pass("merge-moves", local=True)
 def merge_moves(graph: Graph, journal: Journal) -> int:
     count = 0
     members = {id(n) for n in graph.nodes}

@@ -15,7 +15,7 @@ from ._core import graph_pass, infer_new
 from ._rewrite import static_shape
 
 
-@graph_pass("recompose-splits")
+@graph_pass("recompose-splits", local=True)
 def recompose_splits(graph: Graph, journal: Journal) -> int:
     """Parts of one value, as queries, keys and values that one product made are exported."""
     count = 0

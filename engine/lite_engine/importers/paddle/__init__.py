@@ -14,7 +14,6 @@ from ...errors import ModelFormatError
 from ...files import head
 from ...ir import Graph, Shape
 from ...mapped import map_file
-from .builder import build
 from .params import read_combined, read_separate
 from .pir import looks_like_pir, read_pir
 from .program import Program
@@ -50,6 +49,8 @@ def open(
     path: Path, *, params: Path | None = None, shapes: Mapping[str, Shape] | None = None
 ) -> Graph:
     """`shapes` replace those of the file. Raises ModelFormatError, UnsupportedOperatorError."""
+    from .builder import build  # brings all of Paddle's operators
+
     if path.is_dir():
         found = _program_in(path)
     elif path.suffix == ".pdiparams":
