@@ -39,9 +39,11 @@ def test_arguments_and_times(way: str) -> None:
     assert isinstance(kernel, enqueue.Handle) == (way == "loader")
     assert enqueue.prepared(own.cl, own.queue, kernel, (8,), None)() == 0
     own.queue.finish()
-    event = enqueue.noted(own.cl, own.timed_queue, kernel, (8,), (4,))
-    event.wait()
-    assert event.profile.queued <= event.profile.start <= event.profile.end
+    call = enqueue.prepared(own.cl, own.queue, kernel, (8,), (4,))
+    event = enqueue.noted(own.cl, own.timed_queue, call)
+    own.timed_queue.finish()
+    queued, start, end = enqueue.span(event)
+    assert 0 < queued <= start <= end
     found = np.empty_like(numbers)
     own.cl.enqueue_copy(own.queue, found, buffer)
     assert found.tolist() == [9 * n for n in range(8)]
@@ -57,7 +59,9 @@ def test_what_a_driver_refuses(way: str) -> None:
         enqueue.bound(own.cl, program(), "scale", [buffer, np.float64(3)])
     kernel = enqueue.bound(own.cl, program(), "scale", [buffer, np.float32(3)])
     with pytest.raises(refused, match="INVALID_WORK_GROUP_SIZE"):
-        enqueue.noted(own.cl, own.timed_queue, kernel, (8,), (3,))
+        enqueue.noted(
+            own.cl, own.timed_queue, enqueue.prepared(own.cl, own.queue, kernel, (8,), (3,))
+        )
 
 
 def test_a_network(way: str) -> None:

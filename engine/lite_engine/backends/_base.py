@@ -40,10 +40,9 @@ class StepTime(NamedTuple):
 
     def later(self, ns: int) -> StepTime:
         """The same, seen from a start that lies `ns` earlier."""
-        launches = tuple((q + ns, a + ns, b + ns) for q, a, b in self.launches_ns)
-        return self._replace(
-            start_ns=self.start_ns + ns, end_ns=self.end_ns + ns, launches_ns=launches
-        )
+        launches = tuple([(q + ns, a + ns, b + ns) for q, a, b in self.launches_ns])
+        start, end = self.start_ns + ns, self.end_ns + ns
+        return StepTime(start, end, self.variant, self.threads_ns, launches)
 
 
 class Samples(NamedTuple):

@@ -378,11 +378,9 @@ class NativeProgram:
     def thread_times_ns(self, step: int) -> tuple[int, ...]:
         """What each thread computed of a step in the last run (the rest of the step it waited);
         empty when that was not noted."""
-        spent = (
-            self._lib.lite_program_thread_ns(self._handle, step, thread)
-            for thread in range(self.threads)
-        )
-        return tuple(ns for ns in spent if ns >= 0)
+        ask, handle = self._lib.lite_program_thread_ns, self._handle
+        spent = [ask(handle, step, thread) for thread in range(self.threads)]
+        return tuple([ns for ns in spent if ns >= 0])
 
     def memory(self) -> MemoryInfo:
         raw = MemoryInfo()

@@ -8,6 +8,7 @@ one that pyopencl has loaded already; handles are plain pointers in both.
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -17,15 +18,20 @@ import numpy as np
 from ... import system
 
 Call = Callable[[], int]  # gives an OpenCL status, 0 when it went well
+#: Of clGetEventProfilingInfo.
+_QUEUED, _START, _END = ctypes.c_uint(0x1280), ctypes.c_uint(0x1282), ctypes.c_uint(0x1283)
+_EIGHT_BYTES = ctypes.c_size_t(8)
+_SET_ARG = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_size_t, ctypes.c_char_p)
+_POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 
 
 @cache
-def _entry(name: str, restype: Any = ctypes.c_int) -> Any | None:
+def _entry(name: str, restype: Any = ctypes.c_int, *argtypes: Any) -> Any | None:
     """A function of the loader in this process, None where it cannot be found."""
     for path in (p for p in system.mapped_files() if "libOpenCL" in p):
         entry = getattr(ctypes.CDLL(path), name, None)
         if entry is not None:
-            entry.restype = restype
+            entry.restype, entry.argtypes = restype, argtypes or None
             return entry
     return None
 
@@ -53,7 +59,7 @@ def bound(cl: Any, program: Any, name: str, args: Sequence[Any]) -> Any:
     """A kernel of a built program with its arguments set: buffers, images, NumPy's scalars, which
     the caller keeps alive. Raises Refused, pyopencl's Error."""
     create = _entry("clCreateKernel", ctypes.c_void_p)
-    set_arg, release = _entry("clSetKernelArg"), _entry("clReleaseKernel")
+    set_arg, release = _entry("clSetKernelArg", *_SET_ARG), _entry("clReleaseKernel")
     if create is None or set_arg is None or release is None:
         kernel = cl.Kernel(program, name)
         kernel.set_args(*args)
@@ -65,8 +71,8 @@ def bound(cl: Any, program: Any, name: str, args: Sequence[Any]) -> Any:
     handle, kernel = Handle(made, name, release), ctypes.c_void_p(made)
     for i, arg in enumerate(args):
         number = isinstance(arg, np.generic)
-        raw = arg.tobytes() if number else bytes(ctypes.c_void_p(arg.int_ptr))
-        refused = set_arg(kernel, ctypes.c_uint(i), ctypes.c_size_t(len(raw)), raw)
+        raw = arg.tobytes() if number else arg.int_ptr.to_bytes(_POINTER_BYTES, sys.byteorder)
+        refused = set_arg(kernel, i, len(raw), raw)
         if refused:
             raise Refused(cl, "clSetKernelArg", refused)
     return handle
@@ -74,31 +80,61 @@ def bound(cl: Any, program: Any, name: str, args: Sequence[Any]) -> Any:
 
 def prepared(
     cl: Any, queue: Any, kernel: Any, grid: tuple[int, ...], group: tuple[int, ...] | None
-) -> Call:
+) -> partial[int]:
     """A call that enqueues `kernel` as it stands. The caller keeps queue and kernel alive."""
     entry = _entry("clEnqueueNDRangeKernel")
     if entry is None:
-
-        def through_pyopencl() -> int:
-            cl.enqueue_nd_range_kernel(queue, kernel, grid, group)
-            return 0
-
-        return through_pyopencl
+        return partial(_through_pyopencl, cl, queue, kernel, grid, group)
     return partial(entry, *_range(queue, kernel, grid, group), None)
 
 
-def noted(
-    cl: Any, queue: Any, kernel: Any, grid: tuple[int, ...], group: tuple[int, ...] | None
-) -> Any:
-    """Enqueues `kernel` once: the event. Raises Refused, pyopencl's Error."""
-    entry = _entry("clEnqueueNDRangeKernel")
-    if entry is None:
-        return cl.enqueue_nd_range_kernel(queue, kernel, grid, group)
+def _through_pyopencl(cl: Any, queue: Any, *launch: Any) -> int:
+    cl.enqueue_nd_range_kernel(queue, *launch)
+    return 0
+
+
+class Noted:
+    """An event of the driver: when a call was put into its queue, started and ended, in ns."""
+
+    def __init__(self, cl: Any, event: ctypes.c_void_p) -> None:
+        self._cl, self._event = cl, event
+        self._ask, self._release = _entry("clGetEventProfilingInfo"), _entry("clReleaseEvent")
+
+    def __del__(self) -> None:
+        if self._release is not None:
+            self._release(self._event)
+
+    def span(self) -> tuple[int, int, int]:
+        """Once its queue has finished. Raises Refused."""
+        return self._time(_QUEUED), self._time(_START), self._time(_END)
+
+    def _time(self, what: ctypes.c_uint) -> int:
+        time = ctypes.c_uint64()
+        assert self._ask is not None  # it is where clEnqueueNDRangeKernel is
+        status = self._ask(self._event, what, _EIGHT_BYTES, ctypes.byref(time), None)
+        if status:
+            raise Refused(self._cl, "clGetEventProfilingInfo", status)
+        return time.value
+
+
+def noted(cl: Any, queue: Any, call: partial[int]) -> Any:
+    """Enqueues what a prepared `call` does on another queue, once: its event, for `span`. Raises
+    Refused, pyopencl's Error."""
+    if call.func is _through_pyopencl:
+        return cl.enqueue_nd_range_kernel(queue, *call.args[2:])
     event = ctypes.c_void_p()
-    status = entry(*_range(queue, kernel, grid, group), ctypes.byref(event))
+    status = call.func(ctypes.c_void_p(queue.int_ptr), *call.args[1:-1], ctypes.byref(event))
     if status:
         raise Refused(cl, "clEnqueueNDRangeKernel", status)
-    return cl.Event.from_int_ptr(event.value, retain=False)
+    return Noted(cl, event)
+
+
+def span(event: Any) -> tuple[int, int, int]:
+    """`Noted.span`, of an event of pyopencl's, too."""
+    if isinstance(event, Noted):
+        return event.span()
+    times = event.profile
+    return times.queued, times.start, times.end
 
 
 def _range(

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ...progress import tell
 from .. import Compiling, Executable, LayersRefused, Measured, Recovering, StepTime
 from . import persistent
 from .device import Device
-from .enqueue import Refused, noted
+from .enqueue import Refused, noted, span
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
 from .persistent import Part, Persistent
@@ -58,6 +59,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         self._times: list[StepTime] | None = None
         self._proven = False
         self._persistent: Persistent | None = None
+        self._alone: list[Part] = []  # what a run enqueues, once it is proven
         self._compiled: list[tuple[str, float, float]] = []
         with self._driver():
             self._buffers = self._assign()
@@ -85,6 +87,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         count = len(missing)
         for ways in steps:
             if self.effort != "none" and self._tune(ways):
+                ways.launches_known = None
                 self.device.tuning.save()
             before, start = self.device.programs.compiled, time.perf_counter()
             try:
@@ -108,7 +111,8 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         found: set[tuple[str, str]] = set()
         for ways in steps:
             with suppress(NoWayLeft):
-                found |= {(x.file, x.options) for x in ways.launches(ways.choice)}
+                ways.launches_known = ways.launches(ways.choice)
+                found |= {(x.file, x.options) for x in ways.launches_known}
         return {key for key in found if not self.device.programs.has(*key)}
 
     def _tune(self, ways: Ways) -> bool:
@@ -156,9 +160,9 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         together = None if self._wanted else self._persistent
         began = time.perf_counter()
         try:
-            if together:
-                self._enqueue_parts(together.parts)
-            for ways in () if together else self._steps:
+            if not self._wanted:
+                self._enqueue_parts(together.parts if together else self._alone)
+            for ways in self._steps if self._wanted else ():
                 self._enqueue_step(ways)
                 self._keep(ways.step)
             self.finish()
@@ -185,6 +189,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
             self._keep(ways.step)
         self.device.verdicts.save()
         self._proven = True
+        self._alone = self._parts()
         self._persistent = self._together() if persistent.possible(self.device) else None
         return True
 
@@ -347,38 +352,35 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         return self._times
 
     def _timed_run(self) -> list[StepTime]:
-        cl, queue = self.device.cl, self.device.timed_queue
-        events = []
+        queue, events = self.device.timed_queue, []
         for ways in self._steps:
-            own = [noted(cl, queue, k.kernel, k.grid, k.group) for k in ways.kernels]
+            own = [noted(self.device.cl, queue, k.call) for k in ways.kernels]
             ready = ways.step.op == "Copy" and self._given
             events.append([self._copy(ways.step, queue)] if ready else own)
         queue.finish()
-        spans = [
-            [(e.profile.queued, e.profile.start, e.profile.end) for e in own] for own in events
-        ]
+        spans = [[span(e) for e in own] for own in events]
         first = min((start for own in spans for _, start, _ in own if start), default=0)
         return [
-            self._time(ways.step, [tuple(max(t - first, 0) for t in x) for x in own])
-            for own, ways in zip(spans, self._steps, strict=True)
-        ]
+            self._time(variant, [(max(q - first, 0), max(a - first, 0), max(b - first, 0))
+                                 for q, a, b in own])
+            for own, variant in zip(spans, self._variants, strict=True)
+        ]  # fmt: skip
 
-    def _time(self, step: Step, launches: list[tuple[int, ...]]) -> StepTime:
-        start, end = (
-            min((x[1] for x in launches), default=0),
-            max((x[2] for x in launches), default=0),
-        )
-        queued = tuple((x[0], x[1], x[2]) for x in launches)
-        return StepTime(start, end, self._variant(step), launches_ns=queued)
+    def _time(self, variant: str, launches: list[tuple[int, int, int]]) -> StepTime:
+        start = min([a for _, a, _ in launches], default=0)
+        end = max([b for *_, b in launches], default=0)
+        return StepTime(start, end, variant, launches_ns=tuple(launches))
 
     def compiled(self) -> list[tuple[str, float, float]]:
         first = self._compiled[0][1] if self._compiled else 0.0
         return [(name, 1e3 * (a - first), 1e3 * (b - first)) for name, a, b in self._compiled]
 
-    def _variant(self, step: Step) -> str:
-        """A kernel's full name: what it reads, what it is, where it runs."""
-        read = self.plan.tensors[next(i for i in (*step.inputs, *step.outputs) if i >= 0)]
-        return f"{read.dtype}_{step.kernel}__opencl"
+    @cached_property
+    def _variants(self) -> list[str]:
+        """Full names of the steps' kernels: what each reads, what it is, where it runs."""
+        tensors, steps = self.plan.tensors, [ways.step for ways in self._steps]
+        read = [next(i for i in (*s.inputs, *s.outputs) if i >= 0) for s in steps]
+        return [f"{tensors[i].dtype}_{s.kernel}__opencl" for i, s in zip(read, steps)]
 
     def tap(self, tensors: Sequence[int]) -> None:
         self._wanted, self._taps = set(tensors), {}

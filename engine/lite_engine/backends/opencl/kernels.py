@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...plan import Plan, PlanTensor
 from . import reach
 from .constants import Constant
 from .device import Device
-from .enqueue import Call, Refused, bound, prepared
+from .enqueue import Refused, bound, prepared
 from .launch import Image, Launch, Scratch, grouped
 
 
@@ -35,7 +36,7 @@ class Kernel:
     kernel: Any
     grid: tuple[int, ...]
     group: tuple[int, ...] | None
-    call: Call
+    call: partial[int]
     args: list[Any]
 
 
@@ -52,8 +53,7 @@ def kind_of(status: int) -> str:
 
 def enqueue(device: Device, kernel: Kernel) -> None:
     """Raises KernelFailed, BackendUnavailableError when the device is lost."""
-    status = kernel.call()
-    if status:
+    if status := kernel.call():
         name = device.cl.status_code.to_string(status, "status %d")
         if status in _LOST:
             raise BackendUnavailableError(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...plan import Plan, PlanTensor
 from .launch import Image, Launch, grouped
@@ -70,12 +70,12 @@ class Extent:
 def extents(launch: Launch) -> list[Extent]:
     """Of each argument that the launch reads or writes. Raises ReachError where the kernel's
     conditions do not hold."""
-    return list(_evaluated(launch))
+    return list(_extents(_asked(launch)))
 
 
 def check(launch: Launch, plan: Plan) -> None:
     """Raises ReachError where the launch leaves the memory of an argument."""
-    for extent in _evaluated(launch):
+    for extent in _extents(_asked(launch)):
         argument = launch.args[extent.argument]
         if isinstance(argument, PlanTensor):
             argument = plan.root(argument.index)
@@ -90,30 +90,53 @@ def check(launch: Launch, plan: Plan) -> None:
 
 def local_bytes(launch: Launch) -> int:
     """Of local memory that a group of work-items needs. Raises ReachError."""
-    return sum(v[0][1][0] for line, v, _ in _lines(launch) if line.word == "local")
+    return sum(v[0][1][0] for line, v, _ in _lines(_asked(launch)) if line.word == "local")
 
 
-def _evaluated(launch: Launch) -> Iterator[Extent]:
+class _Asked(NamedTuple):
+    """All of a launch that its reach follows from."""
+
+    file: str
+    options: str
+    kernel: str
+    numbers: tuple[int | None, ...]  # of the arguments, None for those that are none
+    grid: tuple[int, ...]
+    group: tuple[int, ...]
+
+
+def _asked(launch: Launch) -> _Asked:
     parameters, _ = statement(launch.file, launch.kernel)
-    for line, values, names in _lines(launch):
-        if line.word in ("reads", "writes"):
-            for name, value in values:
-                yield _extent(parameters, name, value, names, line.word == "writes")
-
-
-def _lines(launch: Launch) -> Iterator[tuple[Line, list[tuple[str, Any]], dict[str, Any]]]:
-    """Lines that apply, with their values and those of all names so far; a condition that does not
-    hold raises ReachError."""
-    parameters, lines = statement(launch.file, launch.kernel)
-    options = dict(_DEFINE.findall(launch.options))
-    names: dict[str, Any] = _Names(launch.file, options)
-    names |= {p.name: int(a) for p, a in zip(parameters, launch.args) if p.kind == "number"}
+    if len(parameters) != len(launch.args):
+        raise ReachError(f"{launch.kernel} takes {len(parameters)} arguments")
+    numbers = [int(a) if p.kind == "number" else None for p, a in zip(parameters, launch.args)]
     grid, group = launch.global_size, launch.local_size
     if group is None:
         grid, group = grouped(grid)
+    return _Asked(
+        launch.file, launch.options, launch.kernel, tuple(numbers), tuple(grid), tuple(group)
+    )
+
+
+@lru_cache(4096)  # a plan has each kernel many times
+def _extents(asked: _Asked) -> tuple[Extent, ...]:
+    parameters, _ = statement(asked.file, asked.kernel)
+    return tuple(
+        _extent(parameters, name, value, names, line.word == "writes")
+        for line, values, names in _lines(asked)
+        if line.word in ("reads", "writes")
+        for name, value in values
+    )
+
+
+def _lines(asked: _Asked) -> Iterator[tuple[Line, list[tuple[str, Any]], dict[str, Any]]]:
+    """Lines that apply, with their values and those of all names so far; a condition that does not
+    hold raises ReachError."""
+    parameters, lines = statement(asked.file, asked.kernel)
+    options = dict(_DEFINE.findall(asked.options))
+    names: dict[str, Any] = _Names(asked.file, options)
+    names |= {p.name: n for p, n in zip(parameters, asked.numbers) if n is not None}
+    grid, group = asked.grid, asked.group
     names |= {f"g{d}": n for d, n in enumerate((*grid, 1, 1)[:3])}
-    if len(parameters) != len(launch.args):
-        raise ReachError(f"{launch.kernel} takes {len(parameters)} arguments")
     for line in lines:
         if line.when is not None and not _value(line.when, names, line):
             continue
@@ -123,7 +146,7 @@ def _lines(launch: Launch) -> Iterator[tuple[Line, list[tuple[str, Any]], dict[s
         elif line.word not in ("reads", "writes") and not _holds(
             line.word, values[0][1], grid, group
         ):
-            raise ReachError(f"{launch.kernel}: '{line.text}' does not hold")
+            raise ReachError(f"{asked.kernel}: '{line.text}' does not hold")
         yield line, values, names
 
 

@@ -77,6 +77,8 @@ class Ways:
     maker: KernelMaker
     kernels: list[Kernel] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    #: of the preferred way, where they are known before `build`
+    launches_known: list[Launch] | None = None
 
     def __post_init__(self) -> None:
         self.choice = Choice(self.device.tuning)
@@ -88,11 +90,12 @@ class Ways:
         """
         while True:
             try:
-                launches = self.launches(self.choice)
+                launches = self.launches_known or self.launches(self.choice)
             except NoWayLeft:
                 self._tell(tr("the CPU runs the layer instead"))
                 names = layers_of(self.step, self.plan)
                 raise LayersRefused(dict.fromkeys(names, self.reason)) from None
+            self.launches_known = None  # another way is next where this one fails
             keys = map(program_key, launches)
             known = next(filter(None, map(self.device.verdicts.failures.get, keys)), None)
             if known is not None:
