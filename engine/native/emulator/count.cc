@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -31,7 +32,7 @@ int qemu_plugin_version = 1;
 namespace {
 
 constexpr int kInlineAddU64 = 0;
-constexpr int64_t kClockGettime = 113;  // AArch64 Linux
+int64_t marking = 113;  // clock_gettime of AArch64 Linux
 uint64_t executed;
 FILE* out;
 
@@ -42,7 +43,7 @@ void translated(plugin_id, block* b) {
 
 void called(plugin_id, unsigned, int64_t number, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
             uint64_t, uint64_t, uint64_t) {
-  if (number == kClockGettime && out)
+  if (number == marking && out)
     fprintf(out, "%llu\n", static_cast<unsigned long long>(executed));
 }
 
@@ -54,8 +55,10 @@ void ended(plugin_id, void*) {
 }  // namespace
 
 int qemu_plugin_install(plugin_id id, const void*, int argc, char** argv) {
-  for (int i = 0; i < argc; ++i)
+  for (int i = 0; i < argc; ++i) {
     if (strncmp(argv[i], "out=", 4) == 0) out = fopen(argv[i] + 4, "w");
+    if (strncmp(argv[i], "call=", 5) == 0) marking = atoll(argv[i] + 5);
+  }
   qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
   if (out) qemu_plugin_register_vcpu_syscall_cb(id, called);
   qemu_plugin_register_atexit_cb(id, ended, nullptr);

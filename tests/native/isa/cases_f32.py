@@ -184,6 +184,18 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     ),
     (GEMM, (1, 16, 40, 3), 13, (3, 3), {"strides": [2, 2], "pads": [1] * 4, "activation": "Silu"}),
     (GEMM, (1, 20, 33, 3), 8, (3, 3), {"strides": [1, 2], "dilations": [2, 1]}),
+    (
+        GEMM,
+        (1, 25, 30, 3),
+        24,
+        (7, 7),
+        {"strides": [2, 2], "pads": [3] * 4, "activation": "Relu"},
+    ),
+    (GEMM, (2, 16, 37, 3), 13, (7, 7), {"strides": [2, 2], "pads": [3, 2, 0, 4]}),
+    (GEMM, (1, 11, 24, 3), 21, (5, 7), {"strides": [1, 2], "activation": "HardSwish"}),
+    # Rows of taps in whole fours of floats, of pixels of three channels.
+    (GEMM, (1, 20, 24, 3), 20, (4, 4), {"strides": [4, 4]}),
+    (GEMM, (2, 17, 26, 3), 24, (8, 8), {"strides": [4, 4], "pads": [2] * 4, "activation": "Relu"}),
     # One pixel: the weights are read where they lie.
     (GEMM, (1, 1, 1, 70), 21, (1, 1), {"activation": "Silu"}),
     (GEMM, (1, 1, 1, 300), 40, (1, 1), {"activation": "Relu"}),
@@ -282,6 +294,17 @@ LONG: list = [
     (W43, (1, 13, 17, 270), 33, (3, 3), {"pads": [1, 1, 1, 1]}),
 ]
 CONVS += LONG
+# As many pixels, and tiles of Winograd, as any height of the tile leaves behind twelves.
+CONVS += [
+    (GEMM, (1, 1, 12 + n, 40), columns, (1, 1), {"r": n % 2, "activation": "Relu"})
+    for n in range(12)
+    for columns in (20, 24)
+]
+CONVS += [
+    (W43, (1, 4, 4 * n, 20), columns, (3, 3), {"pads": [1] * 4})
+    for n in range(1, 12)
+    for columns in (16, 20)
+]
 #: Root mean square of what rounding may add, as a share of the output's: one chain of so many sums
 #: has three times as much, Winograd's F(4,3) at the points 0, ±1, ±2 twice as much.
 ROUNDED: list = [

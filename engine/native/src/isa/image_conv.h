@@ -10,7 +10,8 @@
 
 namespace lite::LITE_ISA {
 
-constexpr int kImagePixels = 7, kImageChannels = 3, kImageTaps = 3;
+constexpr int kImagePixels = 7, kImageChannels = 3;
+constexpr int kImageTaps = 3, kWideTaps = 7;  // in a row
 
 struct ImageConv {
   ConvShape shape;
@@ -23,7 +24,8 @@ struct ImageConv {
 
 LITE_INLINE bool is_image_conv(const ConvShape& s) {
   return kPacks && s.groups == 1 && s.group_in == kImageChannels && s.in.pixel == kImageChannels &&
-         s.stride[1] == 2 && s.dilation[1] == 1 && s.kernel[1] == kImageTaps &&
+         s.stride[1] == 2 && s.dilation[1] == 1 &&
+         (s.kernel[1] == kImageTaps || s.kernel[1] == kWideTaps) &&
          s.out.w >= kImagePixels && !s.has_residual;
 }
 

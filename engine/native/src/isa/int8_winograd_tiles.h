@@ -97,7 +97,7 @@ void transform_weights(const IntShape& s, const Winograd& w, int16_t* out) {
   }
 }
 
-// kNarrow bytes, or the first n of them, as the numbers that they are.
+// kNarrow bytes as the numbers that they are.
 template <bool kSigned>
 LITE_INLINE S widen_narrow(const uint8_t* p) {
 #if defined(__AVX512BW__)
@@ -110,16 +110,16 @@ LITE_INLINE S widen_narrow(const uint8_t* p) {
   return kSigned ? __builtin_convertvector((NarrowSigned)v, S) : __builtin_convertvector(v, S);
 #endif
 }
-template <bool kSigned>
-LITE_INLINE S widen_narrow(const uint8_t* p, int n) {
+// n bytes, and zeros behind them, to kNarrow.
+LITE_INLINE void copy_narrow(uint8_t* to, const uint8_t* from, int n) {
 #if defined(__AVX512BW__)
-  touches(p, n);
-  const __m256i v = _mm256_maskz_loadu_epi8(~0u >> (kNarrow - n), p);
-  return (S)(kSigned ? _mm512_cvtepi8_epi16(v) : _mm512_cvtepu8_epi16(v));
+  touches(from, n);
+  const __m256i v = _mm256_maskz_loadu_epi8(~0u >> (kNarrow - n), from);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), v);
+#else
+  memset(to, 0, kNarrow);
+  copy_columns(to, from, n);
 #endif
-  uint8_t whole[kNarrow] = {};
-  copy_columns(whole, p, n);
-  return widen_narrow<kSigned>(whole);
 }
 
 // 6x6 pixels from x on into V, whose points lie `stride` elements apart. Of the zero point, which is
@@ -129,11 +129,21 @@ void transform_patch(const uint8_t* x, int64_t row, int64_t pixel, int64_t chann
                      int16_t* v, int64_t stride) {
   const uint8_t* rows[kPoints];
   LITE_UNROLL for (int i = 0; i < kPoints; ++i) rows[i] = x + i * row;
-  const auto vector = [&](int64_t c, auto read) __attribute__((always_inline)) {
+  uint8_t ends[kAll * kNarrow];
+  for (int64_t c = 0, from = 0; c < channels; c += kNarrow, from += kNarrow) {
+    if (c + kNarrow > channels) {  // the last ones are copied: the code below is long
+      for (int i = 0; i < kAll; ++i)
+        copy_narrow(ends + i * kNarrow, rows[i / kPoints] + i % kPoints * pixel + c,
+                    static_cast<int>(channels - c));
+      for (int i = 0; i < kPoints; ++i) rows[i] = ends + i * kPoints * kNarrow;
+      pixel = kNarrow;
+      from = 0;
+    }
     S t[kPoints][kPoints];
     LITE_UNROLL for (int j = 0; j < kPoints; ++j) {
       S d[kPoints], o[kPoints];
-      LITE_UNROLL for (int i = 0; i < kPoints; ++i) d[i] = read(rows[i] + j * pixel + c);
+      LITE_UNROLL for (int i = 0; i < kPoints; ++i)
+        d[i] = widen_narrow<kSigned>(rows[i] + j * pixel + from);
       F43Whole::input(d, o);
       LITE_UNROLL for (int i = 0; i < kPoints; ++i) t[i][j] = o[i];
     }
@@ -144,15 +154,7 @@ void transform_patch(const uint8_t* x, int64_t row, int64_t pixel, int64_t chann
       if (i == 1) o[1] -= static_cast<int16_t>(36 * zero);
       LITE_UNROLL for (int j = 0; j < kPoints; ++j, to += stride) memcpy(to, &o[j], sizeof o[j]);
     }
-  };
-  int64_t c = 0;
-  for (; c + kNarrow <= channels; c += kNarrow)
-    vector(c, [&](const uint8_t* q) __attribute__((always_inline)) { return widen_narrow<kSigned>(q); });
-  const int tail = static_cast<int>(channels - c);
-  if (tail)
-    vector(c, [&](const uint8_t* q) __attribute__((always_inline)) {
-      return widen_narrow<kSigned>(q, tail);
-    });
+  }
 }
 
 // `patch`: room for a tile's input with the border that it has beyond the image.

@@ -182,8 +182,9 @@ bool prepare_packed_gemm(const ConvShape& s, Env& env, PackedGemm* g) {
   const int64_t pixels = s.out.images * s.out.h * s.out.w;
   const int64_t tiles = (pixels + kPackedRows - 1) / kPackedRows;
   g->even = lies_evenly(s.out) && (!s.has_residual || lies_evenly(s.residual));
-  g->takes_quads = s.group_in % 4 == 0 || (s.kernel[0] == 1 && s.kernel[1] == 1);
   g->joined_taps = s.kernel[1] == 1 || s.dilation[1] * s.in.pixel == s.group_in;
+  const int64_t run = g->joined_taps ? s.kernel[1] * s.group_in : s.group_in;
+  g->takes_quads = run % 4 == 0 || (s.kernel[0] == 1 && s.kernel[1] == 1);
   g->zeros = static_cast<float*>(env.allocate((s.kernel[1] * s.group_in + 1) * sizeof(float)));
   if (!g->zeros) return env.out_of_memory();
   // A block stays cached while all panels pass over it; large weights should pass few times.
@@ -205,7 +206,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
   const Act act = activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const PixelView &out = g.shape.out, &more = g.shape.residual;
-  const bool quads = g.takes_quads && !issues_in_order();
+  const bool reorders = !issues_in_order(), quads = g.takes_quads && reorders;
   PackedTile t{};
   t.k = g.depth;
   t.group = 4 * g.depth;
@@ -249,7 +250,7 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
         const bool quad = quads && height == kPackedRows;
         t.rows = static_cast<int32_t>(height);
         t.a_k = quad ? kPackedRows : 4;
-        multiply_packed_tile(quad ? kQuadTile[vectors - 1] : kPackedTile[vectors - 1][height - 1], t);
+        multiply_packed_tile(quad ? kQuadTile[vectors - 1] : rest_tile(vectors, height, reorders), t);
         if (apply && g.even) activate_rows(t.c, t.tiles * height, t.ldc, t.columns, activation);
         for (int64_t m = 0; apply && !g.even && m < height; m++)
           activate(t.c_rows[m] + t.channel, t.columns, activation);

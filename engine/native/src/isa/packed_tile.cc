@@ -75,50 +75,6 @@ LITE_INLINE void four_k(F (&acc)[kRows][kVectors], F (&x)[2][2], F (&b)[2], F (&
 }
 
 template <int kRows, int kVectors>
-LITE_INLINE void finish(const PackedTile& t, F (&acc)[kRows][kVectors], float* c,
-                        const float* residual) {
-  const uint32_t tasks = t.tasks;
-  // The other heights end a run of tiles: they may cost more here and take less room.
-  if (kRows % 4 != 0 || t.rows != kRows || tasks & kPart) {
-    float sums[kRows][kVectors * kLanes];
-    LITE_UNROLL for (int m = 0; m < kRows; m++)
-      LITE_UNROLL for (int n = 0; n < kVectors; n++) store(sums[m] + n * kLanes, acc[m][n]);
-    return finish_part(t, sums[0], kVectors, c, residual);
-  }
-  const F lo = splat(t.lo), hi = splat(t.hi);
-  if (tasks & kResidual) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++, residual += t.ldr) {
-      if constexpr (kVectors == 2) {
-        F first, second;
-        load_pair_at(first, second, residual);
-        acc[m][0] += first;
-        acc[m][1] += second;
-      } else {
-        acc[m][0] += load(residual);
-      }
-    }
-  }
-  if (tasks & kHardSwish) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++)
-      LITE_UNROLL for (int n = 0; n < kVectors; n++)
-        acc[m][n] = activate_vector<Act::kHardSwish>(acc[m][n], lo, hi);
-  }
-  if (tasks & kLow) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++)
-      LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = max(lo, acc[m][n]);
-  }
-  if (tasks & kHigh) {
-    LITE_UNROLL for (int m = 0; m < kRows; m++)
-      LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, acc[m][n]);
-  }
-  const ptrdiff_t ldc = t.ldc;
-  LITE_UNROLL for (int m = 0; m < kRows; m++, c += ldc) {
-    if constexpr (kVectors == 2) store_pair(c, acc[m][0], acc[m][1]);
-    else store(c, acc[m][0]);
-  }
-}
-
-template <int kRows, int kVectors>
 void tile(const PackedTile& t) {
   constexpr int kGroups = (kRows + 3) / 4;
   const float* a = t.a;
@@ -145,7 +101,7 @@ void tile(const PackedTile& t) {
     if (!(t.k & 4)) four_k<false>(acc, x, b, b1, w, from);
     for (int64_t eights = (t.k - 4) / 8; eights > 0; eights--)
       LITE_UNROLL for (int i = 0; i < 2; i++) four_k<false>(acc, x, b, b1, w, from);
-    finish(t, acc, c, residual);
+    finish_tile(t, acc, c, residual);
     a += t.a_next;
     c += kRows * t.ldc;
     if (residual) residual += kRows * t.ldr;

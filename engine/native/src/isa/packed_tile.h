@@ -11,6 +11,7 @@
 
 #include <math.h>
 
+#include "activation.h"
 #include "f32_tile.h"
 
 namespace lite::LITE_ISA {
@@ -76,11 +77,58 @@ LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
 LITE_INLINE void reload_pair(F& first, F& second, const float*& p) {
   asm volatile("ldp %q0, %q1, [%2], 32" : "+w"(first), "+w"(second), "+r"(p));
 }
+template <int kBytes = 0>
 LITE_INLINE void load_pair_at(F& first, F& second, const float* p) {
-  asm volatile("ldp %q0, %q1, [%2]" : "=w"(first), "=w"(second) : "r"(p));
+  asm volatile("ldp %q0, %q1, [%2, %3]" : "=w"(first), "=w"(second) : "r"(p), "i"(kBytes));
 }
+template <int kBytes = 0>
 LITE_INLINE void store_pair(float* p, F first, F second) {
-  asm volatile("stp %q0, %q1, [%2]" ::"w"(first), "w"(second), "r"(p) : "memory");
+  asm volatile("stp %q0, %q1, [%2, %3]" ::"w"(first), "w"(second), "r"(p), "i"(kBytes) : "memory");
+}
+
+// What follows the sums of a tile of kRows, of which t.rows are valid.
+template <int kRows, int kVectors>
+LITE_INLINE void finish_tile(const PackedTile& t, F (&acc)[kRows][kVectors], float* c,
+                        const float* residual) {
+  const uint32_t tasks = t.tasks;
+  // The other heights end a run of tiles: they may cost more here and take less room.
+  if (kRows % 4 != 0 || t.rows != kRows || tasks & kPart) {
+    float sums[kRows][kVectors * kLanes];
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++) store(sums[m] + n * kLanes, acc[m][n]);
+    return finish_part(t, sums[0], kVectors, c, residual);
+  }
+  const F lo = splat(t.lo), hi = splat(t.hi);
+  if (tasks & kResidual) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++, residual += t.ldr) {
+      if constexpr (kVectors == 2) {
+        F first, second;
+        load_pair_at(first, second, residual);
+        acc[m][0] += first;
+        acc[m][1] += second;
+      } else {
+        acc[m][0] += load(residual);
+      }
+    }
+  }
+  if (tasks & kHardSwish) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++)
+        acc[m][n] = activate_vector<Act::kHardSwish>(acc[m][n], lo, hi);
+  }
+  if (tasks & kLow) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = max(lo, acc[m][n]);
+  }
+  if (tasks & kHigh) {
+    LITE_UNROLL for (int m = 0; m < kRows; m++)
+      LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, acc[m][n]);
+  }
+  const ptrdiff_t ldc = t.ldc;
+  LITE_UNROLL for (int m = 0; m < kRows; m++, c += ldc) {
+    if constexpr (kVectors == 2) store_pair(c, acc[m][0], acc[m][1]);
+    else store(c, acc[m][0]);
+  }
 }
 
 // One, four or eight floats of four rows to [k][4]. By llvm-mca st4 takes no longer than the shuffles

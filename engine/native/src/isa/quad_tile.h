@@ -13,6 +13,8 @@ namespace lite::LITE_ISA {
 #if defined(LITE_PACKED_TILE)
 // kQuadTile[vectors - 1], of kPackedRows rows.
 extern const PackedTileFn kQuadTile[2];
+// Of the rows that are left, packed by pack_run; `quads`: on such a core.
+PackedTileFn rest_tile(int vectors, int64_t rows, bool quads);
 
 // n floats of each of twelve rows, a multiple of 4, in that order. Where the next ones belong.
 float* pack_quads(const float* const* rows, int64_t n, float* to);

@@ -155,9 +155,10 @@ void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const floa
   p.columns = t.columns;
   p.tasks = tasks_of(p, false, false);
   const int vectors = tile_vectors(t.columns);
-  const PackedTileFn* const tile = kPackedTile[vectors - 1];
-  const PackedTileFn whole_tile = quads ? kQuadTile[vectors - 1] : tile[kPackedRows - 1];
   const int64_t whole = count / kPackedRows, rest = count % kPackedRows;
+  const PackedTileFn whole_tile =
+      quads ? kQuadTile[vectors - 1] : kPackedTile[vectors - 1][kPackedRows - 1];
+  const PackedTileFn last_tile = rest ? rest_tile(vectors, rest, quads) : nullptr;
   for (int xi = 0; xi < w.points; ++xi) {
     p.w = t.w + w.weight_of[xi] * w.depth * t.ldw;
     p.c = products + xi * kTileColumns;
@@ -171,7 +172,7 @@ void multiply_packed(const Winograd& w, const Tile& t, int64_t count, const floa
     p.tiles = 1;
     p.rows = static_cast<int32_t>(rest);
     p.a_k = 4;
-    multiply_packed_tile(tile[rest - 1], p);
+    multiply_packed_tile(last_tile, p);
     p.a += p.a_next;
   }
 }

@@ -7,6 +7,7 @@
 #include "activation.h"
 #include "ops/conv_strips.h"
 #include "tap_gemm.h"
+#include "winograd_pairs.h"
 #include "winograd_transform.h"
 
 namespace lite::LITE_ISA {
@@ -142,13 +143,32 @@ LITE_INLINE Real* at_bytes(Real* p, ptrdiff_t bytes) {
 template <class Down, class Along, ptrdiff_t kNext = kLanes>
 void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64_t stride) {
   constexpr int kDown = Down::kPoints, kAlong = Along::kPoints;
-  const Real* p[kAlong][(kDown + 1) / 2 * 2];    // [column][row]
   const Real* image = x + w.in.origin + at.image * w.in.image;
   const Real* rows[kDown];
   for (int i = 0; i < kDown; ++i) {
     const int64_t row = at.y * Down::kStride - w.pad[0] + i * w.dilation[0];
     rows[i] = row >= 0 && row < w.in.h ? image + row * w.in.row : nullptr;
   }
+  int64_t c = 0;
+#if defined(LITE_PACKED_TILE)
+  if (kPacks && w.channels >= kPairLanes) {
+    TilePixels<Down> pixels;
+    int64_t first, last;
+    const int64_t column = at.x * Along::kStride - w.pad[1];
+    tap_window(column, w.dilation[1], kAlong, 0, w.in.w, &first, &last);
+    pixels.first = static_cast<int>(first);
+    pixels.last = static_cast<int>(last);
+    const int64_t from = (column + first * w.dilation[1]) * w.in.pixel;
+    const ptrdiff_t step = w.dilation[1] * w.in.pixel * static_cast<ptrdiff_t>(sizeof(Real));
+    LITE_UNROLL for (int i = 0; i < kDown; ++i) {
+      pixels.row[i] = rows[i] ? rows[i] + from : w.zeros;
+      pixels.step[i] = rows[i] ? step : 0;
+    }
+    c = transform_pairs<Down, Along>(pixels, w.channels, v, stride);
+    if (c == w.channels) return;
+  }
+#endif
+  const Real* p[kAlong][(kDown + 1) / 2 * 2];    // [column][row]
   for (int j = 0; j < kAlong; ++j) {
     const int64_t column = at.x * Along::kStride - w.pad[1] + j * w.dilation[1];
     const bool inside = column >= 0 && column < w.in.w;
@@ -157,7 +177,7 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
     if (kDown % 2) p[j][kDown] = w.zeros;
   }
   Real* to[kDown];
-  LITE_UNROLL for (int i = 0; i < kDown; ++i) to[i] = v + i * kAlong * stride;
+  LITE_UNROLL for (int i = 0; i < kDown; ++i) to[i] = v + c + i * kAlong * stride;
   ptrdiff_t step[kAlong];
   LITE_UNROLL for (int j = 0; j < kAlong; ++j) {
     step[j] = j * stride * static_cast<ptrdiff_t>(sizeof(Real));
@@ -180,12 +200,12 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
       to[i] += kNext;
     }
   };
-  int64_t c = 0;
-  for (; c + kLanes <= w.channels; c += kLanes)
+  for (; !kPacks && c + kLanes <= w.channels; c += kLanes)
     vector(c, [](const Real* q) __attribute__((always_inline)) { return load(q); });
-  if (c < w.channels) {
-    const int tail = static_cast<int>(w.channels - c);
-    vector(c, [&](const Real* q) __attribute__((always_inline)) { return load_part(q, tail); });
+  for (; c < w.channels; c += kLanes) {
+    const int64_t left = w.channels - c;
+    const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
+    vector(c, [&](const Real* q) __attribute__((always_inline)) { return load_part(q, lanes); });
   }
 }
 

@@ -11,6 +11,17 @@
 
 namespace lite::LITE_ISA {
 
+// sum = a + k b, difference = a - k b. AArch64 multiplies once: there a sum that a product is added to in place
+// would be copied first.
+LITE_INLINE void add_both(F a, float k, F b, F& sum, F& difference) {
+  F product = splat(k) * b;
+#if defined(__aarch64__)
+  asm("" : "+w"(product));
+#endif
+  sum = a + product;
+  difference = a - product;
+}
+
 struct F23 {
   static constexpr int kTaps = 3, kOutputs = 2, kPoints = 4, kStride = 1;
   static constexpr double kWeights[4][3] = {{1, 0, 0}, {.5, .5, .5}, {.5, -.5, .5}, {0, 0, 1}};
@@ -72,11 +83,9 @@ struct F43 {
   static constexpr int kWeightOf[6] = {0, 1, 2, 3, 4, 5};
   static LITE_INLINE void input(const F* d, F* o) {
     const F p = d[4] - kFar2 * d[2], q = d[3] - kFar2 * d[1];
-    o[1] = p + kNear * q;
-    o[2] = p - kNear * q;
+    add_both(p, kNear, q, o[1], o[2]);
     const F r = d[4] - kNear2 * d[2], s = d[3] - kNear2 * d[1];
-    o[3] = r + kFar * s;
-    o[4] = r - kFar * s;
+    add_both(r, kFar, s, o[3], o[4]);
     o[0] = r + kFar2 * (kNear2 * d[0] - d[2]);
     o[5] = (d[5] - kNear2 * d[3]) - kFar2 * s;
   }
