@@ -106,7 +106,7 @@ def isolated_graph(
     graph = Graph("isolated")
     inputs: dict[str, Value] = {}
     made: dict[str, Value] = {}
-    for node in nodes:
+    for node in _views_last(nodes, known):
         ins: list[Value | None] = []
         for value in node.inputs:
             if value is None:
@@ -139,6 +139,21 @@ def isolated_graph(
         graph.outputs += outs
     graph.inputs = list(inputs.values())
     return graph, {v.name: _as_read(known[name], v) for name, v in inputs.items()}
+
+
+def _views_last(nodes: Sequence[Node], known: Mapping[str, np.ndarray]) -> list[Node]:
+    """Layers that only give bytes another shape follow all others, unless one reads what they make.
+    Where they read what is fed they run on the host: each of them between two layers of a device
+    would part those into segments."""
+    read = {v.name for n in nodes for v in n.inputs if v is not None} - known.keys()
+
+    def waits(node: Node) -> bool:
+        op = find_op(node.op)
+        return (
+            op is not None and op.layout == "view" and read.isdisjoint(v.name for v in node.outputs)
+        )
+
+    return sorted(nodes, key=waits)
 
 
 def _as_read(array: np.ndarray, value: Value) -> np.ndarray:

@@ -101,7 +101,7 @@ def _profile(
         warm_ms=measured.warm_ms,
         rankable_us=_rankable_us(layers),
         memory=execution.memory(),
-        memory_map=memory_map(execution.plan),
+        memory_map=memory_map(execution.plan, execution.segments),
         roofline=None if limits is None else limits.to_dict(),
         samples_ms=taken.plain.tolist(),
         times_meaningful=meaningful,

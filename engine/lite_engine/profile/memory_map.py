@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from lite_messages import tr
 
 from ..backends.opencl.sharing import share
-from ..plan import Plan, cut, lifetimes
+from ..plan import Plan, Segment, cut, lifetimes
 
 
-def memory_map(plan: Plan) -> dict[str, Any]:
-    """Rectangles of step × offset, and the explained peak.
+def memory_map(plan: Plan, segments: Sequence[Segment] | None = None) -> dict[str, Any]:
+    """Rectangles of step × offset, and the explained peak. `segments` are what `cut` makes of the
+    plan, where that is known.
 
     {"tensors": [{"name", "first", "last", "offset", "bytes"}], "steps": [names], "arena_bytes",
     "device_bytes", "weight_bytes", "peak": {"step", "name", "live_bytes", "tensors": [{"name",
@@ -20,7 +23,8 @@ def memory_map(plan: Plan) -> dict[str, Any]:
     after the other behind the host's arena.
     """
     maker = {plan.root(i).index: s.name for s in plan.steps for i in s.outputs if i >= 0}
-    buffers, device_bytes = _buffers(plan)
+    on_opencl = any(s.backend == "opencl" for s in plan.steps)
+    buffers, device_bytes = _buffers((segments or cut(plan)) if on_opencl else ())
     tensors = []
     for span in lifetimes(plan).values():
         tensor = plan.tensors[span.tensor]
@@ -46,21 +50,21 @@ def memory_map(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _buffers(plan: Plan) -> tuple[dict[int, int], int]:
+def _buffers(segments: Sequence[Segment]) -> tuple[dict[int, int], int]:
     """Storage owner on the OpenCL device → offset of its buffer among all; their bytes."""
     found: dict[int, int] = {}
     end = 0
-    for segment in cut(plan) if any(s.backend == "opencl" for s in plan.steps) else ():
+    for segment in segments:
         if segment.backend != "opencl":
             continue
         numbers, sizes = share(segment.plan)
         for index, number in numbers.items():
             if segment.plan.tensors[index].data is not None:
                 sizes[number] = 0  # a weight
-        starts = [end + sum(sizes[:n]) for n in range(len(sizes))]
+        starts = list(accumulate(sizes, initial=end))
         for index, number in numbers.items():
             found.setdefault(segment.outer[index], starts[number])
-        end += sum(sizes)
+        end = starts[-1]
     return found, end
 
 

@@ -44,6 +44,7 @@ class Execution:
         self.threads = threads
         self._parts = []
         runs = instead.runs if isinstance(instead, Joint) else ("cpu",) if instead else ()
+        self._together = bool(runs)
         for segment in cut(plan, runs):
             there = segment.backend in runs
             backend = instead if instead and there else get_backend(segment.backend)
@@ -130,6 +131,11 @@ class Execution:
 
     # ---- looking inside
 
+    @property
+    def segments(self) -> list[Segment] | None:
+        """What `cut` makes of the plan; None where backends work together."""
+        return None if self._together else [part.segment for part in self._parts]
+
     def times(self) -> list[StepTime]:
         """One per step of the plan, from the start of the run."""
         out: list[StepTime] = []
@@ -138,11 +144,13 @@ class Execution:
                 out.append(t.later(start))
         return out
 
-    def note_threads(self, on: bool) -> None:
-        """Whether the next runs note what each thread computes."""
-        for part in self._parts if self.threads > 1 else ():
-            if isinstance(part.executable, Threaded):
-                part.executable.note_threads(on)
+    def note_threads(self, on: bool) -> bool:
+        """Whether the next runs note what each thread computes; False where no part can."""
+        parts = [part.executable for part in self._parts if self.threads > 1]
+        threaded = [made for made in parts if isinstance(made, Threaded)]
+        for made in threaded:
+            made.note_threads(on)
+        return bool(threaded)
 
     def compiled(self) -> list[tuple[str, float, float]]:
         """(step's name, start, end in ms) of the kernels that were compiled for this."""
