@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 
 from lite_messages import tr
@@ -18,6 +19,8 @@ def main() -> int:
     gc.set_threshold(_OBJECTS)
     # What is left goes with the process: the search at its end would take a tenth of `lite info`.
     atexit.register(gc.freeze)
+    # NumPy's BLAS lets its threads wait busily for work for some 60 ms, first when it is loaded.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     try:
         from .cli import main as run
     except KeyboardInterrupt:  # the imports take longer than most verbs

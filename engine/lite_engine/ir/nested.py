@@ -34,5 +34,5 @@ def walk(graph: Graph, visit: Callable[[Node], None]) -> None:
     """Visits every node, subgraphs included."""
     for node in graph.nodes:
         visit(node)
-        for _, sub in node.subgraphs():
+        for _, sub in node.subgraphs() if node.attrs else ():
             walk(sub, visit)

@@ -53,7 +53,7 @@ class _Inferred:
             and self.infer is op._infer
             and self.outputs == len(node.outputs)
             and _are(self.inputs, inputs)
-            and self.attrs == _held(node.attrs)
+            and (self.attrs == _held(node.attrs) if node.attrs else not self.attrs)
         )
 
     def cost_of(self, node: Node, outputs: list[TypeInfo]) -> Cost:

@@ -28,7 +28,7 @@ def largest_suffix(graph: Graph) -> int:
     largest = 0
     names = [v.name for v in graph.values()] + [n.name for n in graph.nodes]
     for name in names:
-        found = re.search(r"\.(\d{1,15})$", name)
+        found = re.search(r"\.(\d{1,15})$", name) if "." in name else None
         if found:
             largest = max(largest, int(found.group(1)))
     return largest
