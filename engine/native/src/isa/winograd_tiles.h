@@ -8,7 +8,6 @@
 #include "ops/conv_strips.h"
 #include "tap_gemm.h"
 #include "winograd_pairs.h"
-#include "winograd_transform.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -347,15 +346,19 @@ LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t str
                                 static_cast<int>(columns - n));
 }
 
-void activate_tile(const Winograd& w, TileAt at, int64_t channel, int64_t columns, Real* y) {
+// The outputs of tiles that follow each other along the image, from `at` to the one that begins at `last_x`.
+void activate_tiles(const Winograd& w, TileAt at, int64_t last_x, int64_t channel, int64_t columns, Real* y) {
   const int64_t dy = w.dilation[0], dx = w.dilation[1];
-  const int64_t bottom = at.y + dy * outputs_in(w.out.h, at.y, dy, w.form->down.outputs);
-  const int64_t right = at.x + dx * outputs_in(w.out.w, at.x, dx, w.form->along.outputs);
-  Real* image = y + w.out.origin + at.image * w.out.image + channel;
-  for (int64_t i = at.y; i < bottom; i += dy)
-    for (int64_t j = at.x; j < right; j += dx)
-      activate(image + i * w.out.row + j * w.out.pixel, columns, w.activation);
+  const int64_t rows = outputs_in(w.out.h, at.y, dy, w.form->down.outputs);
+  const int64_t pixels =
+      (last_x - at.x) / dx + outputs_in(w.out.w, last_x, dx, w.form->along.outputs);
+  Real* row = y + w.out.origin + at.image * w.out.image + at.y * w.out.row + at.x * w.out.pixel + channel;
+  for (int64_t i = 0; i < rows; ++i, row += dy * w.out.row)
+    activate_rows(row, pixels, dx * w.out.pixel, columns, w.activation);
 }
+
+// Tiles whose outputs are still in the first-level cache.
+constexpr int64_t kActivatedAtOnce = 8;
 
 // Those of `count` tiles from `first` on, `next` elements apart.
 template <class Down, class Along>
@@ -365,11 +368,15 @@ void write_tiles(const Winograd& w, const Real* products, int64_t next, int64_t 
   const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
   const int64_t line = first / w.tiles_w;
   int64_t image = line / w.tiles_h, down = line % w.tiles_h, along = first % w.tiles_w;
-  for (int64_t i = 0; i < count; ++i, products += next) {
+  for (int64_t i = 0, waiting = 0; i < count; ++i, products += next) {
     const TileAt at{image, w.top[down], w.left[along]};
     write_tile<Down, Along>(w, products, stride, at, channel, columns, y, residual);
-    if (apply) activate_tile(w, at, channel, columns, y);
-    if (++along < w.tiles_w) continue;
+    const bool ends = ++along == w.tiles_w;
+    if (apply && (++waiting == kActivatedAtOnce || ends || i + 1 == count || w.dilation[1] != 1)) {
+      activate_tiles(w, {image, at.y, w.left[along - waiting]}, at.x, channel, columns, y);
+      waiting = 0;
+    }
+    if (!ends) continue;
     along = 0;
     if (++down < w.tiles_h) continue;
     down = 0;

@@ -157,7 +157,7 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
     for (int64_t t = 0; t < w.tiles; ++t) {
       const TileAt at = tile_at(w, t);
       write_tile<F43, F43>(w, sums + t * kLanes, w.tiles * kLanes, at, n0, columns, y, residual);
-      if (apply) activate_tile(w, at, n0, columns, y);
+      if (apply) activate_tiles(w, at, at.x, n0, columns, y);
     }
   }
 }
