@@ -143,28 +143,34 @@ def _front_end(target: str, cpu: bool, standard: str) -> tuple[str, ...]:
 
 def assemble(program: str, chip: str = _CHIP) -> Result:
     """The program as machine code of an NVIDIA chip; the report has registers, spills, memory."""
-    key = (chip, "-v")
-    return _known(program, key) or _keep(_assembled(program, *key), program, key)
+    to_ptx, to_chip = _ptx_flags(_CHIP if chip >= _CHIP else _OLDEST), (f"-arch={chip}", "-v")
+    key = (*to_ptx, *to_chip)
+    return _known(program, key) or _keep(_assembled(program, to_ptx, to_chip), program, key)
 
 
-def _assembled(program: str, chip: str, *flags: str) -> Result:
-    made = _ptx(program, _CHIP if chip >= _CHIP else _OLDEST)
+def _assembled(program: str, to_ptx: tuple[str, ...], to_chip: tuple[str, ...]) -> Result:
+    made = _ptx(program, to_ptx)
     if made.error:
         return made
     with tempfile.TemporaryDirectory() as folder:
         ptx, binary = Path(folder) / "program.ptx", Path(folder) / "program.cubin"
         ptx.write_text(made.report)
-        status, said = _run([str(ptxas()), f"-arch={chip}", *flags, "-o", str(binary), str(ptx)])
+        status, said = _run([str(ptxas()), *to_chip, "-o", str(binary), str(ptx)])
     return Result(_first_error(said)) if status else Result("", said)
 
 
-def _ptx(program: str, chip: str) -> Result:
-    """What ptxas reads, the same for this chip and all newer ones, as the report."""
+def _ptx_flags(chip: str) -> tuple[str, ...]:
+    """Clang's, for what ptxas reads: the same for this chip and all newer ones."""
     flags = ["-cl-std=CL1.2", "-target", "nvptx64-nvidia-nvcl", "-O3", "-S", "-Dasm=__asm__"]
     for option in ("-target-feature", "+ptx75", "-target-cpu", chip, "-finclude-default-header",
                    "-cl-ext=+cl_khr_fp16", "-mlink-builtin-bitcode", str(libclc())):  # fmt: skip
         flags += ["-Xclang", option]
-    flags += ["-w", "-cl-mad-enable"]
+    # libclc calls exp2f, which NVIDIA's target has no code for; the driver makes this instruction.
+    return (*flags, "-w", "-cl-mad-enable", "-Dnative_exp2(x)=__nvvm_ex2_approx_ftz_f(x)")
+
+
+def _ptx(program: str, flags: tuple[str, ...]) -> Result:
+    """The text for ptxas as the report."""
     if known := _known(program, flags):
         return known
     with tempfile.TemporaryDirectory() as folder:

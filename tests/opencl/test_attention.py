@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from lite_engine.backends.opencl import attention
 from lite_engine.backends.opencl.cases.graphs import Sketch, attended
 from lite_engine.backends.opencl.device import Device
 
@@ -50,20 +51,32 @@ def test_more_columns_than_a_tile_has() -> None:
     tiny.check(attended((1, 2, 9, 5), (1, 2, 7, 5), (1, 2, 7, 131)), tiles=True, way="tile")
 
 
+# Rows of a group, and parts of the keys.
+@pytest.mark.parametrize("tile", [(64, 1), (32, 2), (64, 2)])
 @pytest.mark.parametrize(
     "name, precision",
     [*((n, "fp16") for n in GRAPHS), ("several blocks", "fp32"), ("row sees nothing", "fp32")],
 )
-def test_matrix_units_without_them(name: str, precision: str, monkeypatch) -> None:
+def test_matrix_units_without_them(
+    name: str, precision: str, tile: tuple[int, int], monkeypatch
+) -> None:
     """Their kernel with its products in C: everything but the instructions themselves."""
     build, own = Device.program, tiny.device(tiles=True)
     profile = dataclasses.replace(own.profile, matrix_units=True)
     made = dataclasses.replace(own, profile=profile)
     monkeypatch.setattr(tiny, "device", lambda *_: made)
+    monkeypatch.setattr(attention, "matrix_tile", lambda *_: tile)
     monkeypatch.setattr(
         Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")
     )
     tiny.check(GRAPHS[name], tiles=True, precision=precision, way="matrix units")
+
+
+@pytest.mark.parametrize(
+    "rows, planes, tile", [(197, 12, (32, 2)), (1500, 6, (32, 2)), (1500, 32, (64, 1))]
+)
+def test_groups_are_enough_for_all_units(rows: int, planes: int, tile: tuple[int, int]) -> None:
+    assert attention.matrix_tile(rows, planes, 132) == tile
 
 
 @pytest.mark.parametrize("precision, way", [("fp32", "tile"), ("fp16", "tile"), ("fp32", "rows")])

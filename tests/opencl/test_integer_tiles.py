@@ -11,7 +11,7 @@ from lite_engine.backends.opencl import integer_gpu_convolutions as gpu
 from lite_engine.backends.opencl.cases.graphs import typed
 from lite_engine.backends.opencl.cases.integers import conv, integers
 from lite_engine.backends.opencl.device import Device
-from lite_engine.backends.opencl.variants import DIRECT, Tile, Variant, matrix_tiles
+from lite_engine.backends.opencl.variants import DIRECT, INTEGERS, Tile, Variant
 from lite_engine.ir import DType
 
 from tests.opencl import tiny
@@ -115,7 +115,7 @@ def test_matrix_units_without_them(
     forced, monkeypatch, weights: DType, channels: int, kernel: int, parts: int, tile: int
 ) -> None:
     """Everything but the instruction itself."""
-    forced(Variant(matrix_tiles(4)[tile], parts, matrix=True))
+    forced(Variant(INTEGERS.tiles_of(4)[tile], parts, matrix=4))
     build = Device.program
     monkeypatch.setattr(
         Device, "program", lambda self, file, text: build(self, file, f"#define MMA_IN_C\n{text}")

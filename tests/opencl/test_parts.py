@@ -96,8 +96,8 @@ def test_a_part_of_a_join_that_is_shuffled(precision: str, tiles: bool) -> None:
         (Variant(Tile(16, 16, 4, 4)), 16, 3, "fp32"),
         (Variant(Tile(16, 16, 4, 4), 2), 6, 3, "fp16"),
         (Variant(Tile(16, 16, 4, 4), winograd=True), 16, 3, "fp32"),
-        (Variant(matrix_tiles(4)[5], matrix=True), 16, 3, "fp32"),
-        (Variant(matrix_tiles(2)[5], 2, matrix=True), 8, 1, "fp16"),
+        (Variant(matrix_tiles(4)[5], matrix=4), 16, 3, "fp32"),
+        (Variant(matrix_tiles(2)[5], 2, matrix=2), 8, 1, "fp16"),
     ],
     ids=str,
 )

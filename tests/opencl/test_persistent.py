@@ -97,10 +97,10 @@ def test_numbers_are_no_part_of_the_text() -> None:
 
 
 def test_fewer_steps_on_their_way_where_groups_lie_side_by_side() -> None:
-    b = Builder((1, 512, 64, 64), "many groups")
+    b = Builder((1, 512, 28, 28), "many groups")
     graph = b.done(b.add("Conv", b.x, b.weights(512, 512, 1, 1), b.weights(512)))
-    (launch,) = [x for x in fitting(graph, "fp32") if x.file == "conv_mma"]
-    assert prod(launch.global_size) > PLACES * ITEMS
+    (launch,) = [x for x in fitting(graph, "fp16") if x.file == "conv_mma"]
+    assert prod(launch.global_size) > PLACES * persistent_text.items_of(launch)
     (key,) = text_of([launch]).numbers
     deep, shallow = (int(x.split("STAGES ")[1].split()[0]) for x in (launch.options, key[1]))
     assert 3 <= shallow < deep
@@ -196,6 +196,14 @@ def test_devices(
     assert persistent.possible(own) is wanted
 
 
+@pytest.mark.parametrize("large, shape", [(0, (264, 128)), (2, (264, 128)), (3, (132, 256))])
+def test_groups_of_a_unit(large: int, shape: tuple[int, int]) -> None:
+    """Two, unless too many launches have groups that fit only into one."""
+    some = [SimpleNamespace(launch=Launch("", "", [], (n,), "", (n,)))
+            for n in [128] * (32 - large) + [256] * large]  # fmt: skip
+    assert persistent.shape_for(some, 132) == shape
+
+
 # ---- running
 
 
@@ -209,7 +217,7 @@ def together(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Any:
         verdicts=Verdicts(tmp_path / "verdicts.json", "", ""),
     )
     monkeypatch.setattr(persistent, "possible", lambda _: True)
-    monkeypatch.setattr(persistent, "_ITEMS", 128)
+    monkeypatch.setattr(persistent, "shape_for", lambda *_: (1, 128))
     monkeypatch.setattr(persistent, "_FEWEST", 2)
     monkeypatch.setattr(persistent, "_CALLS_SHARE", 0.0)
     monkeypatch.setattr(persistent, "_ENOUGH", np.inf)

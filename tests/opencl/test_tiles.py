@@ -121,19 +121,29 @@ def in_c(monkeypatch) -> None:
         ("fp16", 12, 3, 1, 5),
         ("fp16", 16, 3, 2, 2),
         ("fp16", 16, 1, 1, 7),
+        ("fp16", 40, 1, 2, 0),  # half lines
     ],
 )
 def test_matrix_units_without_them(
     forced, monkeypatch, precision, channels: int, kernel: int, parts: int, tile: int
 ) -> None:
-    forced(Variant(matrix_tiles(ITEMSIZE[precision])[tile], parts, matrix=True))
+    forced(Variant(matrix_tiles(ITEMSIZE[precision])[tile], parts, matrix=ITEMSIZE[precision]))
     in_c(monkeypatch)
     graph = conv((1, channels, 5, 7), 40, kernel, activation="Relu")
     check(graph, tiles=True, precision=precision)
 
 
+@pytest.mark.parametrize("height", [5, 12])
+def test_order_of_groups_on_matrix_units(forced, monkeypatch, height: int) -> None:
+    """Two columns of tiles, and two rows or three: neighbours are of one column where there are
+    fewer pixels than outputs, of one row otherwise."""
+    forced(Variant(matrix_tiles(4)[7], matrix=4))
+    in_c(monkeypatch)
+    check(conv((1, 16, height, 7), 72, 1), tiles=True)
+
+
 def test_winograd_on_matrix_units_without_them(forced, monkeypatch) -> None:
-    forced(Variant(matrix_tiles(4)[5], winograd=True, matrix=True))
+    forced(Variant(matrix_tiles(4)[5], winograd=True, matrix=4))
     in_c(monkeypatch)
     check(conv((1, 20, 6, 9), 40, 3), tiles=True)
 
@@ -142,7 +152,7 @@ def test_winograd_on_matrix_units_without_them(forced, monkeypatch) -> None:
 def test_computed_product_on_matrix_units_without_them(
     forced, monkeypatch, precision, depth: int
 ) -> None:
-    forced(Variant(matrix_tiles(ITEMSIZE[precision])[5], matrix=True))
+    forced(Variant(matrix_tiles(ITEMSIZE[precision])[5], matrix=ITEMSIZE[precision]))
     in_c(monkeypatch)
     b = Builder((2, 5, depth), "product")
     some = b.graph.constant(weights(2, depth, 40))

@@ -16,8 +16,10 @@ _MATRIX, _TILE, _ROWS = "matrix units", "tile", "rows"
 _WIDEST, _UNIT = {DType.F16: 128, DType.F32: 64}, {DType.F16: 8, DType.F32: 4}
 #: What its width is rounded up to.
 _STEP = 32
-#: Columns and rows of a work-group's tile (kernels/attention_tile.cl), rows on matrix units, items.
-_COLUMNS, _TILE_ROWS, _MATRIX_ROWS, _ITEMS = 64, 16, 64, 128
+#: Columns and rows of a work-group's tile (kernels/attention_tile.cl), and its items.
+_COLUMNS, _TILE_ROWS, _ITEMS = 64, 16, 128
+#: Rows of a group on matrix units, and groups of a unit that need no second part of the keys.
+_MATRIX_ROWS, _ENOUGH = (64, 32), 4
 
 
 @builds("attention", "Attention")
@@ -60,15 +62,30 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
         scores = Scratch(batch * heads * rows * keys * 4)
         args = [*operands, scores, *numbers]
         return [Launch("attention", "attention", args, (rows, heads, batch), options)]
+    items, name = _ITEMS, "attention_tile"
     if way == _MATRIX:
-        grid = (-(-rows // _MATRIX_ROWS) * _ITEMS, heads, batch)
+        high, parts = matrix_tile(rows, heads * batch, profile.compute_units)
+        items, name = high * parts * 2, "attention_mma"
+        grid = (-(-rows // high) * items, heads, batch)
         cap = "#define CAP" if step.attrs.get("softcap") else ""
-        options = join(text, cap, f"#define D {-(-wide // _STEP) * _STEP}")
-        name = "attention_mma"
+        size_of = f"#define D {-(-wide // _STEP) * _STEP}\n#define ROWS {high}"
+        text = join(text, cap, size_of, f"#define SPLITS {parts}")
     else:
         grid = (-(-rows // _TILE_ROWS) * _ITEMS, heads, batch * -(-v_size // _COLUMNS))
-        options, name = text, "attention_tile"
-    return [Launch(name, name, [*operands, *numbers], grid, options, (_ITEMS, 1, 1))]
+    return [Launch(name, name, [*operands, *numbers], grid, text, (items, 1, 1))]
+
+
+def matrix_tile(rows: int, planes: int, units: int) -> tuple[int, int]:
+    """Rows of a group on matrix units, so that the unit with most groups has few rows; and parts of
+    the keys that its warps share out. A warp alone waits for each of its products; where a unit has
+    few groups, two do half of them each."""
+
+    def most(high: int) -> int:
+        groups = -(-rows // high) * planes
+        return -(-groups // units)
+
+    high = min(_MATRIX_ROWS, key=lambda high: most(high) * high)
+    return high, 1 if most(high) > _ENOUGH else 2
 
 
 def _heads(tensor: PlanTensor, heads: int | None) -> tuple[int, int, int, int]:

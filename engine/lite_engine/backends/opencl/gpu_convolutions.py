@@ -15,16 +15,16 @@ from .options import activation_options, join, storage_option, vectors, widest
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
-from .variants import DIRECT, IN_BYTES, SMALLEST, Product, Tile, Variant, stages_of, variants
+from .variants import DIRECT, IN_BYTES, LINE, SMALLEST, Product, Tile, Variant, stages_of, variants
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
 #: Items side by side in a product of few rows, where outputs are enough for all units; and the
 #: fewest weights that they read in a run: a sector of memory in fp16, two in fp32.
 _GEMV_LANES, _GEMV_RUN = 16, 16
-#: Most rows and columns of a window on matrix units: each has a bit in half a word, and so have up
-#: to 8 rows beyond, into which the last step may reach.
-_MATRIX_WINDOW = 8
+#: Most columns of a window on matrix units, and rows with those beyond, into which the last step
+#: may reach: each has a bit in half a word.
+_MATRIX_WINDOW = 15
 
 
 @lru_cache(maxsize=4096)
@@ -79,8 +79,11 @@ def _matrix(problem: Convolution, profile: DeviceProfile) -> int:
     """Bytes of a number for matrix units, 0 where they cannot be used."""
     x_step, x_at, y_step, y_at = problem.places
     even = x_step % 4 == x_at % 4 == y_step % 2 == y_at % 2 == 0
-    fits = even and max(problem.window[:2]) <= _MATRIX_WINDOW
-    return problem.y.dtype.itemsize if profile.matrix_units and fits else 0
+    rows, columns = problem.window[:2]
+    itemsize = problem.y.dtype.itemsize
+    beyond = 0 if problem.pointwise else (LINE // itemsize - 1) // (problem.sizes[3] * columns)
+    fits = even and max(rows + beyond, columns) <= _MATRIX_WINDOW
+    return itemsize if profile.matrix_units and fits else 0
 
 
 def _finish(problem: Convolution) -> list[str]:
@@ -155,8 +158,9 @@ def _tile_launch(
     across, down = wide // tile.bn, -(-m // tile.bm)
     text = join(text, tile.defines())
     if variant.matrix:
-        stages = stages_of(tile, across * down * planes, profile.compute_units)
-        text = join(text, f"#define STAGES {stages}")
+        groups = across * down
+        stages = stages_of(tile, variant.matrix, groups * planes, profile.compute_units)
+        text, across, down = join(text, f"#define STAGES {stages}"), groups, 1
     return Launch(name, name, args, (across * tile.items, down, planes), text, (tile.items, 1, 1))
 
 

@@ -22,6 +22,9 @@ from .strides import broadcast_strides, collapsed, strides_of
 
 #: Below so many places an axis is not cut into tiles.
 _SHORT_AXIS = 16
+#: Tiles of a transposition that occupy a compute unit; fewer have groups of half as many items, of
+#: which two may stay there with other launches (persistent.py).
+_MANY = 4
 #: Side of the square that a CPU work-item turns: its lines stay in the cache.
 _BLOCK = 16
 
@@ -138,9 +141,11 @@ def _transposed(
         return Launch("copy", "transpose", args, (long[0], b * c), f"{options}SHORT")
     args = [x, y, along[0], across[0], 1, across[1], along[2], 1, *more]
     if profile.local_tiles:
-        grid = (-(-along[0] // 32) * 32, -(-across[0] // 32) * 8, b * c)
-        text = f"{options}TILE 32\n#define ROWS 8"
-        return Launch("copy", "transpose", args, grid, text, (32, 8, 1))
+        down, right, planes = -(-along[0] // 32), -(-across[0] // 32), b * c
+        rows = 8 if down * right * planes >= _MANY * profile.compute_units else 4
+        text = f"{options}TILE 32\n#define ROWS {rows}"
+        grid = (down * 32, right * rows, planes)
+        return Launch("copy", "transpose", args, grid, text, (32, rows, 1))
     grid = (-(-along[0] // _BLOCK), -(-across[0] // _BLOCK), b * c)
     return Launch("copy", "transpose", args, grid, f"{options}BLOCK {_BLOCK}", (1, 1, 1))
 

@@ -34,8 +34,10 @@ from .verdicts import Failure, detail_of, launch_key
 #: A copy, or a launch.
 Part = Step | Kernel
 
-#: Work-items of a group: so many, once on each compute unit, may have all of its registers.
-_ITEMS = 256
+#: Work-items of a compute unit: so many may have all of its registers. Two groups of half of them
+#: have twice the local memory of one; launches of larger groups then stay alone, which one in so
+#: many may.
+_ITEMS, _ONE_IN = 256, 16
 #: Of a segment that is worth a program of its own.
 _FEWEST = 8
 #: A run that spends less of its time in calls of launches is not tried: it is bound by its kernels.
@@ -205,7 +207,7 @@ def tried(
     launches = [p for p in parts if isinstance(p, Kernel)]
     if len(launches) < _FEWEST or _calls_share(device, launches) < _CALLS_SHARE:
         return None
-    made = Persistent(device, device.report.compute_units, _ITEMS)
+    made = Persistent(device, *shape_for(launches, device.report.compute_units))
     failed = _failed(made, parts, buffers, run)
     if failed:
         device.verdicts.add(failed)
@@ -216,6 +218,12 @@ def tried(
     times = [[_seconds(device, some)[1] for some in (launches, calls)] for _ in range(_ROUNDS)]
     before, after = np.min(times, axis=0)
     return made if after < _ENOUGH * before else None
+
+
+def shape_for(launches: Sequence[Kernel], units: int) -> tuple[int, int]:
+    """Groups on the device, and work-items of one."""
+    large = sum(persistent_text.items_of(k.launch) > _ITEMS // 2 for k in launches)
+    return (units, _ITEMS) if large * _ONE_IN > len(launches) else (2 * units, _ITEMS // 2)
 
 
 def _failed(

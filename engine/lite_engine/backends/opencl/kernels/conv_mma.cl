@@ -13,12 +13,14 @@
 // carry on shrinks: products of two upper parts are added up outside of them, eight at a time (Ootomo
 // and Yokota 2022). The other two products are 2^11 times smaller, and so is what they lose.
 //
-// A step is BK deep, 64 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes straight from
-// global into local memory (cp.async), STAGES - 1 steps ahead. Quarters of a row lie in an order that
-// depends on the row, so that eight rows of one quarter, which ldmatrix reads at once, are in
+// A step is BK deep, 64 or 128 bytes for each row of a tile, which travel as UNITs of 8 or 16 bytes straight
+// from global into local memory (cp.async), STAGES - 1 steps ahead. Sixteens of a row lie in an order that
+// depends on the row, so that eight rows of one of them, which ldmatrix reads at once, are in
 // different banks.
+//
+// Neighbouring groups share the larger operand, so that not all of the device asks for the same lines.
 //@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
-//@ options BM=32,64,128 BN=32,64,128 TM=4,8,16 TN=4 BK=16,32 STAGES=3..8 ACT(x) ACT_A:number ACT_B:number
+//@ options BM=32,64,128 BN=32,64,128 TM=4,8,16 TN=4 BK=16,32,64 STAGES=3..8 ACT(x) ACT_A:number ACT_B:number
 #ifdef HALF
 #define E ushort
 #define E4 ushort4
@@ -35,7 +37,8 @@
 #define UNIT_BYTES 16
 #define COPY "cp.async.cg.shared.global [%0], [%1], 16, %2;"
 #endif
-#define UNITS (64 / UNIT_BYTES)
+#define SIXTEENS (BK * (int)sizeof(E) / 16)
+#define UNITS (SIXTEENS * 16 / UNIT_BYTES)
 #define UNIT (BK / UNITS)
 #define WARPS_N (BN / 32)
 #define WARP_M (TM * 4)
@@ -44,7 +47,9 @@
 #define A_LOADS (BM * UNITS / ITEMS)
 #define B_LOADS (BN * UNITS / ITEMS)
 #define B_FOURS (BN * BK / 4 / ITEMS)
-#define TURN(row) ((row) / 2 % 4)  // quarter q of a row lies at q ^ TURN(row)
+#define TURN(row) (SIXTEENS == 8 ? (row) % 8 : (row) / 2 % 4)  // sixteen q of a row lies at q ^ TURN(row)
+// Where what an item fetches as its i-th lies behind what it fetches first: whole fours of rows
+#define PLACE(i) ((place ^ TURN((i) * ITEMS / UNITS) * (UNITS / SIXTEENS)) + (i) * ITEMS)
 
 #ifdef MMA_IN_C  // the same without PTX: for tests
 #define FETCH(to, from, good) *(to) = (good) ? *(global const U *)(from) : (U)(0)
@@ -112,10 +117,10 @@ static inline uint packed_of(float2 v) {
 // Products of one step of two rows, item by item.
 static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row) {
   float sum = 0;
-  for (int q = 0; q < 4; ++q)
-    for (int k = 0; k < BK / 4; ++k)
-      sum += LD((local T *)&a[a_row * 4 + (q ^ TURN(a_row))], k) *
-             LD((local T *)&b[b_row * 4 + (q ^ TURN(b_row))], k);
+  for (int q = 0; q < SIXTEENS; ++q)
+    for (int k = 0; k < BK / SIXTEENS; ++k)
+      sum += LD((local T *)&a[a_row * SIXTEENS + (q ^ TURN(a_row))], k) *
+             LD((local T *)&b[b_row * SIXTEENS + (q ^ TURN(b_row))], k);
   return sum;
 }
 #endif
@@ -125,12 +130,13 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ let units = BK / unit
 //@ let items = BM * BN / (TM * 4)
 //@ let plane = MATMUL * part + BATCHED * M * C
-//@ let taps = (K + BK) / (C * KW)
+//@ let taps = (K - 1) / (C * KW)
 //@ let plain = SPLIT + BATCHED + MATMUL == 0
 //@ group items, 1, 1
-//@ items up(O, BN) * items, up(M, BM), g2
-//@ local STAGES * (BM + BN) * 64
-//@ need BK == 16 + 16 * HALF, BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
+//@ items up(O, BN) * up(M, BM) * items, 1, g2
+//@ local STAGES * (BM + BN) * BK * (4 - 2 * HALF)
+//@ need BK % (16 + 16 * HALF) == 0, BK <= 32 + 32 * HALF, items / units % 4 == 0
+//@ need BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
 //@ need BN * BK % (4 * items) == 0 when MATMUL
 //@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, SPLIT + BATCHED + MATMUL <= 1
 //@ need C % unit + XP % unit + x_at % unit + plane % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % BK == 0
@@ -138,7 +144,8 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ need O % 4 + KP % 4 == 0 when MATMUL
 //@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT + plain
 //@ need g2 == 1 when plain
-//@ need max(KH, KW) <= 15, taps < 16, (taps * DH * W + KW * DW) * XP + C <= INT_MAX
+//@ need max(KH, KW) <= 15, (taps * DH * W + KW * DW) * XP + C <= INT_MAX
+//@ need taps < 16 when POINTWISE == 0
 //@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX, M + BM <= INT_MAX, O + BN <= INT_MAX
 //@ reads x[(g2 - 1) * plane + x_at, M, XP, C] when POINTWISE
@@ -155,11 +162,12 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
               int KW, int SH, int SW, int PT, int PL, int DH, int DW, int KP, int K, int part, int XP, int x_at,
               int YP, int y_at) {
   // Off its sectors of 32 bytes, what cp.async fetches arrives in two parts: twice the time.
-  local uint4 a_tile[STAGES][BM * 4] __attribute__((aligned(128)));
-  local uint4 b_tile[STAGES][BN * 4] __attribute__((aligned(128)));
+  local uint4 a_tile[STAGES][BM * SIXTEENS] __attribute__((aligned(128)));
+  local uint4 b_tile[STAGES][BN * SIXTEENS] __attribute__((aligned(128)));
   const int id = get_local_id(0), lane = id % 32;
   const int wm = id / 32 / WARPS_N * WARP_M, wn = id / 32 % WARPS_N * 32;
-  const int n0 = get_group_id(0) * BN, m0 = get_group_id(1) * BM;
+  const int down = (M + BM - 1) / BM, across = (O + BN - 1) / BN, group = get_group_id(0);
+  const int m0 = (M < O ? group % down : group / across) * BM, n0 = (M < O ? group / down : group % across) * BN;
   x += x_at;
   y += y_at;
 #ifdef MATMUL
@@ -177,7 +185,7 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
 #endif
 
   // What this item fetches of A: rows fixed, the same k in every row.
-  const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / 4);
+  const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / SIXTEENS);
   int from[A_LOADS];  // in x, without k
 #ifdef POINTWISE
   int k_c = start;
@@ -196,14 +204,28 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
       inside[i] |= (uint)(column + j * DW >= 0 && column + j * DW < W) << (16 + j);
   }
 #endif
-  // What this lane reads: rows in fours of quarters, and the quarter of the first half step.
-  const int a_at = lane % 16 * 4, a_quarter = lane / 16 ^ TURN(lane);
-  const int b_at = (lane / 16 * 8 + lane % 8) * 4, b_quarter = lane / 8 % 2 ^ TURN(lane);
+  // What this lane reads: where its rows begin, and the sixteen of the first products.
+  const int a_at = lane % 16 * SIXTEENS, a_first = lane / 16 ^ TURN(lane);
+  const int b_at = (lane / 16 * 8 + lane % 8) * SIXTEENS, b_first = lane / 8 % 2 ^ TURN(lane);
   float acc[HEIGHT][4][4];
   EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] = 0;
 #if !defined(HALF) && !defined(MMA_IN_C)
   float low[HEIGHT][4][4];  // products with a lower part
   EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) low[i][j][e] = 0;
+#endif
+
+  // Read before the products, so that nothing waits for it after them; not where registers are few.
+#define RESULT_M (m0 + wm + i * 16 + lane / 4 + h * 8)
+#define RESULT_N (n0 + wn + j * 8 + lane % 4 * 2)
+#if !defined(SPLIT) && !defined(BATCHED) && !defined(MATMUL)
+  float2 more[4];
+  UNROLL for (int j = 0; j < 4; ++j)
+    more[j] = vload2(0, bias + min(n0 + wn + j * 8 + lane % 4 * 2, O - 2));
+#if defined(RESIDUAL) && HEIGHT == 1
+  float2 other[4][2];
+  EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h)
+    other[j][h] = RESULT_M < M && RESULT_N < O ? LDP(residual, (size_t)RESULT_M * O + RESULT_N) : (float2)(0);
+#endif
 #endif
 
   // `step` is fetched, the one STAGES - 1 before it computed; with -DMATMUL b is read one step earlier.
@@ -215,14 +237,14 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
       barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (step >= 0 && step < steps) {
-      local U *a_to = (local U *)a_tile[step % STAGES] + place;
+      local U *a_to = (local U *)a_tile[step % STAGES];
 #ifdef POINTWISE
-      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + i * ITEMS, x + from[i] + k_c, k_c < C);
+      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + PLACE(i), x + from[i] + k_c, k_c < C);
       k_c += BK;
 #else
       const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;
       UNROLL for (int i = 0; i < A_LOADS; ++i)
-        FETCH(a_to + i * ITEMS, x + from[i] + tap, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1);
+        FETCH(a_to + PLACE(i), x + from[i] + tap, inside[i] >> k_y & inside[i] >> (16 + k_x) & 1);
       for (k_c += BK; k_c >= C; k_c -= C)
         if (++k_x == KW) { k_x = 0; ++k_y; }
 #endif
@@ -233,14 +255,14 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
         vstore4(b_next[i], 0, v);
         UNROLL for (int e = 0; e < 4; ++e) {
           const int n = q / BK * 4 + e;
-          ((local E *)&b_tile[step % STAGES][n * 4 + (k / (BK / 4) ^ TURN(n))])[k % (BK / 4)] = v[e];
+          ((local E *)&b_tile[step % STAGES][n * SIXTEENS + (k / (BK / SIXTEENS) ^ TURN(n))])[k % (BK / SIXTEENS)] = v[e];
         }
       }
 #else
-      local U *b_to = (local U *)b_tile[step % STAGES] + place;
+      local U *b_to = (local U *)b_tile[step % STAGES];
       UNROLL for (int i = 0; i < B_LOADS; ++i) {
         const int q = id + i * ITEMS;
-        FETCH(b_to + i * ITEMS,
+        FETCH(b_to + PLACE(i),
               w + (size_t)(n0 + q / UNITS) * KP + first + step * BK + q % UNITS * UNIT, 1);
       }
 #endif
@@ -253,19 +275,19 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
     }
 #endif
     if (done < 0) continue;
-    local uint4 *a_rows = a_tile[done % STAGES] + wm * 4, *b_rows = b_tile[done % STAGES] + wn * 4;
+    local uint4 *a_rows = a_tile[done % STAGES] + wm * SIXTEENS, *b_rows = b_tile[done % STAGES] + wn * SIXTEENS;
 #ifdef MMA_IN_C
     EACH_BLOCK for (int e = 0; e < 4; ++e)
       acc[i][j][e] += dot_of(a_rows, i * 16 + lane / 4 + e / 2 * 8, b_rows, j * 8 + lane % 4 * 2 + e % 2);
 #else
-    UNROLL for (int s = 0; s < 4; s += 2) {
+    UNROLL for (int s = 0; s < SIXTEENS; s += 2) {
       uint a[HEIGHT][4], b[4][2];
       UNROLL for (int i = 0; i < HEIGHT; ++i)
         LOAD(a[i][0], a[i][1], a[i][2], a[i][3],
-             (uint)(size_t)(a_rows + a_at + i * 64) + (a_quarter ^ s) * 16)
+             (uint)(size_t)(a_rows + a_at + i * 16 * SIXTEENS) + (a_first ^ s) * 16)
       UNROLL for (int j = 0; j < 4; j += 2)
         LOAD(b[j][0], b[j][1], b[j + 1][0], b[j + 1][1],
-             (uint)(size_t)(b_rows + b_at + j * 32) + (b_quarter ^ s) * 16)
+             (uint)(size_t)(b_rows + b_at + j * 8 * SIXTEENS) + (b_first ^ s) * 16)
 #ifdef HALF
       MMA(acc, a, b)
 #else
@@ -283,13 +305,8 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
   EACH_BLOCK UNROLL for (int e = 0; e < 4; ++e) acc[i][j][e] += low[i][j][e];
 #endif
 
-#if !defined(SPLIT) && !defined(BATCHED) && !defined(MATMUL)
-  float2 more[4];  // read once: the compiler must expect y in the same place
-  UNROLL for (int j = 0; j < 4; ++j)
-    more[j] = vload2(0, bias + min(n0 + wn + j * 8 + lane % 4 * 2, O - 2));
-#endif
   EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h) {
-    const int m = m0 + wm + i * 16 + lane / 4 + h * 8, n = n0 + wn + j * 8 + lane % 4 * 2;
+    const int m = RESULT_M, n = RESULT_N;
     if (m >= M || n >= O) continue;
     float2 v = (float2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);
 #if defined(SPLIT) || defined(BATCHED)
@@ -299,7 +316,11 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
     v += more[j];
 #endif
 #ifdef RESIDUAL
+#if HEIGHT == 1
+    v += other[j][h];
+#else
     v += LDP(residual, (size_t)m * O + n);
+#endif
 #endif
     v = (float2)(ACT(v.x), ACT(v.y));
     STP(y, (size_t)m * YP + n, v);
