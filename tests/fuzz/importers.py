@@ -50,7 +50,8 @@ READERS = {
     ),
     "tflite": _reader(
         ["tflite", "tflite_int8", "tflite_ssd", "tflite_metadata"],
-        ["_flatbuffers.py", "tflite/__init__.py", "tflite/model.py", "tflite/metadata.py"],
+        ["_flatbuffers.py", "tflite/__init__.py", "tflite/reading.py", "tflite/model.py",
+         "tflite/metadata.py"],
         "tflite_",
     ),
     "paddle": _reader(
