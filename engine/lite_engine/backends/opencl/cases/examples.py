@@ -206,6 +206,8 @@ def large() -> dict[str, list[Graph]]:
         w, r = some(1, 28, 5), some(1, 28, 7)
         add("lstm", single("LSTM", (4, 2, 5), w, r, count=count, hidden_size=7))
     add("conv2d_depthwise", conv((1, 64, 24, 24), 64, 3, 64), conv((1, 64, 160, 160), 64, 5, 64))
+    heads = (4, 170, 64, 16)  # more than a large GPU shares keys out for
+    add("attention", attended(heads, heads, heads))
     return found
 
 
