@@ -122,6 +122,7 @@ def in_c(monkeypatch) -> None:
         ("fp16", 16, 3, 2, 2),
         ("fp16", 16, 1, 1, 7),
         ("fp16", 40, 1, 2, 0),  # half lines
+        ("fp32", 8, 11, 1, 7),
     ],
 )
 def test_matrix_units_without_them(
