@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from lite_engine import importers
 from lite_engine.ir import Graph, Journal
@@ -40,7 +42,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v3_small", "text_encoder"])
-def test_sizes_after_each_pass(name: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_sizes_after_each_pass(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(zoo.build(name).SerializeToString())
     seen: list[dict[str, int]] = []

@@ -76,9 +76,9 @@ def attention(step: Step, plan: Plan, target: Target) -> list[Launch]:
 
 
 def matrix_tile(rows: int, planes: int, units: int) -> tuple[int, int]:
-    """Rows of a group on matrix units, so that the unit with most groups has few rows; and parts of
-    the keys that its warps share out. A warp alone waits for each of its products; where a unit has
-    few groups, two do half of them each."""
+    """Rows of a group on matrix units, and parts of the keys that its warps share. The rows are
+    those with which the busiest unit has least to do. One warp for each 16 rows would wait for each
+    of its products, so where a unit has few groups, two warps take half of the keys each."""
 
     def most(high: int) -> int:
         groups = -(-rows // high) * planes

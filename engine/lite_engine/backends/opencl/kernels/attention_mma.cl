@@ -1,6 +1,7 @@
 // attention.cl on NVIDIA's matrix units (PTX), in the manner of attention_tile.cl: a work-group makes ROWS rows of one
-// head, a warp 16 of them with one of SPLITS parts of each block of keys; the parts meet at the end. Scores stay in registers, where the numbers of a product that a lane has are what
-// it needs as an operand of the next one (Dao, "FlashAttention-2", 2023). D is the larger of size and v_size, rounded
+// head, a warp 16 of them with one of SPLITS parts of each block of keys; the parts meet at the end. Scores stay in
+// registers, where the numbers of a product that a lane has are what it needs as an operand of the next one (Dao,
+// "FlashAttention-2", 2023). D is the larger of size and v_size, rounded
 // up; both are multiples of UNIT, as are the places of rows. fp32 makes each number the sum of two of TF32, as
 // conv_mma.cl does; a lane's pairs of neighbouring scores are then keys 2t and 2t + 1, and rows of v go the same way.
 //

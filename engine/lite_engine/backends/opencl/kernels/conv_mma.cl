@@ -18,7 +18,7 @@
 // depends on the row, so that eight rows of one of them, which ldmatrix reads at once, are in
 // different banks.
 //
-// Neighbouring groups share the larger operand, so that not all of the device asks for the same lines.
+// Neighboring groups share the larger operand, so that not all of the device asks for the same lines.
 //@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
 //@ options BM=32,64,128 BN=32,64,128 TM=4,8,16 TN=4 BK=16,32,64 STAGES=3..8 ACT(x) ACT_A:number ACT_B:number
 #ifdef HALF
