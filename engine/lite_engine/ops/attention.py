@@ -174,8 +174,8 @@ def _(
         )
     keys, values = np.repeat(wide(k), group, 1), np.repeat(wide(v), group, 1)
     factor = scale if scale else 1 / math.sqrt(q.shape[-1])
-    root = np.asarray(math.sqrt(factor), keys.dtype)
-    scores = np.matmul(wide(q) * root, keys.swapaxes(-1, -2) * root)
+    root = np.asarray(math.sqrt(abs(factor)), keys.dtype)
+    scores = np.matmul(wide(q) * np.copysign(root, factor), keys.swapaxes(-1, -2) * root)
     stages = [scores]
     scores = softcap * np.tanh(scores / softcap) if softcap else scores
     stages.append(scores)

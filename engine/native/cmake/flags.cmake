@@ -25,6 +25,9 @@ endif()
 # Nothing unwinds the stack in a release: no exceptions, and no tables for them.
 if(NOT LITE_SANITIZE)
   target_compile_options(lite_flags INTERFACE -fno-asynchronous-unwind-tables)
+  if(NOT CMAKE_SYSTEM_NAME STREQUAL "Windows")  # whose debuggers walk the stack by them
+    target_compile_options(lite_flags INTERFACE -fno-unwind-tables)  # AArch64's are of this kind
+  endif()
 else()
   set(kind ${LITE_SANITIZE})
   if(kind STREQUAL "fuzzer")

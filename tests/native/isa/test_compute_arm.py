@@ -13,7 +13,7 @@ from lite_engine import Predictor
 from lite_engine._native import runner_path
 from lite_engine.ir import DType, Node, Value
 from lite_engine.model_file.program_file import tensor_file_name, write_program_file
-from lite_engine.ops import get_op, samples
+from lite_engine.ops import Sample, get_op, samples
 from lite_engine.plan import make_plan
 from lite_engine.plan.model import Plan
 
@@ -142,6 +142,35 @@ def test_integer_products(isa, tmp_path):
     ]
     for got, (_, _, want) in zip(run_on_arm(merged(plans), tmp_path, isa), cases, strict=True):
         assert np.array_equal(got, want)
+
+
+@pytest.mark.parametrize("cpu", ["max", "cortex-a53"])
+def test_float_attention(cpu, tmp_path):
+    """Tiles of every height, in both orders of loads; threads change no bit."""
+    op, rng = get_op("Attention"), np.random.default_rng(0)
+    calls = [
+        Sample([rng.standard_normal((1, 2, n, size)).astype(np.float32) for n, size in shapes], {})
+        for rows in (*range(4, 26), 97)
+        for shapes in [((rows, 6), (22, 6), (22, 13))]
+    ]
+    calls += samples(op, DType.F32)
+    plans, wanted = [], []
+    for c in calls:
+        values = [None if x is None else Value("x", DType.of(x), x.shape) for x in c.inputs]
+        (want,) = op.run(Node(op.name, values, [Value("y")], dict(c.attrs)), c.inputs)
+        wanted.append(want)
+        given = range(len(c.inputs))
+        plans.append(one_step_plan(op.name, "f32_attention", c.inputs, [0 * want], c.attrs, given))
+    plan = merged(plans)
+    profile = tmp_path / "profile.json"
+    results = run_on_arm(plan, tmp_path, "", cpu, ["--profile", str(profile)])
+    taken = {s["variant"] for s in json.loads(profile.read_text())["steps"]}
+    assert taken == {"f32_attention__neon_1x8", "f32_attention__neon_12x8"}
+    for got, want in zip(results, wanted, strict=True):
+        f32.close(got, want)
+    for threads in ("1", "5"):
+        again = run_on_arm(plan, tmp_path, "", cpu, ["--threads", threads])
+        assert all(map(np.array_equal, again, results))
 
 
 @pytest.mark.parametrize("isa", ["neon", "neondot", "neoni8mm"])

@@ -7,8 +7,9 @@
 #include <math.h>
 
 #include "lite_kernel.h"
-#include "f32_tile.h"
+#include "core_kind.h"
 #include "ops/attention_shape.h"
+#include "row_product.h"
 #include "transcendental.h"
 #include "transpose.h"
 
@@ -17,11 +18,12 @@ namespace {
 
 struct Attention : AttentionShape {
   float softcap;                   // 0: none
-  bool few_rows;
+  bool few_rows, copies_rows;
   int64_t block;                   // keys packed at a time
   int64_t score_row;               // from one row of scores to the next
   int64_t chunks, chunk_rows;      // of one head's rows
-  int64_t k_elems, v_elems, score_elems, q_elems;  // of the scratch, in its order
+  // Of the scratch, in its order; a_elems: rows that are packed, or copied where they lie apart.
+  int64_t k_elems, v_elems, score_elems, a_elems;
 };
 
 constexpr int kFewRows = 3;  // packing keys pays from here on
@@ -31,28 +33,32 @@ int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 bool choose_blocks(Step& step, Env& env, Attention* s) {
   s->few_rows = s->rows <= kFewRows;
-  // Half of L2 holds a block of keys and values.
-  const int64_t fit = static_cast<int64_t>(env.l2_bytes) / 2 / (4 * (s->size + s->v_size) + 1);
+  // Half of L2 holds a block of keys and values, and scores where they are packed.
+  const int64_t key_elems = s->size + s->v_size + (kPacks ? 2 * kProductRows : 0);
+  const int64_t fit = static_cast<int64_t>(env.l2_bytes) / 2 / (4 * key_elems + 1);
   s->block = round_up(fit < 64 ? 64 : fit, kTileColumns);
   const int64_t most = round_up(s->keys, kTileColumns);
   if (s->block > most) s->block = most;
   const int64_t units = s->batches * s->heads, enough = 4 * static_cast<int64_t>(env.threads);
-  const int64_t most_chunks = (s->rows + 4 * kTileRows - 1) / (4 * kTileRows);
+  const int64_t most_chunks = (s->rows + 4 * kProductRows - 1) / (4 * kProductRows);
   s->chunks = units >= enough || env.threads == 1 ? 1 : (enough + units - 1) / units;
   if (s->chunks > most_chunks) s->chunks = most_chunks;
-  s->chunk_rows = round_up((s->rows + s->chunks - 1) / s->chunks, kTileRows);
+  s->chunk_rows = round_up((s->rows + s->chunks - 1) / s->chunks, kProductRows);
   s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
   const int64_t v_width = round_up(s->v_size, kTileColumns);
-  s->k_elems = s->few_rows ? 0 : s->block * s->size;
+  s->k_elems = s->few_rows ? 0 : s->block * product_depth(s->size);
   s->v_elems = s->few_rows ? 0 : s->block * v_width;
   // One cache line more than the keys: rows of a power of two would share cache sets.
   s->score_row = s->block + 16;
-  s->score_elems = s->few_rows ? round_up(s->keys, kTileColumns) : kTileRows * s->score_row;
+  s->score_elems = s->few_rows ? round_up(s->keys, kTileColumns) : kProductRows * s->score_row;
   // A tile's rows of q are copied where they would evict each other.
-  const bool apart = s->q.row * sizeof(float) % kSetsBytes == 0;
-  s->q_elems = s->few_rows || !apart ? 0 : kTileRows * s->size;
+  s->copies_rows = !kPacks && s->q.row * sizeof(float) % kSetsBytes == 0;
+  const int64_t deepest = s->block > s->size ? s->block : s->size;
+  s->a_elems = s->few_rows      ? 0
+               : s->copies_rows ? kProductRows * s->size
+                                : product_floats(deepest);
   const int64_t totals = s->few_rows ? 0 : 2 * s->chunk_rows;
-  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, s->q_elems, totals};
+  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, s->a_elems, totals};
   size_t elems = 0;
   for (const int64_t part : parts)
     if (!add_size(elems, static_cast<size_t>(part), &elems)) return env.fail("too large");
@@ -75,15 +81,16 @@ bool prepare(Step& step, Env& env) {
     return false;
   s->softcap = static_cast<float>(attr_float(step, "softcap", 0));
   if (!read_attention_mask(input_of(step, 3), env, s) || !choose_blocks(step, env, s)) return false;
-  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, s->few_rows ? 1 : kTileRows,
+  set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, s->few_rows ? 1 : kProductRows,
               kTileColumns);
   return true;
 }
 
-// Keys [0, n) as panels [panel][element][kTileColumns]; columns behind the last key hold zeros.
+// Keys [0, n) as panels [panel][element][kTileColumns]; behind the last key and element lie zeros.
 void pack_keys(const Attention& s, const float* k, int64_t n, float* out) {
+  const int64_t depth = product_depth(s.size);
   for (int64_t key = 0; key < n; key += kLanes) {
-    float* to = out + key / kTileColumns * kTileColumns * s.size + key % kTileColumns;
+    float* to = out + key / kTileColumns * kTileColumns * depth + key % kTileColumns;
     const int64_t here = n - key < kLanes ? n - key : kLanes;
     for (int64_t e = 0; e < s.size; e += kLanes) {
       const int width = s.size - e < kLanes ? static_cast<int>(s.size - e) : kLanes;
@@ -93,27 +100,31 @@ void pack_keys(const Attention& s, const float* k, int64_t n, float* out) {
         rows[i] = i >= here ? F{} : width == kLanes ? load(from) : load_part(from, width);
       }
       transpose(rows);
-      for (int i = 0; i < width; ++i) store(to + (e + i) * kTileColumns, rows[i]);
+      const int64_t filled = depth - e < kLanes ? depth - e : kLanes;
+      for (int i = 0; i < filled; ++i) store(to + (e + i) * kTileColumns, rows[i]);
     }
   }
   if ((n + kLanes - 1) / kLanes % 2) {  // the panel's other half is loaded, too
-    float* to = out + n / kTileColumns * kTileColumns * s.size + kLanes;
-    for (int64_t e = 0; e < s.size; ++e) store(to + e * kTileColumns, F{});
+    float* to = out + n / kTileColumns * kTileColumns * depth + kLanes;
+    for (int64_t e = 0; e < depth; ++e) store(to + e * kTileColumns, F{});
   }
 }
 
-// Values [0, n) as panels [panel][key][kTileColumns].
+// Values [0, n) as panels [panel][key][columns, in whole vectors]; behind the last key lie zeros.
 void pack_values(const Attention& s, const float* v, int64_t n, float* out) {
+  const int64_t depth = product_depth(n);
   for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
-    for (int64_t key = 0; key < n; ++key, out += kTileColumns) {
+    const int64_t columns = s.v_size - column;
+    const int width = tile_vectors(columns) * kLanes;
+    for (int64_t key = 0; key < n; ++key, out += width) {
       const float* from = v + key * s.v.row + column;
-      for (int i = 0; i < kTileColumns; i += kLanes) {
-        const int64_t left = s.v_size - column - i;
-        store(out + i, left >= kLanes ? load(from + i)
-                       : left > 0     ? load_part(from + i, static_cast<int>(left))
-                                      : F{});
+      for (int i = 0; i < width; i += kLanes) {
+        const int64_t left = columns - i;
+        store(out + i, left >= kLanes ? load(from + i) : load_part(from + i, static_cast<int>(left)));
       }
     }
+    for (int64_t key = n; key < depth; ++key, out += width)
+      for (int i = 0; i < width; i += kLanes) store(out + i, F{});
   }
 }
 
@@ -151,17 +162,21 @@ float score_row(const Attention& s, float* x, int64_t n, int64_t seen, const uin
   return highest(top);
 }
 
-// x[i] = e^(factor x[i] - peak), where none is above the peak; returns their sum.
+// x[i] = e^(factor x[i] - peak), where none is above the peak, in whole vectors; returns their sum.
 float exp_row(float* x, int64_t n, float factor, float peak) {
   // Only -inf so far: all weights are 0, not the NaN of -inf less -inf.
   const F shift = splat(peak == -INFINITY ? 0.0f : -peak), f = splat(factor);
-  F total = F{};
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const F e = exp_up_to_90(fma(load(x + i), f, shift));
-    store(x + i, e);
+  F totals[2] = {F{}, F{}};
+  const auto weigh = [&](float* at, F& total) __attribute__((always_inline)) {
+    const F e = exp_or_zero(fma(load(at), f, shift));
+    store(at, e);
     total += e;
-  }
-  return sum(total);
+  };
+  int64_t i = 0;
+  for (; i + kLanes < n; i += 2 * kLanes)
+    LITE_UNROLL for (int j = 0; j < 2; ++j) weigh(x + i + j * kLanes, totals[j]);
+  if (i < n) weigh(x + i, totals[0]);
+  return sum(totals[0] + totals[1]);
 }
 
 void scale_row(float* y, int64_t n, float factor) {
@@ -192,36 +207,27 @@ const uint8_t* mask_row(const Attention& s, const Head& head, int64_t row, int64
   return head.mask ? head.mask + (row * s.mask.row + key) * (s.bytes_mask ? 1 : 4) : nullptr;
 }
 
-// One tile of rows against the packed block of keys [key, key + n).
-void run_tile(const Attention& s, const Head& head, int64_t row, int height, int64_t key, int64_t n,
-              const float* keys, const float* values, float* scores, float* queries, float* peaks,
-              float* sums) {
-  const float zero_bias[kTileColumns] = {};
-  const int64_t ld = s.score_row, packed = n;
-  n = seen_keys(s, row + height - 1, key, n);
+// Where a thread keeps what it works on.
+struct Room {
+  float *keys, *values, *scores, *rows;
+  bool reorders;                   // the core does
+};
+
+// One tile of rows against the packed block of keys [key, key + packed).
+void run_tile(const Attention& s, const Head& head, int64_t row, int height, int64_t key,
+              int64_t packed, const Room& room, float* peaks, float* sums) {
+  float* const scores = room.scores;
+  const int64_t ld = s.score_row, n = seen_keys(s, row + height - 1, key, packed);
   if (n == 0) return;
-  Tile t{};
-  t.taps_y = t.taps_x = 1;
-  t.bias = zero_bias;
-  t.lo = -INFINITY;
-  t.hi = INFINITY;
-  t.a = head.q + row * s.q.row;
-  t.lda = s.q.row;
-  if (s.q_elems) {
+  RowProduct p{head.q + row * s.q.row, s.q.row, height, s.size, room.keys,
+               kTileColumns * product_depth(s.size), scores, ld, round_up(n, kTileColumns), false};
+  if (s.copies_rows) {
     for (int m = 0; m < height; ++m)
-      memcpy(queries + m * s.size, t.a + m * s.q.row, s.size * sizeof(float));
-    t.a = queries;
-    t.lda = s.size;
+      memcpy(room.rows + m * s.size, p.a + m * s.q.row, s.size * sizeof(float));
+    p.a = room.rows;
+    p.lda = s.size;
   }
-  t.k = s.size;
-  t.ldw = kTileColumns;
-  t.ldc = ld;
-  t.columns = kTileColumns;
-  for (int64_t column = 0; column < n; column += kTileColumns) {
-    t.w = keys + column * s.size;
-    t.c = scores + column;
-    kTile[0][1][height - 1](t);
-  }
+  multiply_rows(p, room.reorders, room.rows);
   const bool plain = !head.mask && s.softcap == 0 && s.scale > 0;  // scaled in the exponent
   for (int m = 0; m < height; ++m) {
     float* x = scores + m * ld;
@@ -240,44 +246,35 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
     peaks[m] = peak;
     sums[m] = first ? more : sums[m] + more;
   }
-  t.a = scores;
-  t.lda = ld;
-  t.k = n;
-  t.ldc = t.ldr = s.y.row;
-  for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
-    const int64_t left = s.v_size - column;
-    t.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
-    t.w = values + column * packed;
-    t.c = head.y + row * s.y.row + column;
-    t.residual = key ? t.c : nullptr;
-    kTile[0][tile_vectors(left) - 1][height - 1](t);
-  }
+  p = {scores, ld, height, product_depth(n), room.values, kTileColumns * product_depth(packed),
+       head.y + row * s.y.row, s.y.row, s.v_size, key > 0};
+  multiply_rows(p, room.reorders, room.rows);
 }
 
 // Rows [begin, end) of one head.
-void run_rows(const Attention& s, const Head& head, int64_t begin, int64_t end, float* scratch) {
-  float* keys = scratch;
-  float* values = keys + s.k_elems;
-  float* scores = values + s.v_elems;
-  float* queries = scores + s.score_elems;
-  float* peaks = queries + s.q_elems;
+void run_rows(const Attention& s, const Head& head, int64_t begin, int64_t end, bool reorders,
+              float* scratch) {
+  float* const values = scratch + s.k_elems;
+  float* const scores = values + s.v_elems;
+  const Room room{scratch, values, scores, scores + s.score_elems, reorders};
+  float* peaks = room.rows + s.a_elems;
   float* sums = peaks + s.chunk_rows;
-  const TileSplit split = split_rows(end - begin);
   for (int64_t key = 0; key < s.keys; key += s.block) {
     const int64_t n = s.keys - key < s.block ? s.keys - key : s.block;
-    pack_keys(s, head.k + key * s.k.row, n, keys);
-    pack_values(s, head.v + key * s.v.row, n, values);
-    for (int j = 0; j < split.tiles; ++j) {
-      const int64_t at = tile_begin(split, j);
-      run_tile(s, head, begin + at, tile_rows(split, j), key, n, keys, values, scores, queries,
-               peaks + at, sums + at);
+    pack_keys(s, head.k + key * s.k.row, n, room.keys);
+    pack_values(s, head.v + key * s.v.row, n, room.values);
+    for (int64_t row = begin; row < end;) {
+      const int height = product_rows(end - row);
+      run_tile(s, head, row, height, key, n, room, peaks + (row - begin), sums + (row - begin));
+      row += height;
     }
   }
   for (int64_t m = 0; m < end - begin; ++m)  // a row that sees nothing gives 0
     scale_row(head.y + (begin + m) * s.y.row, s.v_size, sums[m] == 0 ? 0.0f : 1 / sums[m]);
 }
 
-float dot(const float* a, const float* b, int64_t n) {
+// A vector whose lanes add up to the dot product.
+LITE_INLINE F dot_lanes(const float* a, const float* b, int64_t n) {
   F totals[2] = {F{}, F{}};  // a single one waits for the one before
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes)
@@ -287,38 +284,57 @@ float dot(const float* a, const float* b, int64_t n) {
     const int here = n - i < kLanes ? static_cast<int>(n - i) : kLanes;
     totals[0] = fma(load_part(a + i, here), load_part(b + i, here), totals[0]);
   }
-  return sum(totals[0] + totals[1]);
+  return totals[0] + totals[1];
+}
+
+// scores[j] = q k[j]; whole vectors of them are written. Lanes of as many keys are added up at once.
+void score_keys(const float* q, const float* k, ptrdiff_t row, int64_t keys, int64_t size,
+                float* scores) {
+  for (int64_t j = 0; j < keys; j += kLanes) {
+    F sums[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i)
+      sums[i] = dot_lanes(q, k + (j + i < keys ? j + i : j) * row, size);
+    transpose(sums);
+    for (int n = kLanes / 2; n > 0; n /= 2)
+      LITE_UNROLL for (int i = 0; i < n; ++i) sums[i] += sums[i + n];
+    store(scores + j, sums[0]);
+  }
+}
+
+// y = the sum of weighted values, n elements of each, up to kValueVectors; whole: as many as that.
+constexpr int kValueVectors = 4;
+template <bool kWhole>
+LITE_INLINE void weigh_values(const float* weights, int64_t keys, const float* v, ptrdiff_t row,
+                              int n, float* y) {
+  F totals[kValueVectors] = {};
+  for (int64_t j = 0; j < keys; ++j, v += row) {
+    const F weight = splat(weights[j]);
+    LITE_UNROLL for (int i = 0; i < kValueVectors; ++i) {
+      const int here = n - i * kLanes < kLanes ? n - i * kLanes : kLanes;
+      if (kWhole) totals[i] = fma(weight, load(v + i * kLanes), totals[i]);
+      else if (here > 0) totals[i] = fma(weight, load_part(v + i * kLanes, here), totals[i]);
+    }
+  }
+  LITE_UNROLL for (int i = 0; i < kValueVectors; ++i) {
+    const int here = n - i * kLanes < kLanes ? n - i * kLanes : kLanes;
+    if (kWhole || here > 0) store_part(y + i * kLanes, totals[i], here);
+  }
 }
 
 // One row without packing: keys and values are read once, where they lie.
 void run_row(const Attention& s, const Head& head, int64_t row, float* scores) {
   const float* q = head.q + row * s.q.row;
   float* y = head.y + row * s.y.row;
-  for (int64_t j = 0; j < s.keys; ++j) scores[j] = dot(q, head.k + j * s.k.row, s.size);
+  score_keys(q, head.k, s.k.row, s.keys, s.size, scores);
   const float peak = score_row(s, scores, s.keys, seen_keys(s, row, 0, s.keys),
                                mask_row(s, head, row, 0));
   const float total = exp_row(scores, s.keys, 1.0f, peak);
-  constexpr int kVectors = 4;
-  for (int64_t e = 0; e < s.v_size; e += kVectors * kLanes) {
+  for (int64_t e = 0; e < s.v_size; e += kValueVectors * kLanes) {
     const int64_t left = s.v_size - e;
-    F totals[kVectors] = {};
-    for (int64_t j = 0; j < s.keys; ++j) {
-      const F weight = splat(scores[j]);
-      const float* v = head.v + j * s.v.row + e;
-      if (left >= kVectors * kLanes) {
-        LITE_UNROLL for (int i = 0; i < kVectors; ++i)
-          totals[i] = fma(weight, load(v + i * kLanes), totals[i]);
-        continue;
-      }
-      for (int i = 0; i * kLanes < left; ++i) {
-        const int64_t here = left - i * kLanes < kLanes ? left - i * kLanes : kLanes;
-        totals[i] = fma(weight, load_part(v + i * kLanes, static_cast<int>(here)), totals[i]);
-      }
-    }
-    for (int i = 0; i < kVectors && i * kLanes < left; ++i) {
-      const int64_t here = left - i * kLanes < kLanes ? left - i * kLanes : kLanes;
-      store_part(y + e + i * kLanes, totals[i], static_cast<int>(here));
-    }
+    if (left >= kValueVectors * kLanes)
+      weigh_values<true>(scores, s.keys, head.v + e, s.v.row, kValueVectors * kLanes, y + e);
+    else
+      weigh_values<false>(scores, s.keys, head.v + e, s.v.row, static_cast<int>(left), y + e);
   }
   scale_row(y, s.v_size, total == 0 ? 0.0f : 1 / total);
 }
@@ -326,6 +342,7 @@ void run_row(const Attention& s, const Head& head, int64_t row, float* scores) {
 void run(const Step& step, int, int thread, int threads, void* scratch) {
   const Attention& s = *static_cast<const Attention*>(step.state);
   float* space = static_cast<float*>(scratch);
+  const bool reorders = kPacks && !issues_in_order();
   int64_t begin, end;
   share(s.batches * s.heads * s.chunks, 1, thread, threads, &begin, &end);
   for (int64_t unit = begin; unit < end; ++unit) {
@@ -333,7 +350,7 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
     const int64_t first = unit % s.chunks * s.chunk_rows;
     const int64_t last = first + s.chunk_rows < s.rows ? first + s.chunk_rows : s.rows;
     if (!s.few_rows) {
-      run_rows(s, head, first, last, space);
+      run_rows(s, head, first, last, reorders, space);
       continue;
     }
     for (int64_t row = first; row < last; ++row) run_row(s, head, row, space);

@@ -75,21 +75,35 @@ LITE_INLINE F expm1_negative(F x) {
   return select(x > splat(-0.34f), fma(x * x, p, x), exp(x) - splat(1.0f));
 }
 
-// 1 + e^-x, up to infinity below -88.4.
-LITE_INLINE F one_and_exp(F x) {
-  const F z = max(splat(-89.0f), min(splat(87.0f), x));
+// e^x, or with kSign -1 e^-x, is their product; its exponent of 2 lies from -127 (`power` is 0) to 128 (infinity).
+struct ExpFactors {
+  F fraction, power;
+};
+template <int kSign>
+LITE_INLINE ExpFactors exp_factors(F x) {
   // Added to a number of moderate size, it rounds it; the last bits are then n + 127.
   const F shift = splat(12582912.0f + 127);
-  const F shifted = fma(z, splat(-1.44269504f), shift), n = shifted - shift;
-  F r = fma(n, splat(0.693359375f), z);  // e^-x = 2^n e^-r
-  r = fma(n, splat(-2.12194440e-4f), r);
+  const F shifted = fma(x, splat(kSign * 1.44269504f), shift), n = shifted - shift;
+  F r = fma(n, splat(kSign * -0.693359375f), x);  // e^x = 2^n e^r, e^-x = 2^n e^-r
+  r = fma(n, splat(kSign * 2.12194440e-4f), r);
   // In pairs, which take no turns and, of two operands and a sum in place, fewer copies of constants.
-  const F square = r * r;
-  const F high = fma(square, splat(1.395047681e-03f), fma(r, splat(-8.368882434e-03f),
+  const F square = r * r, one = splat(1.0f);
+  const F high = fma(square, splat(1.395047681e-03f), fma(r, splat(kSign * 8.368882434e-03f),
                                                           splat(4.166620601e-02f)));
-  const F p = fma(square, high, fma(r, splat(-1.666651890e-01f), splat(5.000000095e-01f)));
-  const F e = fma(square, p, splat(1.0f) - r);
-  return fma(e, as_float(as_int(shifted) << 23), splat(1.0f));
+  const F p = fma(square, high, fma(r, splat(kSign * 1.666651890e-01f), splat(5.000000095e-01f)));
+  return {fma(square, p, kSign > 0 ? one + r : one - r), as_float(as_int(shifted) << 23)};
+}
+
+// e^x, x <= 88; below -87.7 it is 0, the least numbers are left out.
+LITE_INLINE F exp_or_zero(F x) {
+  const ExpFactors e = exp_factors<1>(max(splat(-88.1f), x));
+  return e.fraction * e.power;
+}
+
+// 1 + e^-x, up to infinity below -88.4.
+LITE_INLINE F one_and_exp(F x) {
+  const ExpFactors e = exp_factors<-1>(max(splat(-89.0f), min(splat(87.0f), x)));
+  return fma(e.fraction, e.power, splat(1.0f));
 }
 
 // Below -88.4 it is 0, the least denormals are left out.
