@@ -8,6 +8,7 @@ native runtime on a device, with the same bits.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...ir import DType
+from ...plan.program import DTYPE_CODES
 
 #: G of Winograd's F(4,3) at the points 0, ±3/4, ±3/2, ∞ of kernels/winograd.cl: weights (3) →
 #: points (6). Lavin 2016, section 4.3.
@@ -140,6 +142,17 @@ class Constant:
     ) -> Constant:
         ops = (*self.ops, Op(kind, tuple(values)))
         return Constant(self.base, ops, shape, dtype or self.dtype)
+
+    @cached_property
+    def recipe(self) -> bytes:
+        """As a program has it (native_plan.py), without the weight."""
+        dims = self.base.shape or (1,)
+        head = DTYPE_CODES[self.base_dtype], len(dims), len(self.ops), 0
+        row = struct.pack(f"<4B{len(dims)}I", *head, *dims)
+        for op in self.ops:
+            count = len(op.values)
+            row += struct.pack(f"<4B{count}I", KINDS.index(op.kind), count, 0, 0, *op.values)
+        return row
 
     @cached_property
     def value(self) -> np.ndarray:

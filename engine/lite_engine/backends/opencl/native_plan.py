@@ -42,6 +42,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Hashable
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -53,9 +54,11 @@ from lite_messages import tr
 from ...errors import ShapeError
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step, assign_offsets
+from ...plan.model import changed
 from ...plan.program import DTYPE_CODES, Strings, WeightTable, encode, with_table
 from ...plan.select import kernels_for
-from .constants import KINDS, Constant
+from .constants import Constant
+from .kinds import Named, Repeatable, kind_of, ports_of, repeatable
 from .launch import Image, Launch, Scratch, grouped
 from .programs import custom_files, parts_of
 from .registry import Target
@@ -81,6 +84,7 @@ class Shared:
         self.plan, self.table = plan, table
         self._program = b""
         self._kernels: dict[int, str | None] = {}
+        self._kinds: dict[int, Hashable] = {}
 
     @cached_property
     def buffers(self) -> tuple[dict[int, int], list[int]]:
@@ -95,6 +99,11 @@ class Shared:
         if step.index not in self._kernels:
             self._kernels[step.index] = cpu_kernel(step)
         return self._kernels[step.index]
+
+    def kind(self, step: Step) -> Hashable:
+        if step.index not in self._kinds:
+            self._kinds[step.index] = kind_of(step, self.plan)
+        return self._kinds[step.index]
 
 
 def encode_opencl(
@@ -117,7 +126,7 @@ def encode_opencl(
 
 def on_device(plan: Plan) -> Plan:
     """The plan as the runtime lays it out: what lies on the device takes no place in the arena."""
-    tensors = [replace(t) for t in plan.tensors]
+    tensors = [changed(t) for t in plan.tensors]
     for tensor in tensors:
         if tensor.role == "arena" and tensor.alias_of is None and tensor.space == "opencl":
             tensor.role, tensor.offset = "device", 0
@@ -179,6 +188,7 @@ class _Writer:
         self.ways: list[bytes] = []
         self.columns = self.rows = 0
         self.needs: set[str] = set()
+        self.known: dict[Hashable, Repeatable | None] = {}  # by kind of step
         self.used: set[int] = set()  # storage owners that launches and copies touch
 
     def written(self) -> bytes:
@@ -232,21 +242,60 @@ class _Writer:
         else:
             # What nothing reads still has a place, so that it can be tapped.
             self.used |= {self.plan.root(i).index for i in step.outputs if i >= 0}
-            preferred, *others = ways_of(step, self.plan, self.target, self.most)
-            self._launches(preferred)
-            count = len(self.launches) - first
-            if others:
-                self._way(preferred, first)
-            for way in others:
-                at = len(self.launches)
-                if self._asks_no_more(way):
-                    self._launches(way)
-                    self._way(way, at)
+            count = self._repeated(step) or self._made(step)
             if self.fallback and (kernel := self.shared.cpu_kernel(step)):
                 host = self.strings.add(kernel)
                 # Moves of bytes take any type; what computes on the CPU does so in float32.
                 floats = step.node is not None
         self.steps.append(struct.pack("<6I", step.index, action, first, count, host, floats))
+
+    def _repeated(self, step: Step) -> int:
+        """Writes the launches of a step after those of an earlier one of its kind; how many they
+        are, 0 where none was."""
+        known = self.known.get(self._kind(step))
+        ports = ports_of(step, self.plan)
+        if known is None or not known.fits(ports):
+            return 0
+        rows = [*map(bytearray, known.rows)]
+        for argument in known.named:
+            tensor = ports[argument.port]
+            assert tensor is not None, "ports of a kind are alike"
+            value = self._named(argument.arg, tensor)
+            struct.pack_into("<I", rows[argument.launch], argument.place, value)
+        self.launches += map(bytes, rows)
+        return len(rows)
+
+    def _kind(self, step: Step) -> Hashable:
+        # What fits into a program with several ways depends on what it has already.
+        return self.shared.kind(step) if self.most == 1 else None
+
+    def _named(self, arg: Named, tensor: PlanTensor) -> int:
+        """The value of an argument like this one, for another tensor."""
+        if isinstance(arg, PlanTensor):
+            self.used.add(self.plan.root(tensor.index).index)
+            return tensor.index
+        assert tensor.data is not None, "ports of a kind are alike"
+        if isinstance(arg, Image):
+            return self._image(arg, tensor.data)
+        return self._constant(arg, tensor.data)
+
+    def _made(self, step: Step) -> int:
+        """Makes the launches of a step, in all its ways; how many its own are."""
+        first = len(self.launches)
+        preferred, *others = ways_of(step, self.plan, self.target, self.most)
+        self._launches(preferred)
+        count = len(self.launches) - first
+        if others:
+            self._way(preferred, first)
+        for way in others:
+            at = len(self.launches)
+            if self._asks_no_more(way):
+                self._launches(way)
+                self._way(way, at)
+        if (kind := self._kind(step)) is not None and kind not in self.known:
+            ports, rows = ports_of(step, self.plan), self.launches[first:]
+            self.known[kind] = repeatable(ports, preferred.launches, rows)
+        return count
 
     def _launches(self, way: StoredWay) -> None:
         scratch: dict[int, int] = {}
@@ -310,21 +359,10 @@ class _Writer:
             return _SCALARS[type(arg).__name__], struct.pack("<I", int(arg))
         return _INT, struct.pack("<i", int(arg))
 
-    def _constant(self, constant: Constant) -> int:
-        base = np.ascontiguousarray(constant.base)
-        row = struct.pack(
-            f"<I4B{base.ndim}I",
-            self.weights.add(base),
-            DTYPE_CODES[constant.base_dtype],
-            base.ndim,
-            len(constant.ops),
-            0,
-            *base.shape,
-        )
-        for op in constant.ops:
-            count = len(op.values)
-            row += struct.pack(f"<4B{count}I", KINDS.index(op.kind), count, 0, 0, *op.values)
-        return self.constants.add(row)
+    def _constant(self, constant: Constant, base: np.ndarray | None = None) -> int:
+        """`base` is an array in place of its own."""
+        weight = self.weights.add(np.ascontiguousarray(constant.base if base is None else base))
+        return self.constants.add(struct.pack("<I", weight) + constant.recipe)
 
     def _shared(self, scratch: Scratch, known: dict[int, int]) -> int:
         """A step's first scratch is every step's first one: they run one after the other."""
@@ -334,8 +372,8 @@ class _Writer:
         self.scratch[number] = max(self.scratch[number], scratch.nbytes, 4)
         return number
 
-    def _image(self, image: Image) -> int:
-        constant = -1 if image.data is None else self._constant(image.data)
+    def _image(self, image: Image, base: np.ndarray | None = None) -> int:
+        constant = -1 if image.data is None else self._constant(image.data, base)
         self.columns, self.rows = max(self.columns, image.width), max(self.rows, image.height)
         dtype = DTYPE_CODES[image.dtype]
         return self.images.add(
