@@ -39,7 +39,7 @@ State* new_state(Step& step, Env& env) {
 
 void finish_step(Step& step, const TapGemm& gemm) {
   step.scratch_bytes = gemm.scratch_bytes;
-  set_variant(step, "%s__" LITE_ISA_NAME "%s_%dx%d", step.kernel->name, gemm.of_groups ? "_grouped" : "",
+  set_variant(step, "%s__" LITE_ISA_NAME "%s_%dx%d", step.kernel->name, way_of(gemm),
               tile_height(gemm), tile_columns(gemm));
 }
 

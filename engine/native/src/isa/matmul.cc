@@ -137,8 +137,8 @@ bool prepare(Step& step, Env& env) {
     const WeightView w{step.inputs[1]->as<float>(), 0, 1, s->ldb, 0, 0, 1.0f};
     if (!prepare_tap_gemm(c, w, nullptr, 1.0f, env, &s->gemm)) return false;
     step.scratch_bytes = s->gemm.scratch_bytes;
-    set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, tile_height(s->gemm),
-                kTileColumns);
+    set_variant(step, "%s__" LITE_ISA_NAME "%s_%dx%d", step.kernel->name, way_of(s->gemm),
+                tile_height(s->gemm), kTileColumns);
     return true;
   }
   s->panels = panel_count(s->n);

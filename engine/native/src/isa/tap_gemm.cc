@@ -130,7 +130,7 @@ bool prepare_groups(const ConvShape& s, const WeightView& v, const float* bias, 
 
 bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias, float bias_scale,
                       Env& env, TapGemm* g, bool by_rows) {
-  g->of_groups = false;
+  g->of_groups = g->is_strassen = false;
 #if defined(LITE_GROUPED_CONV)
   g->of_groups = is_grouped_conv(s);
   if (g->of_groups) return prepare_groups(s, weights, bias, bias_scale, env, g);
@@ -212,6 +212,15 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (!by_rows) flatten_pointwise(&s);
   if (!make_strips(s, kTileRows, env, &g->list, group_rows)) return false;
   if (g->list.tiles == 0) return true;
+#if defined(LITE_STRASSEN)
+  g->is_strassen = pointwise && !by_rows && g->list.count == 1 && g->list.strips[0].ky1 == 1 &&
+              g->list.strips[0].kx1 == 1 && prepare_strassen(*g, rows_share_a_set(s, *g), env, &g->strassen);
+  if (g->is_strassen) {
+    g->grid = strassen_grid(*g, g->strassen, env.threads);
+    g->scratch_bytes = g->strassen.scratch_bytes;
+    return true;
+  }
+#endif
   g->block_tiles = tiles_per_block(g->list, sizeof(Real) * pixels_in * s.in.c,
                                    sizeof(Real) * pixels_out * kTileColumns, env.l2_bytes);
   // Few weights stay in the cache beside a block: short blocks finish neighbouring lines of the output
@@ -318,6 +327,9 @@ void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual
     const GridPart part = part_of(g.grid, out.images * out.h, 1, g.grouped.vectors, thread);
     return run_grouped_conv(g.grouped, x, y, residual, part, scratch);
   }
+#endif
+#if defined(LITE_STRASSEN)
+  if (g.is_strassen) return run_strassen(g, g.strassen, x, y, residual, thread, scratch);
 #endif
 #if defined(LITE_PACKED_TILE)
   if (g.of_image) {

@@ -7,6 +7,7 @@
 #include "grouped_conv.h"
 #include "image_conv.h"
 #include "packed_gemm.h"
+#include "strassen.h"
 
 namespace lite::LITE_ISA {
 
@@ -48,6 +49,8 @@ struct TapGemm {
   PackedGemm packed;
   bool of_image;                    // `image` takes the place of `list`
   ImageConv image;
+  bool is_strassen;                 // `strassen` multiplies the only strip of `list`
+  Strassen strassen;
   bool of_groups;                   // `grouped` takes the place of `list`
   GroupedConv grouped;
   int64_t row_pixels;               // of the output, by rows
@@ -65,6 +68,10 @@ void run_tap_gemm(const TapGemm& gemm, const Real* x, Real* y, const Real* resid
 void run_tap_gemm_rows(const TapGemm& gemm, const Real* x, Real* y, const Real* residual,
                        int64_t begin, int64_t end, void* scratch);
 
+// What a kernel's variant says of it.
+LITE_INLINE const char* way_of(const TapGemm& g) {
+  return g.of_groups ? "_grouped" : g.is_strassen ? "_strassen" : "";
+}
 LITE_INLINE int tile_height(const TapGemm& g) {
   return g.of_groups  ? g.grouped.pixels
          : g.of_image ? kImagePixels

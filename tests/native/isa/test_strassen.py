@@ -1,0 +1,129 @@
+"""Seven products in place of eight: large products with a constant matrix, at sizes that leave rows
+and panels over, against products in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.backends.cpu import native
+from lite_engine.ops.activation import apply_activation
+
+from ..tiny import load, one_step_plan, run_step
+from .cases_f32 import GEMM, conv_case, rounding_error
+
+pytestmark = pytest.mark.cpu
+
+#: Rows, depth, columns: rows left over, panels left over, a depth of several pieces, rows that share a
+#: set of the cache, and what is too small for it.
+SIZES = [
+    (113, 256, 256),
+    (197, 200, 328),
+    (85, 1152, 160),
+    (90, 1024, 256),
+    (128, 3072, 96),
+    (300, 66, 512),
+    (40, 31, 96),
+]
+
+#: Root mean square of the rounding, as a share of the output's. A level of the scheme adds sums of up
+#: to four numbers in front of the products and seven behind them.
+ROUNDING = 1.5e-6
+
+
+def operands(rows: int, depth: int, columns: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(rows)
+    return [
+        rng.standard_normal(dims, np.float32)
+        for dims in ((rows, depth), (depth, columns), (columns,), (rows, columns))
+    ]
+
+
+def run(inputs: list, attrs: dict, isa: str, threads: int = 1) -> np.ndarray:
+    out = np.full((len(inputs[0]), inputs[1].shape[1]), np.nan, np.float32)
+    (got,) = run_step(
+        "Gemm", "f32_gemm", inputs, [out], attrs, constant=(1, 2), threads=threads, max_isa=isa
+    )
+    return got
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("activation", ["", "Relu", "HardSwish", "Gelu"])
+def test_products(size, activation, isa):
+    a, b, bias, residual = operands(*size)
+    plain = a.astype(np.float64) @ b + bias
+    attrs = {"activation": activation} if activation else {}
+    want = apply_activation(activation, [], plain)
+    outputs = [run([a, b, bias], attrs, isa, threads) for threads in (1, 2, 3)]
+    assert rounding_error(outputs[0], want) < ROUNDING
+    assert all(np.array_equal(outputs[0], other) for other in outputs[1:])
+    added = run([a, b, bias, residual], attrs, isa)
+    assert rounding_error(added, apply_activation(activation, [], plain + residual)) < ROUNDING
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("stride", [1, 2])
+def test_pointwise_convolution(stride, isa):
+    """Two images; with a stride the pixels of a row of the output do not follow each other."""
+    options = {"strides": [stride, stride], "activation": "Relu"}
+    op, inputs, attrs, want = conv_case(GEMM, (2, 13, 14, 512), 192, (1, 1), options)
+    for threads in (1, 2):
+        out = np.full(want.shape, np.nan, np.float32)
+        given = {"constant": (1, 2), "threads": threads, "max_isa": isa}
+        (got,) = run_step(op, GEMM, inputs, [out], attrs, **given)
+        assert rounding_error(got, want) < ROUNDING
+
+
+@pytest.mark.parametrize("isa", native.isas())
+def test_variant_says_so(isa):
+    """Large products have it, small ones do not."""
+
+    def variant(rows: int, depth: int, columns: int) -> str:
+        a, b, bias, _ = operands(rows, depth, columns)
+        out = np.zeros((rows, columns), np.float32)
+        plan = one_step_plan("Gemm", "f32_gemm", [a, b, bias], [out], {}, (1, 2))
+        (step,) = load(plan, max_isa=isa).steps()
+        return step.variant
+
+    assert "strassen" in variant(256, 768, 768)
+    assert "strassen" not in variant(24, 768, 768)
+    assert "strassen" not in variant(256, 32, 768)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 2e38])
+def test_what_is_not_finite_stays_in_its_row(bad, isa):
+    """Rows are added to each other, but a row that cannot be added spoils no other."""
+    a, b, bias, _ = operands(113, 512, 256)
+    a[17, 300] = bad
+    with np.errstate(all="ignore"):
+        want = a.astype(np.float64) @ b + bias
+    got = run([a, b, bias], {}, isa)
+    others = np.arange(len(a)) != 17
+    assert rounding_error(got[others], want[others]) < ROUNDING
+    if abs(bad) == np.inf:
+        np.testing.assert_array_equal(np.isnan(got[17]), np.isnan(want[17]))
+    elif np.isnan(bad):
+        assert np.isnan(got[17]).all()
+
+
+@pytest.mark.parametrize("isa", native.isas())
+def test_weights_that_are_not_finite_stay_in_their_column(isa):
+    a, b, bias, _ = operands(113, 512, 256)
+    b[5, 40] = np.inf
+    with np.errstate(all="ignore"):
+        want = a.astype(np.float64) @ b + bias
+    got = run([a, b, bias], {}, isa)
+    others = np.arange(b.shape[1]) != 40
+    assert rounding_error(got[:, others], want[:, others]) < ROUNDING
+    assert np.isinf(got[:, 40]).all()
+
+
+@pytest.mark.parametrize("isa", native.isas())
+def test_the_residual_may_be_the_output(isa):
+    """A network adds in place; here the product's own output holds what is added."""
+    a, b, bias, residual = operands(128, 2304, 256)
+    want = a.astype(np.float64) @ b + bias + residual
+    plan = one_step_plan("Gemm", "f32_gemm", [a, b, bias, residual], [residual], {}, (1, 2))
+    (got,) = load(plan, max_isa=isa).run([a, residual.copy()])
+    assert rounding_error(got, want) < ROUNDING
