@@ -24,6 +24,7 @@ from ..runtime import test_bands as bands
 from ..tiny import one_step_plan
 from . import cases_f32 as f32
 from . import cases_int8 as int8
+from . import test_strassen as strassen
 from .oracle_int8 import int_conv_case, int_deconv_case, product_cases
 
 pytestmark = pytest.mark.arm
@@ -77,6 +78,31 @@ def test_float_kernels(cpu, tmp_path):
         f32.close(got, case[3], 1e-4 if c[0] in w43 else 3e-5)
     for got, c, case in zip(results[len(f32.CONVS) :], f32.ROUNDED, cases[len(f32.CONVS) :]):
         assert f32.rounding_error(got, case[3]) < c[5], c
+
+
+@pytest.mark.parametrize("cpu", ["max", "cortex-a53"])
+def test_large_products(cpu, tmp_path):
+    """Seven products for eight, where numbers may be added."""
+    cases = []
+    for rows, depth, columns in ((197, 256, 512), (150, 1152, 304), (193, 512, 264)):
+        a, b, bias, residual = strassen.operands(rows, depth, columns)
+        cases.append(([a, b, bias], a.astype(np.float64) @ b + bias))
+        cases.append(([a, b, bias, residual], cases[-1][1] + residual))
+    bad = strassen.operands(200, 512, 256)[:3]
+    bad[0][17, 300] = np.nan
+    cases.append((bad, bad[0].astype(np.float64) @ bad[1] + bad[2]))
+    plans = [
+        one_step_plan("Gemm", "f32_gemm", inputs, [np.zeros(want.shape, np.float32)], {}, range(4))
+        for inputs, want in cases
+    ]
+    profile = tmp_path / "profile.json"
+    results = run_on_arm(merged(plans), tmp_path, "", cpu, ["--profile", str(profile)])
+    steps = json.loads(profile.read_text())["steps"]
+    assert all("strassen" in s["variant"] for s in steps), [s["variant"] for s in steps]
+    for got, (_, want) in zip(results, cases, strict=True):
+        rows = np.isfinite(want).all(1)
+        assert np.isnan(got[~rows]).all()
+        assert f32.rounding_error(got[rows], want[rows]) < strassen.ROUNDING
 
 
 @pytest.mark.parametrize("graph", [bands.separable(), bands.dense()], ids=lambda g: g.name)

@@ -25,8 +25,8 @@ SIZES = [
     (40, 31, 96),
 ]
 
-#: Root mean square of the rounding, as a share of the output's. A level of the scheme adds sums of up
-#: to four numbers in front of the products and seven behind them.
+#: Root mean square of the rounding, as a share of the output's. The scheme adds up to four numbers
+#: in front of the products and up to four products behind them.
 ROUNDING = 1.5e-6
 
 

@@ -221,7 +221,13 @@ void multiply_in_parts(TileFn fn, const Tile& whole) {
   }
 }
 
-#define LITE_TILE(rows, vectors, prefetch) tile<rows, vectors, prefetch>
+// Where four k are multiplied at a time, little would be fetched.
+#if defined(__aarch64__)
+constexpr bool kPrefetches = false;
+#else
+constexpr bool kPrefetches = true;
+#endif
+#define LITE_TILE(rows, vectors, prefetch) tile<rows, vectors, prefetch && kPrefetches>
 const TileFn kTile[2][2][kTileRows] = {
     {{LITE_HEIGHTS(LITE_TILE, 1, false)}, {LITE_HEIGHTS(LITE_TILE, 2, false)}},
     {{LITE_HEIGHTS(LITE_TILE, 1, true)}, {LITE_HEIGHTS(LITE_TILE, 2, true)}},

@@ -202,6 +202,10 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   }
   if (g->packs) {
     g->list.group_rows = 1;
+#if defined(LITE_STRASSEN)
+    g->is_strassen = !by_rows && prepare_strassen(s, false, env, g);
+    if (g->is_strassen) return true;
+#endif
     choose((s.out.images * s.out.h * s.out.w + kPackedRows - 1) / kPackedRows);
     return true;
   }
@@ -213,13 +217,8 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   if (!make_strips(s, kTileRows, env, &g->list, group_rows)) return false;
   if (g->list.tiles == 0) return true;
 #if defined(LITE_STRASSEN)
-  g->is_strassen = pointwise && !by_rows && g->list.count == 1 && g->list.strips[0].ky1 == 1 &&
-              g->list.strips[0].kx1 == 1 && prepare_strassen(*g, rows_share_a_set(s, *g), env, &g->strassen);
-  if (g->is_strassen) {
-    g->grid = strassen_grid(*g, g->strassen, env.threads);
-    g->scratch_bytes = g->strassen.scratch_bytes;
-    return true;
-  }
+  g->is_strassen = !by_rows && prepare_strassen(s, rows_share_a_set(s, *g), env, g);
+  if (g->is_strassen) return true;
 #endif
   g->block_tiles = tiles_per_block(g->list, sizeof(Real) * pixels_in * s.in.c,
                                    sizeof(Real) * pixels_out * kTileColumns, env.l2_bytes);
@@ -329,7 +328,7 @@ void run_tap_gemm(const TapGemm& g, const Real* x, Real* y, const Real* residual
   }
 #endif
 #if defined(LITE_STRASSEN)
-  if (g.is_strassen) return run_strassen(g, g.strassen, x, y, residual, thread, scratch);
+  if (g.is_strassen) return run_strassen(g, x, y, residual, thread, scratch);
 #endif
 #if defined(LITE_PACKED_TILE)
   if (g.of_image) {

@@ -49,7 +49,7 @@ struct TapGemm {
   PackedGemm packed;
   bool of_image;                    // `image` takes the place of `list`
   ImageConv image;
-  bool is_strassen;                 // `strassen` multiplies the only strip of `list`
+  bool is_strassen;                 // `strassen` takes the place of `list` or `packed`
   Strassen strassen;
   bool of_groups;                   // `grouped` takes the place of `list`
   GroupedConv grouped;
