@@ -13,8 +13,8 @@ from .cases_f32 import GEMM, conv_case, rounding_error
 
 pytestmark = pytest.mark.cpu
 
-#: Rows, depth, columns: rows left over, panels left over, a depth of several pieces, rows that share a
-#: set of the cache, and what is too small for it.
+#: Rows, depth, columns: rows left over, panels left over, a depth of several pieces, rows that
+#: share a set of the cache, and what is too small for it.
 SIZES = [
     (113, 256, 256),
     (197, 200, 328),
