@@ -126,6 +126,11 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DEPTHWISE, (1, 3, 30, 18), 18, (1, 22), {"pads": [0, 9, 0, 12]}),
     (DEPTHWISE, (1, 8, 5, 33), 33, (3, 8), {"pads": [0, 4, 1, 4]}),
     (DEPTHWISE, (1, 12, 4, 20), 20, (7, 1), {"pads": [3, 0, 3, 0]}),
+    (DEPTHWISE, (1, 5, 9, 35), 35, (1, 1), {"activation": "Relu", "r": 1}),
+    (DEPTHWISE, (2, 3, 4, 66), 66, (1, 1), {"activation": "HardSwish"}),
+    (DEPTHWISE, (1, 3, 3, 5), 5, (1, 1), {}),
+    (DEPTHWISE, (1, 6, 1, 8), 8, (1, 1), {"activation": "Clip", "activation_params": [-1.0, 0.5]}),
+    (DEPTHWISE, (1, 5, 7, 12), 12, (1, 1), {"pads": [0, 1, 1, 2], "strides": [2, 2]}),
     # Pairs of rows in tiles of 7 and 8 pixels, channels that do not fill a vector, uneven padding.
     (DEPTHWISE, (1, 9, 14, 58), 58, (3, 3), {"pads": [1] * 4, "activation": "HardSwish"}),
     (DEPTHWISE, (1, 6, 16, 35), 35, (3, 3), {"pads": [1] * 4, "activation": "Relu"}),

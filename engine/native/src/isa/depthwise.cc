@@ -57,7 +57,7 @@ bool prepare(Step& step, Env& env) {
   d->general = (apart > 1 && d->stride > 1) || d->stride > 2 || width < 4 ||
                !in_pieces_of(k, d->pieces) || (steps_back && channels < kLanes);
   const bool twice = d->stride == 2;
-  if (d->general) set_tiles<0, 0>(d);
+  if (d->general) taps == 1 ? set_tiles<1, 0>(d) : set_tiles<0, 0>(d);
   else if (k == 3) twice ? set_tiles<3, 2>(d) : set_tiles<3, 1>(d);
   else if (k == 5) twice ? set_tiles<5, 2>(d) : set_tiles<5, 1>(d);
   else twice ? set_tiles<0, 2>(d) : set_tiles<0, 1>(d);

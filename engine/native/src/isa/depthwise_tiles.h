@@ -83,17 +83,22 @@ LITE_INLINE void finish(const TileArgs& t, int64_t c, int tail, F (&acc)[kPx][kN
   const F lo = splat(t.lo), hi = splat(t.hi);
   if (t.residual) {
     const Real* from = t.residual + c;
-    LITE_UNROLL for (int p = 0; p < kPx; ++p)
-      LITE_UNROLL for (int n = 0; n < kNv; ++n)
-        acc[p][n] += read(from + p * t.residual_pixel + n * kLanes, tail);
+    const ptrdiff_t pixel = t.residual_pixel;
+    LITE_UNROLL for (int p = 0; p < kPx; ++p, from += pixel)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] += read(from + n * kLanes, tail);
   }
   if (t.hard_swish) {
     LITE_UNROLL for (int p = 0; p < kPx; ++p)
       LITE_UNROLL for (int n = 0; n < kNv; ++n)
         acc[p][n] = activate_vector<Act::kHardSwish>(acc[p][n], lo, hi);
-  } else {
+  }
+  if (t.lo != -INFINITY) {
     LITE_UNROLL for (int p = 0; p < kPx; ++p)
-      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = min(hi, max(lo, acc[p][n]));
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = max(lo, acc[p][n]);
+  }
+  if (t.hi != INFINITY) {
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      LITE_UNROLL for (int n = 0; n < kNv; ++n) acc[p][n] = min(hi, acc[p][n]);
   }
   Real* to = t.out + c;
   const ptrdiff_t pixel = t.out_pixel;
@@ -194,13 +199,29 @@ LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const Real* w, int tail)
   finish(t, c, tail, acc);
 }
 
-// k = 0: rows of pieces, and with s = 0 the general form.
+// One tap: a batch norm that no convolution took in.
+template <int kPx, int kNv>
+LITE_INLINE void one_tap(const TileArgs& t, const Real* const (&pixel)[kPx], int64_t c, const Real* w,
+                         int tail) {
+  F acc[kPx][kNv];
+  LITE_UNROLL for (int n = 0; n < kNv; ++n) {
+    const F f = load(w + n * kLanes), b = load(t.bias + c + n * kLanes);
+    LITE_UNROLL for (int p = 0; p < kPx; ++p)
+      acc[p][n] = fma(read(pixel[p] + c + n * kLanes, tail), f, b);
+  }
+  finish(t, c, tail, acc);
+}
+
+// k = 0: rows of pieces; s = 0: the general form, with k = 1 of one tap.
 template <int k, int s, int kPx>
 void tile(const TileArgs& t) {
+  const Real* pixel[kPx];
+  if constexpr (k == 1) take_pointers(t.pointers, pixel);
   const Real* w = t.weights;
   int64_t c = t.begin;
   for (; c + kBlock <= t.end; c += kBlock, w += t.block_weights) {
-    if constexpr (s == 0) any_taps<kPx, kVectors>(t, c, w, 0);
+    if constexpr (k == 1) one_tap<kPx, kVectors>(t, pixel, c, w, 0);
+    else if constexpr (s == 0) any_taps<kPx, kVectors>(t, c, w, 0);
     else if constexpr (k == 0) in_pieces<s, kPx, kVectors>(t, c, w, 0);
     else unrolled<k, s, kPx, kVectors>(t, c, w, 0);
   }
@@ -211,7 +232,8 @@ void tile(const TileArgs& t) {
       w = t.last_weights;
     }
     if (s != 0 && kStepsBack) tail = 0;
-    if constexpr (s == 0) any_taps<kPx, 1>(t, c, w, tail);
+    if constexpr (k == 1) one_tap<kPx, 1>(t, pixel, c, w, tail);
+    else if constexpr (s == 0) any_taps<kPx, 1>(t, c, w, tail);
     else if constexpr (k == 0) in_pieces<s, kPx, 1>(t, c, w, tail);
     else if (tail) unrolled<k, s, kPx, 1>(t, c, w, tail);
     else unrolled<k, s, kPx, 1>(t, c, w, 0);
