@@ -249,11 +249,11 @@ def with_new_names(data: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    out = _renamed(row, _NEW_ROW_NAMES)
-    if isinstance(out.get("isolated"), Mapping):
-        out["isolated"] = _renamed(out["isolated"], _NEW_ROW_NAMES)
-    return out
+def _row(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    inside = row.get("isolated")
+    if isinstance(inside, Mapping) and not _NEW_ROW_NAMES.keys().isdisjoint(inside):
+        row = {**row, "isolated": _renamed(inside, _NEW_ROW_NAMES)}
+    return row if _NEW_ROW_NAMES.keys().isdisjoint(row) else _renamed(row, _NEW_ROW_NAMES)
 
 
 def _renamed(data: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

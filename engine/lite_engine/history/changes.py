@@ -8,7 +8,7 @@ nanoseconds: the bars of the waterfall add up to the totals without a rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..compare.alignment import plain_node
 from ..display import Displayed
 from ..errors import UsageError
 from ..profile import LayerTime, Profile
+from ..runtime.answer import as_dict
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -120,9 +121,8 @@ class ProfileChange(Displayed):
     b = deprecated_name("b", "candidate")
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "changes": [
-            {**asdict(c), "delta_ns": c.delta_ns} for c in self.changes
-        ]}  # fmt: skip
+        rows = [{**as_dict(c), "delta_ns": c.delta_ns} for c in self.changes]
+        return {**as_dict(replace(self, changes=[])), "changes": rows}
 
 
 def changes(before: Profile, after: Profile) -> ProfileChange:

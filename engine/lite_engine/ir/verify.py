@@ -17,8 +17,9 @@ _FEW = 16
 def verify(graph: Graph, after: str = "", nodes: Sequence[Node] | None = None) -> None:
     """Raises ShapeError naming what is broken (and `after` which pass it showed).
 
-    Where `nodes` are given they alone are looked at, and no names of constants: that is enough for
-    a graph that was whole before these got other inputs or were put in.
+    Where `nodes` are given they alone are looked at, their names among each other and no names of
+    constants: that is enough for a graph that was whole before these got other inputs or were put
+    in, and of which all names are looked at in the end.
     """
     message = next(_broken(graph, nodes), None)
     if message is not None:
@@ -71,7 +72,7 @@ def _broken(graph: Graph, nodes: Sequence[Node] | None) -> Iterator[str]:
                 )
             if value in given or (len(node.outputs) > 1 and node.outputs.count(value) > 1):
                 yield tr("{name} is computed twice", name=value.name)
-    yield from _names_given_twice(graph, constants=nodes is None)
+    yield from _names_given_twice(graph, nodes)
     for value in graph.outputs:
         if value.const is not None or value in given:
             continue
@@ -81,15 +82,16 @@ def _broken(graph: Graph, nodes: Sequence[Node] | None) -> Iterator[str]:
             yield tr("output {name} is made by a node that is not in the graph", name=value.name)
 
 
-def _names_given_twice(graph: Graph, *, constants: bool) -> Iterator[str]:
-    nodes = [node.name for node in graph.nodes]
-    if len(set(nodes)) != len(nodes):
-        yield tr("two nodes are called {node!r}", node=_twice(nodes))
+def _names_given_twice(graph: Graph, given: Sequence[Node] | None) -> Iterator[str]:
+    nodes = graph.nodes if given is None else given
+    names = [node.name for node in nodes]
+    if len(set(names)) != len(names):
+        yield tr("two nodes are called {node!r}", node=_twice(names))
     others: set[Value | None] = {*graph.inputs, *graph.outputs}
-    if constants:
-        for node in graph.nodes:
+    if given is None:
+        for node in nodes:
             others.update(node.inputs)
-    names = [value.name for node in graph.nodes for value in node.outputs]
+    names = [value.name for node in nodes for value in node.outputs]
     names += [value.name for value in others if value is not None and value.producer is None]
     if len(set(names)) != len(names):
         yield tr("two values are called {name!r}", name=_twice(names))

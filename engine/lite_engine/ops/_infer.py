@@ -165,7 +165,7 @@ def check_types(failed: Iterable[tuple[Node, LiteError]]) -> None:
 
 def _same(old: Shape | None, new: Shape | None) -> bool:
     """Equal, of the same kinds of dimensions: a NumPy integer is not a static one."""
-    return old == new and all(type(o) is type(n) for o, n in zip(old or (), new or ()))
+    return old is new or (old == new and all(map(is_, map(type, old or ()), map(type, new or ()))))
 
 
 def _refine(old: Shape | None, new: Shape | None) -> Shape | None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +31,7 @@ from ..ops import infer_node, op_names
 from ._attributes import NUMBER_TOLERANCE, A, bound_attributes, check_names
 
 COMMUTATIVE = op_names(lambda op: op.commutative)
+_OPERATOR = attrgetter("op")
 
 #: Attributes of `Match` that no word of a pattern may hide behind.
 RESERVED = ("bound", "nodes", "inner", "root", "array")
@@ -250,7 +252,7 @@ class RulePass:
 
     def _sweep(self, graph: Graph, journal: Journal) -> int:
         count, pinned = 0, _Pinned(graph)
-        roots = self._roots({node.op for node in graph.nodes})
+        roots = self._roots(set(map(_OPERATOR, graph.nodes)))
         for node in [node for node in graph.nodes if node.op in roots] if roots else ():
             # Without inputs: an earlier rewrite of this sweep took the node out.
             if node.inputs and self._try(graph, node, roots[node.op], pinned, journal):

@@ -81,10 +81,10 @@ class _Known:
                 and entry.outputs is node.outputs
                 and not entry.holds_graphs
             )
-            if as_it_was and local and node not in readers:
-                continue
             if not as_it_was:
                 change.touched.append(node)
+            elif local and not (readers and node in readers):
+                continue
             error = infer_outputs(node)
             if error is not None:
                 change.failed.append((node, error))

@@ -46,8 +46,10 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
             root = plan.root(index)
             if root.role != "arena":
                 continue
-            size = -(-max(root.nbytes, 1) // ALIGNMENT) * ALIGNMENT
-            span = spans.setdefault(root.index, Span(root.index, size, step.index, step.index))
+            span = spans.get(root.index)
+            if span is None:
+                size = -(-max(root.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+                span = spans[root.index] = Span(root.index, size, step.index, step.index)
             band = None if root.index in inside else step.attrs.get("band")
             span.last = max(span.last, last_of_band.get(band, step.index))
     for index in plan.outputs:
@@ -161,7 +163,7 @@ class _Placed:
 
     def add(self, span: Span) -> None:
         rows, n = self._table, self._count
-        at = int(np.searchsorted(rows[self._OFFSET, :n], span.offset, side="right"))
+        at = int(rows[self._OFFSET, :n].searchsorted(span.offset, side="right"))
         rows[:, at + 1 : n + 1] = rows[:, at:n]
         rows[:, at] = span.first, span.last, span.offset, span.offset + span.size
         self._count += 1
@@ -170,11 +172,14 @@ class _Placed:
         """Offset of the smallest gap between those alive with it that holds the span, the end of
         the last of them when none does."""
         rows = self._table[:, : self._count]
-        alive = (rows[self._FIRST] <= span.last) & (span.first <= rows[self._LAST])
-        ends = np.maximum.accumulate(rows[self._END, alive])
-        if not ends.size:
+        alive = ((rows[self._FIRST] <= span.last) & (rows[self._LAST] >= span.first)).nonzero()[0]
+        if not alive.size:
             return 0
-        starts = np.concatenate(([0], ends[:-1]))
-        gaps = rows[self._OFFSET, alive] - starts
-        holding = np.flatnonzero(gaps >= span.size)
-        return int(starts[holding[np.argmin(gaps[holding])]] if holding.size else ends[-1])
+        ends = np.maximum.accumulate(rows[self._END].take(alive))
+        gaps = rows[self._OFFSET].take(alive)
+        gaps[1:] -= ends[:-1]
+        holding = (gaps >= span.size).nonzero()[0]
+        if not holding.size:
+            return int(ends[-1])
+        best = holding[gaps[holding].argmin()]
+        return int(ends[best - 1]) if best else 0

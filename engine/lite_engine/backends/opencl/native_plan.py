@@ -87,6 +87,11 @@ class Shared:
         self._kinds: dict[int, Hashable] = {}
 
     @cached_property
+    def owners(self) -> list[int]:
+        """Of each tensor, the one that owns its storage."""
+        return [self.plan.root(i).index for i in range(len(self.plan.tensors))]
+
+    @cached_property
     def buffers(self) -> tuple[dict[int, int], list[int]]:
         return share(self.plan)
 
@@ -238,10 +243,10 @@ class _Writer:
             to_host = self.plan.tensors[step.outputs[0]].space == "host"
             action = _DOWNLOAD if to_host else _UPLOAD
             device = step.inputs[0] if to_host else step.outputs[0]
-            self.used.add(self.plan.root(device).index)
+            self.used.add(self.shared.owners[device])
         else:
             # What nothing reads still has a place, so that it can be tapped.
-            self.used |= {self.plan.root(i).index for i in step.outputs if i >= 0}
+            self.used |= {self.shared.owners[i] for i in step.outputs if i >= 0}
             count = self._repeated(step) or self._made(step)
             if self.fallback and (kernel := self.shared.cpu_kernel(step)):
                 host = self.strings.add(kernel)
@@ -272,7 +277,7 @@ class _Writer:
     def _named(self, arg: Named, tensor: PlanTensor) -> int:
         """The value of an argument like this one, for another tensor."""
         if isinstance(arg, PlanTensor):
-            self.used.add(self.plan.root(tensor.index).index)
+            self.used.add(self.shared.owners[tensor.index])
             return tensor.index
         assert tensor.data is not None, "ports of a kind are alike"
         if isinstance(arg, Image):
@@ -345,7 +350,7 @@ class _Writer:
         if type(arg) is int:  # as most are
             return _INT, struct.pack("<i", arg)
         if isinstance(arg, PlanTensor):
-            self.used.add(self.plan.root(arg.index).index)
+            self.used.add(self.shared.owners[arg.index])
             return _TENSOR, struct.pack("<I", arg.index)
         if isinstance(arg, Constant):
             return _CONSTANT, struct.pack("<I", self._constant(arg))
