@@ -59,6 +59,21 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
         {"pads": [1, 1, 1, 1], "r": 1, "activation": "LeakyRelu", "activation_params": [0.1]},
     ),
     (GEMM, (1, 23, 20, 3), 32, (7, 7), {"strides": [2, 2], "pads": [3, 3, 3, 3]}),
+    (
+        GEMM,
+        (1, 6, 16, 3),
+        21,
+        (3, 3),
+        {"pads": [1, 1, 1, 1], "activation": "LeakyRelu", "activation_params": [0.1]},
+    ),
+    (
+        GEMM,
+        (2, 5, 9, 3),
+        12,
+        (3, 3),
+        {"pads": [0, 0, 2, 2], "strides": [2, 1], "activation": "Relu"},
+    ),
+    (GEMM, (1, 1, 7, 3), 8, (1, 3), {"pads": [0, 1, 0, 1]}),
     (GEMM, (1, 9, 9, 5), 6, (3, 3), {"dilations": [2, 3], "pads": [2, 3, 2, 3]}),
     (GEMM, (1, 3, 3, 5), 6, (3, 3), {"pads": [4, 4, 4, 4]}),
     # One output, of padding alone; many channels with pixels that see padding alone.

@@ -27,7 +27,8 @@ void map(const float* x, float* y, int64_t rows, ptrdiff_t stride, int64_t n, fl
   int64_t begin = 0;
   if constexpr (kByGroups) {
     // Of two vectors where the registers hold what both need; short rows are walked down their columns.
-    constexpr int kVectors = A == Act::kSigmoid || A == Act::kSilu ? 2 : 1;
+    constexpr bool kPair = A == Act::kLeakyRelu || A == Act::kSigmoid || A == Act::kSilu;
+    constexpr int kVectors = kPair ? 2 : 1;
     constexpr int64_t kGroup = kVectors * kLanes;
     begin = n / kGroup * kGroup;
     const bool down = n < 8 * kLanes;

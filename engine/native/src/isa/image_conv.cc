@@ -9,11 +9,11 @@
 namespace lite::LITE_ISA {
 namespace {
 
-constexpr int kStep = 2 * kImageChannels;  // numbers from one output's run to the next one's
 constexpr int run_of(int taps) { return taps * kImageChannels; }
 // Numbers that a tile reads of a row: whole pairs of vectors.
-constexpr int seen_of(int taps) {
-  return ((kImagePixels - 1) * kStep + run_of(taps) + 2 * kLanes - 1) / (2 * kLanes) * (2 * kLanes);
+constexpr int seen_of(int taps, int stride) {
+  const int numbers = (kImagePixels - 1) * stride * kImageChannels + run_of(taps);
+  return (numbers + 2 * kLanes - 1) / (2 * kLanes) * (2 * kLanes);
 }
 
 // A row of taps: number e of the row is element e % 4 of seen[e / 4], output p meets it with the weights of
@@ -21,9 +21,10 @@ constexpr int seen_of(int taps) {
 //
 // NOTE: the asm keeps the order of the source: a vector is loaded one k before its first use, when another
 // one has just been used for the last time, so that all of them fit into the registers.
-template <int kTaps, int kVectors>
+template <int kTaps, int kStride, int kVectors>
 struct ImageRow {
-  static constexpr int kRun = run_of(kTaps), kSeen = seen_of(kTaps) / kLanes;
+  static constexpr int kStep = kStride * kImageChannels;  // numbers from one output's run to the next one's
+  static constexpr int kRun = run_of(kTaps), kSeen = seen_of(kTaps, kStride) / kLanes;
   const float *x, *w;
   F seen[kSeen], weights[kRun + 1][kVectors];
   F (&sum)[kImagePixels][kVectors];
@@ -67,7 +68,7 @@ struct ImageRow {
     }
   }
   LITE_INLINE void add() {
-    constexpr int kFirst = 10;
+    constexpr int kFirst = kSeen < 10 ? kSeen : 10;
     asm volatile("" ::: "memory");  // what lies there was stored
     weigh<0>();
     see_all<0, kFirst>();
@@ -89,7 +90,7 @@ struct ImageTiles {
   bool hard_swish;
 };
 
-template <int kTaps, int kVectors>
+template <int kTaps, int kStride, int kVectors>
 void run_tiles(const ImageTiles& t) {
   const F lo = splat(t.lo), hi = splat(t.hi);
   const bool clips_low = t.lo != -INFINITY, clips_high = t.hi != INFINITY;
@@ -104,7 +105,7 @@ void run_tiles(const ImageTiles& t) {
     }
     const float* w = t.w;
     for (int64_t y = t.count; y > 0; y--, rows++, w += run_of(kTaps) * kVectors * kLanes) {
-      ImageRow<kTaps, kVectors> row{*rows, w, {}, {}, sum};
+      ImageRow<kTaps, kStride, kVectors> row{*rows, w, {}, {}, sum};
       row.add();
     }
     if (t.hard_swish) {
@@ -134,16 +135,20 @@ void run_tiles(const ImageTiles& t) {
   }
 }
 
+int numbers_seen(const ConvShape& s) {
+  return seen_of(static_cast<int>(s.kernel[1]), static_cast<int>(s.stride[1]));
+}
+
 // Where the tiles of one output row find their rows of taps. Those that reach over an edge get copies
 // with zeros, as does the last one: whole vectors are read. Whole rows outside are left out.
 void point_tiles(const ConvShape& s, int64_t tiles, const float* image, int64_t y, int64_t ky0, int64_t ky1,
                  const float** pointers, float* copies) {
   const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
-  const int64_t columns = (kImagePixels - 1) * 2 + s.kernel[1];
-  const int seen = seen_of(static_cast<int>(s.kernel[1]));
+  const int64_t columns = (kImagePixels - 1) * s.stride[1] + s.kernel[1];
+  const int seen = numbers_seen(s);
   for (int64_t i = 0; i < tiles; i++) {
     const int64_t x = i + 1 < tiles ? i * kImagePixels : s.out.w - kImagePixels;
-    const int64_t first = x * 2 - s.pad[1];
+    const int64_t first = x * s.stride[1] - s.pad[1];
     const bool inside = first >= low && first * kImageChannels + seen <= high * kImageChannels;
     for (int64_t ky = ky0; ky < ky1; ky++) {
       const float* row = image + (y * s.stride[0] - s.pad[0] + ky * s.dilation[0]) * s.in.row;
@@ -168,7 +173,7 @@ void point_tiles(const ConvShape& s, int64_t tiles, const float* image, int64_t 
 bool prepare_image_conv(const ConvShape& s, Env& env, ImageConv* g) {
   g->shape = s;
   g->tiles = (s.out.w + kImagePixels - 1) / kImagePixels;
-  const size_t seen = static_cast<size_t>(seen_of(static_cast<int>(s.kernel[1])));
+  const size_t seen = static_cast<size_t>(numbers_seen(s));
   size_t pointers, copies;
   if (!mul_size(static_cast<size_t>(g->tiles * s.kernel[0]), sizeof(float*), &pointers) ||
       !mul_size(static_cast<size_t>(g->tiles * s.kernel[0]), seen * sizeof(float), &copies)) {
@@ -181,7 +186,7 @@ bool prepare_image_conv(const ConvShape& s, Env& env, ImageConv* g) {
 void run_image_conv(const ImageConv& g, const float* x, float* y, const GridPart& part, void* scratch) {
   const auto [row_begin, row_end, panel_begin, panel_end] = part;
   const ConvShape& s = g.shape;
-  const bool wide = s.kernel[1] == kWideTaps;
+  const bool wide = s.kernel[1] == kWideTaps, twice = s.stride[1] == 2;
   const int64_t run = run_of(static_cast<int>(s.kernel[1]));
   const Act act = s.activation.act;
   const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
@@ -210,8 +215,10 @@ void run_image_conv(const ImageConv& g, const float* x, float* y, const GridPart
       t.bias = g.bias + channel;
       t.c = out + channel;
       t.last = t.c + (s.out.w - kImagePixels) * t.ldc;
-      const auto run_row = wide ? vectors == 2 ? run_tiles<kWideTaps, 2> : run_tiles<kWideTaps, 1>
-                                : vectors == 2 ? run_tiles<kImageTaps, 2> : run_tiles<kImageTaps, 1>;
+      const bool two = vectors == 2;
+      const auto run_row = wide    ? two ? run_tiles<kWideTaps, 2, 2> : run_tiles<kWideTaps, 2, 1>
+                           : twice ? two ? run_tiles<kImageTaps, 2, 2> : run_tiles<kImageTaps, 2, 1>
+                           : two   ? run_tiles<kImageTaps, 1, 2> : run_tiles<kImageTaps, 1, 1>;
       run_row(t);
       if (apply) activate_rows(t.c, s.out.w, t.ldc, t.columns, s.activation);
     }

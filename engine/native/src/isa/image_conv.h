@@ -24,8 +24,9 @@ struct ImageConv {
 
 LITE_INLINE bool is_image_conv(const ConvShape& s) {
   return kPacks && s.groups == 1 && s.group_in == kImageChannels && s.in.pixel == kImageChannels &&
-         s.stride[1] == 2 && s.dilation[1] == 1 &&
-         (s.kernel[1] == kImageTaps || s.kernel[1] == kWideTaps) &&
+         s.dilation[1] == 1 &&
+         (s.kernel[1] == kImageTaps ? s.stride[1] == 1 || s.stride[1] == 2
+                                    : s.kernel[1] == kWideTaps && s.stride[1] == 2) &&
          s.out.w >= kImagePixels && !s.has_residual;
 }
 

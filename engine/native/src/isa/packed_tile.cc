@@ -113,16 +113,32 @@ void tile(const PackedTile& t) {
 void finish_part(const PackedTile& t, const float* sums, int vectors, float* c,
                  const float* residual) {
   const F lo = splat(t.lo), hi = splat(t.hi);
-  for (int m = 0; m < t.rows; m++) {
-    float* to = t.c_rows ? t.c_rows[m] + t.channel : c + m * t.ldc;
-    const float* r = t.residual_rows ? t.residual_rows[m] + t.channel
-                     : residual      ? residual + m * t.ldr
-                                     : nullptr;
+  const int columns = t.columns, rows = t.rows;
+  const bool hard_swish = t.hard_swish, whole = vectors == 2 && columns == kTileColumns && !hard_swish;
+  float* const* const to_rows = t.c_rows;
+  const float* const* const residual_rows = t.residual_rows;
+  const ptrdiff_t channel = t.channel, ldc = t.ldc, ldr = t.ldr;
+  for (int m = 0; m < rows; m++, c += ldc) {
+    float* to = to_rows ? to_rows[m] + channel : c;
+    const float* r = residual_rows ? residual_rows[m] + channel
+                     : residual    ? residual + m * ldr
+                                   : nullptr;
+    if (whole) {  // rows that lie apart
+      F first = load(sums), second = load(sums + kLanes);
+      sums += kTileColumns;
+      if (r) {
+        first += load(r);
+        second += load(r + kLanes);
+      }
+      store(to, min(hi, max(lo, first)));
+      store(to + kLanes, min(hi, max(lo, second)));
+      continue;
+    }
     for (int n = 0; n < vectors * kLanes; n += kLanes, sums += kLanes) {
-      const int left = t.columns - n < kLanes ? t.columns - n : kLanes;
+      const int left = columns - n < kLanes ? columns - n : kLanes;
       F v = load(sums);
       if (r) v += load_part(r + n, left);
-      v = t.hard_swish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
+      v = hard_swish ? activate_vector<Act::kHardSwish>(v, lo, hi) : min(hi, max(lo, v));
       store_part(to + n, v, left);
     }
   }
