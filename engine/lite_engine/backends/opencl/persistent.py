@@ -23,7 +23,7 @@ from ... import system
 from ...errors import BackendUnavailableError
 from ...plan import Step
 from ...progress import tell
-from . import persistent_text, reach
+from . import joined_rows, persistent_text, reach
 from .device import Device
 from .enqueue import Refused, bound, prepared
 from .kernels import Kernel, KernelFailed
@@ -75,6 +75,7 @@ class Persistent:
 
         runs = [(joined, list(run)) for joined, run in groupby(parts, joins)]
         runs = [(joined and len(run) > 1, run) for joined, run in runs]
+        runs = [(joined, joined_rows.joined(run) if joined else run) for joined, run in runs]
         kernels = [k for joined, run in runs if joined for k in run if isinstance(k, Kernel)]
         numbers = {id(k): text.number(k.launch) for k in kernels}
         source = text.whole()

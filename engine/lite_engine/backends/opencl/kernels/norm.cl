@@ -1,7 +1,7 @@
 // (x − mean) / sqrt(var + eps) over the middle axis of (outer, n, inner), then scale and offset: per
 // position of the axis (-DPER_N), or per inner index. -DRMS: x / sqrt(mean of x² + eps), without an offset.
 // V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=1,2,4,8,16,32 PER_N RMS
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=1,2,4,8,16,32 PER_N RMS RESIDUAL
 //@ options ACT(x) ACT_A:number ACT_B:number
 #ifdef RMS
 #define OFFSET(load) 0.0f
@@ -58,6 +58,50 @@ kernel void normalise(global const T *x, global const float *scale, global const
 #define OF_VECTOR(p, k) (p)[0]
 #define OF_ONE(p, k) (p)[0]
 #endif
+#ifdef RMS
+#define ROW_MEAN(x)
+#else
+#if HOLD
+#define ROW_LOST(x)
+#else  // long sums have lost digits
+#define ROW_LOST(x)                                                \
+  float lost = 0;                                                  \
+  EACH_HELD(many += held - mean);                                  \
+  FOLD(many, lost, ADD);                                           \
+  for (int k = whole + id; k < n; k += ITEMS) lost += LD(x, k) - mean; \
+  TOGETHER(part, id, lost, ADD);                                   \
+  mean += lost / (float)n;                                         \
+  many = 0;
+#endif
+#define ROW_MEAN(x)                                                \
+  EACH_HELD(many += held);                                         \
+  FOLD(many, mean, ADD);                                           \
+  for (int k = whole + id; k < n; k += ITEMS) mean += LD(x, k);    \
+  TOGETHER(part, id, mean, ADD);                                   \
+  mean /= (float)n;                                                \
+  many = 0;                                                        \
+  ROW_LOST(x)
+#endif
+#define ROW_NORMALISED(x, y)                                                                     \
+  FV many = 0;                                                                                   \
+  float mean = 0, square = 0;                                                                    \
+  HELD(x);                                                                                       \
+  ROW_MEAN(x)                                                                                    \
+  EACH_HELD(many += (held - mean) * (held - mean));                                              \
+  FOLD(many, square, ADD);                                                                       \
+  for (int k = whole + id; k < n; k += ITEMS) square += (LD(x, k) - mean) * (LD(x, k) - mean);   \
+  TOGETHER(part, id, square, ADD);                                                               \
+  const float factor = rsqrt(square / (float)n + epsilon);                                       \
+  EACH_HELD({                                                                                    \
+    const FV v = (held - mean) * factor * OF_VECTOR(scale, k) + OFFSET(OF_VECTOR(offset, k));    \
+    const FV done = ACT(v);                                                                      \
+    STV(y, k, done);                                                                             \
+  });                                                                                            \
+  for (int k = whole + id; k < n; k += ITEMS) {                                                  \
+    const float v = (LD(x, k) - mean) * factor * OF_ONE(scale, k) + OFFSET(OF_ONE(offset, k));   \
+    const float done = ACT(v);                                                                   \
+    ST(y, k, done);                                                                              \
+  }
 //@ kernel normalise_row
 //@ let rows = g0 / ITEMS
 //@ group ITEMS
@@ -78,41 +122,46 @@ void normalise_row(global const T *x, global const float *scale, global const fl
   const int id = get_local_id(0), whole = n / V * V;
   x += (size_t)get_group_id(0) * n;
   y += (size_t)get_group_id(0) * n;
-  FV many = 0;
-  float mean = 0, square = 0;
-  HELD(x);
-#ifndef RMS
-  EACH_HELD(many += held);
-  FOLD(many, mean, ADD);
-  for (int k = whole + id; k < n; k += ITEMS) mean += LD(x, k);
-  TOGETHER(part, id, mean, ADD);
-  mean /= (float)n;
-  many = 0;
-#if HOLD == 0  // long sums have lost digits
-  float lost = 0;
-  EACH_HELD(many += held - mean);
-  FOLD(many, lost, ADD);
-  for (int k = whole + id; k < n; k += ITEMS) lost += LD(x, k) - mean;
-  TOGETHER(part, id, lost, ADD);
-  mean += lost / (float)n;
-  many = 0;
+  ROW_NORMALISED(x, y)
+}
+
+// The same of rows that are first the sums of a split product's parts, bias and residual (conv_sum in
+// conv_tile.cl), which stay in `sum`; n is a multiple of V.
+//@ kernel sum_normalise_row
+//@ let rows = g0 / ITEMS
+//@ group ITEMS
+//@ items rows * ITEMS
+//@ need n > 0, n % V == 0, n + 16 * ITEMS <= INT_MAX, parts > 0, size == rows * n, size <= INT_MAX
+//@ local (ITEMS + 8) * 4
+//@ reads partial[parts * size], bias[n]
+//@ reads residual[size] when RESIDUAL
+//@ writes sum[size]
+//@ reads scale[n] when PER_N
+//@ reads scale[1] when PER_N == 0
+//@ reads offset[n] when PER_N > RMS
+//@ reads offset[1] when PER_N + RMS == 0
+//@ writes y[size]
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
+void sum_normalise_row(global const float *partial, global const float *bias, global const T *residual,
+                       global T *sum, global const float *scale, global const float *offset, global T *y,
+                       int size, int n, int parts, float epsilon) {
+  local float part[PARTS];
+  const int id = get_local_id(0), whole = n;
+  const size_t row = (size_t)get_group_id(0) * n;
+  partial += row;
+  residual += row;
+  sum += row;
+  y += row;
+  for (int k = id * V; k < whole; k += ITEMS * V) {
+    FV v = LDFV(bias, k);
+    for (int p = 0; p < parts; ++p) v += LDFV(partial + (size_t)p * size, k);
+#ifdef RESIDUAL
+    v += LDV(residual, k);
 #endif
-#endif
-  EACH_HELD(many += (held - mean) * (held - mean));
-  FOLD(many, square, ADD);
-  for (int k = whole + id; k < n; k += ITEMS) square += (LD(x, k) - mean) * (LD(x, k) - mean);
-  TOGETHER(part, id, square, ADD);
-  const float factor = rsqrt(square / (float)n + epsilon);
-  EACH_HELD({
-    const FV v = (held - mean) * factor * OF_VECTOR(scale, k) + OFFSET(OF_VECTOR(offset, k));
-    const FV done = ACT(v);
-    STV(y, k, done);
-  });
-  for (int k = whole + id; k < n; k += ITEMS) {
-    const float v = (LD(x, k) - mean) * factor * OF_ONE(scale, k) + OFFSET(OF_ONE(offset, k));
-    const float done = ACT(v);
-    ST(y, k, done);
+    STV(sum, k, v);
   }
+  global const T *x = sum;  // of which an item reads what it has written
+  ROW_NORMALISED(x, y)
 }
 #endif
 
