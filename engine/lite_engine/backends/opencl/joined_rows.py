@@ -34,7 +34,7 @@ def _sum_normalised(first: Kernel, second: Kernel) -> Kernel | None:
     items = prod(second.group or ())
     whole = n == columns == step and at == 0 and second.grid[0] // items * n == size
     apart = all(y is not a for a in (partial, bias, sums))  # a residual's rows are the same ones
-    plain = "ACT" not in first.launch.options
+    plain = "ACT" not in first.launch.options and "#define HOLD 0" not in second.launch.options
     vector = second.launch.options.partition("#define V ")[2].split("\n")[0]
     if x is not sums or not (whole and apart and plain) or n % int(vector or 1):
         return None

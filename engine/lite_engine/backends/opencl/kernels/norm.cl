@@ -125,8 +125,9 @@ void normalise_row(global const T *x, global const float *scale, global const fl
   ROW_NORMALISED(x, y)
 }
 
+#if HOLD
 // The same of rows that are first the sums of a split product's parts, bias and residual (conv_sum in
-// conv_tile.cl), which stay in `sum`; n is a multiple of V.
+// conv_tile.cl), which stay in `sum`; n is a multiple of V and held.
 //@ kernel sum_normalise_row
 //@ let rows = g0 / ITEMS
 //@ group ITEMS
@@ -152,17 +153,18 @@ void sum_normalise_row(global const float *partial, global const float *bias, gl
   residual += row;
   sum += row;
   y += row;
-  for (int k = id * V; k < whole; k += ITEMS * V) {
-    FV v = LDFV(bias, k);
-    for (int p = 0; p < parts; ++p) v += LDFV(partial + (size_t)p * size, k);
+  FV row_sum[HOLD];
+#define EACH_SUM UNROLL for (int h = 0, k = id * V; h < HOLD; ++h, k += ITEMS * V) if (k < whole)
+  EACH_SUM row_sum[h] = LDFV(bias, k);
+  _Pragma("unroll 4") for (int p = 0; p < parts; ++p, partial += size) EACH_SUM row_sum[h] += LDFV(partial, k);
 #ifdef RESIDUAL
-    v += LDV(residual, k);
+  EACH_SUM row_sum[h] += LDV(residual, k);
 #endif
-    STV(sum, k, v);
-  }
+  EACH_SUM STV(sum, k, row_sum[h]);
   global const T *x = sum;  // of which an item reads what it has written
   ROW_NORMALISED(x, y)
 }
+#endif
 #endif
 
 // The same where few groups of a long axis would leave a GPU idle, in two launches: the mean and the sum of
