@@ -132,6 +132,11 @@ def shared(layouts: Sequence[Layout], output: Value) -> Layout:
     return max(layouts, key=lambda one: layouts.count(one) + (one in read))
 
 
+def largest(values: Sequence[Value | None]) -> Value:
+    """The one that costs most to turn; a constant is turned when it is packed."""
+    return max(filter(None, values), key=lambda v: (v.const is None, v.type.size))
+
+
 def inserted_axes(out: tuple[int, ...], node: Node) -> list[int] | None:
     """Axes that an Unsqueeze to the shape `out` inserts, None when they are not constant."""
     axes = node.input(1)

@@ -193,7 +193,7 @@ class Lowering:
         if op.layout == "channels_last":
             return channels_last(rank)
         if op.layout == "axis" and len(node.outputs[0].shape or ()) in (rank, rank - 1):
-            return self.pool.natural(main)
+            return self.pool.natural(lay.largest(node.inputs) if op.name == "Concat" else main)
         if op.layout == "elementwise":
             out_rank = len(node.output.shape or ())
             full = [v for v in node.inputs if v is not None and len(v.shape or ()) == out_rank]
