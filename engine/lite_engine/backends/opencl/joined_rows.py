@@ -14,7 +14,7 @@ from .options import join
 
 
 def joined(run: list[Any]) -> list[Any]:
-    """Kernels of a run, with each sum of a split product and the normalization of its rows as one."""
+    """Kernels of a run, each sum of a split product and the normalization of its rows as one."""
     out: list[Any] = []
     for kernel in run:
         both = _sum_normalised(out[-1], kernel) if out else None
