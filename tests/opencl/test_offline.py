@@ -202,8 +202,9 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "matmul_nbits(zeros)": ("ZEROS", ""),
     **{
         f"{kernel}(offset)": ("", "RMS")
-        for kernel in ("normalise", "normalise_row", "normalise_parts")
+        for kernel in ("normalise", "normalise_row", "normalise_parts", "sum_normalise_row")
     },
+    "sum_normalise_row(residual)": ("RESIDUAL", ""),
     **{
         f"{kernel}(mask mask_batch mask_head mask_row)": ("MASK", "")
         for kernel in ("attention", "attention_tile", "attention_mma")
