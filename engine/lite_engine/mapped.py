@@ -123,6 +123,8 @@ def _release_pages(view: np.ndarray) -> None:
     them again gets them from the file. Nothing where it is a view of no mapping, or the platform
     cannot.
     """
+    if view.nbytes < mmap.PAGESIZE:
+        return  # a model has thousands of such constants
     owner: Any = view
     while isinstance(owner, np.ndarray):
         owner = owner.base

@@ -11,7 +11,7 @@ from lite_messages import tr
 
 #: New objects between two searches for cycles. A large model's are many and live to the end: with
 #: Python's own 700 the searches take a fifth of `lite info`.
-_OBJECTS = 1_000_000
+_OBJECTS = 2_000_000
 
 
 def main() -> int:

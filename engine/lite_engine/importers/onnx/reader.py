@@ -175,28 +175,19 @@ class ModelReader:
             self._node(proto, scope, hints)
 
     def _node(self, proto: Message, scope: Scope, hints: dict[str, Message]) -> None:
-        domain, op = proto.text(fields.NodeProto.DOMAIN), proto.text(fields.NodeProto.OP_TYPE)
-        domain = "" if domain == "ai.onnx" else domain
-        label = proto.text(fields.NodeProto.NAME) or next(
-            (o for o in proto.texts(fields.NodeProto.OUTPUT) if o), op
-        )
+        written, op = proto.text(fields.NodeProto.DOMAIN), proto.text(fields.NodeProto.OP_TYPE)
+        domain = "" if written == "ai.onnx" else written
+        made = proto.texts(fields.NodeProto.OUTPUT)
+        label = proto.text(fields.NodeProto.NAME) or next((name for name in made if name), op)
         inputs = [self._read(scope, name, label) for name in proto.texts(fields.NodeProto.INPUT)]
-        function = self.functions.get(
-            (proto.text(fields.NodeProto.DOMAIN), op, proto.text(fields.NodeProto.OVERLOAD))
-        )
+        function = self.functions.get((written, op, proto.text(fields.NodeProto.OVERLOAD)))
         if function is not None:
             attrs = dict(self._attributes(proto, scope, label))
             self._inline(function, proto, inputs, attrs, scope, label)
             return
-        if (
-            op == "Identity"
-            and not domain
-            and self._second_name(proto.texts(fields.NodeProto.OUTPUT), inputs, scope)
-        ):
+        if op == "Identity" and not domain and self._second_name(made, inputs, scope):
             return
-        outputs = [
-            self._output(scope, name, hints) for name in proto.texts(fields.NodeProto.OUTPUT)
-        ]
+        outputs = [self._output(scope, name, hints) for name in made]
         while len(outputs) > 1 and outputs[-1] is None:
             outputs.pop()
         while inputs and inputs[-1] is None:
