@@ -40,6 +40,12 @@ LITE_INLINE F activate_vector(F x, F a, F b) {
   return x;
 }
 
+// The slope of a leaky ReLU that is the larger one of x and slope x; of other activations 1.
+inline float slope_of(const Activation& activation) {
+  const float slope = activation.a;
+  return activation.act == Act::kLeakyRelu && slope > 0 && slope < 1 ? slope : 1.0f;
+}
+
 // In place on n numbers that are still in the cache.
 void activate(Real* x, int64_t n, const Activation& activation);
 

@@ -86,7 +86,7 @@ struct ImageTiles {
   float* last;                      // where the last tile's first pixel is
   ptrdiff_t ldc;
   int columns;                      // valid ones
-  float lo, hi;
+  float lo, hi, slope;              // see slope_of
   bool hard_swish;
 };
 
@@ -112,6 +112,11 @@ void run_tiles(const ImageTiles& t) {
       LITE_UNROLL for (int p = 0; p < kImagePixels; p++)
         LITE_UNROLL for (int n = 0; n < kVectors; n++)
           sum[p][n] = activate_vector<Act::kHardSwish>(sum[p][n], lo, hi);
+    }
+    if (t.slope != 1) {
+      const F slope = splat(t.slope);
+      LITE_UNROLL for (int p = 0; p < kImagePixels; p++)
+        LITE_UNROLL for (int n = 0; n < kVectors; n++) sum[p][n] = max(sum[p][n], slope * sum[p][n]);
     }
     if (clips_low) {
       LITE_UNROLL for (int p = 0; p < kImagePixels; p++)
@@ -146,16 +151,19 @@ void point_tiles(const ConvShape& s, int64_t tiles, const float* image, int64_t 
   const int64_t low = -s.in.halo[1], high = s.in.w + s.in.halo[3];
   const int64_t columns = (kImagePixels - 1) * s.stride[1] + s.kernel[1];
   const int seen = numbers_seen(s);
+  const int64_t down = s.dilation[0] * s.in.row;
+  const float* const top = image + (y * s.stride[0] - s.pad[0]) * s.in.row + ky0 * down;
   for (int64_t i = 0; i < tiles; i++) {
     const int64_t x = i + 1 < tiles ? i * kImagePixels : s.out.w - kImagePixels;
     const int64_t first = x * s.stride[1] - s.pad[1];
     const bool inside = first >= low && first * kImageChannels + seen <= high * kImageChannels;
-    for (int64_t ky = ky0; ky < ky1; ky++) {
-      const float* row = image + (y * s.stride[0] - s.pad[0] + ky * s.dilation[0]) * s.in.row;
-      if (inside) {
-        *pointers++ = row + first * kImageChannels;
-        continue;
-      }
+    const float* row = top;
+    if (inside) {
+      row += first * kImageChannels;
+      for (int64_t ky = ky0; ky < ky1; ky++, row += down) *pointers++ = row;
+      continue;
+    }
+    for (int64_t ky = ky0; ky < ky1; ky++, row += down) {
       int64_t begin, end;
       tap_window(first, 1, columns, low, high, &begin, &end);
       memset(copies, 0, static_cast<size_t>(seen) * sizeof(float));
@@ -189,7 +197,9 @@ void run_image_conv(const ImageConv& g, const float* x, float* y, const GridPart
   const bool wide = s.kernel[1] == kWideTaps, twice = s.stride[1] == 2;
   const int64_t run = run_of(static_cast<int>(s.kernel[1]));
   const Act act = s.activation.act;
-  const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
+  const float slope = slope_of(s.activation);
+  const bool apply =
+      act != Act::kNone && act != Act::kClip && act != Act::kHardSwish && slope == 1;
   const float** const pointers = static_cast<const float**>(scratch);
   float* const copies = reinterpret_cast<float*>(pointers + g.tiles * s.kernel[0]);
   ImageTiles t{};
@@ -198,6 +208,7 @@ void run_image_conv(const ImageConv& g, const float* x, float* y, const GridPart
   t.ldc = s.out.pixel;
   t.lo = act == Act::kClip ? s.activation.a : -INFINITY;
   t.hi = act == Act::kClip ? s.activation.b : INFINITY;
+  t.slope = slope;
   t.hard_swish = act == Act::kHardSwish;
   for (int64_t row = row_begin; row < row_end; row++) {
     const int64_t image = row / s.out.h, oy = row - image * s.out.h;

@@ -119,6 +119,23 @@ LITE_INLINE void max_line(const PoolShape& s, const Real* x, Real* y, int64_t co
   }
 }
 
+// 2x2 maxima, some vectors of channels of every pixel.
+template <int kVectors>
+LITE_INLINE void max_squares(const PoolShape& s, const Real* x, Real* y, int64_t count) {
+  const int64_t right = s.dilation[1] * s.in_pixel, step = s.stride[1] * s.in_pixel;
+  const Real* below = x + s.dilation[0] * s.in_row;
+  for (; count > 0; --count, x += step, below += step, y += s.out_pixel) {
+    F taps[4][kVectors];
+    load_line<kVectors>(x, taps[0]);
+    load_line<kVectors>(x + right, taps[1]);
+    load_line<kVectors>(below, taps[2]);
+    load_line<kVectors>(below + right, taps[3]);
+    LITE_UNROLL for (int i = 0; i < kVectors; ++i)
+      store(y + i * kLanes,
+            maximum(maximum(maximum(taps[0][i], taps[1][i]), taps[2][i]), taps[3][i]));
+  }
+}
+
 // Pixels [begin, end) of a row whose windows are those of `first`, each one stride further.
 template <bool Max, int K>
 void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& first,
@@ -127,11 +144,12 @@ void pool_inside(const PoolShape& s, const Real* x, Real* y, const PoolWindow& f
   const int64_t step = s.stride[1] * s.in_pixel;
   x += first.from;
   y += first.to;
-  if (Max && K == 3 && s.stride[1] == 2 && s.dilation[1] == 1) {
+  if (Max && (K == 2 || (K == 3 && s.stride[1] == 2 && s.dilation[1] == 1))) {
     constexpr int kLine = kLineVectors * kLanes;
-    for (; c0 + kLine <= c1; c0 += kLine) max_line<kLineVectors>(s, x + c0, y + c0, count);
+    for (; c0 + kLine <= c1; c0 += kLine)
+      (K == 2 ? max_squares<kLineVectors> : max_line<kLineVectors>)(s, x + c0, y + c0, count);
     if (kLineVectors > 2 && c0 + 2 * kLanes <= c1) {
-      max_line<2>(s, x + c0, y + c0, count);
+      (K == 2 ? max_squares<2> : max_line<2>)(s, x + c0, y + c0, count);
       c0 += 2 * kLanes;
     }
     if (c0 == c1) return;

@@ -7,6 +7,7 @@
 #include "activation.h"
 #include "ops/conv_strips.h"
 #include "tap_gemm.h"
+#include "winograd_output.h"
 #include "winograd_pairs.h"
 
 namespace lite::LITE_ISA {
@@ -53,7 +54,8 @@ struct Winograd {
   const Real* bias;
   const Real* zeros;                  // padded_channels of them
   Activation activation;
-  float lo, hi;
+  float lo, hi, slope;                // see slope_of
+  bool applies;                       // what is none of these
   ThreadGrid grid;
 };
 
@@ -93,6 +95,8 @@ bool describe(const ConvShape& s, const Form& form, Env& env, Winograd* w) {
   const bool clip = s.activation.act == Act::kClip;
   w->lo = clip ? s.activation.a : -INFINITY;
   w->hi = clip ? s.activation.b : INFINITY;
+  w->slope = slope_of(s.activation);
+  w->applies = s.activation.act != Act::kNone && !clip && w->slope == 1;
   int64_t* first = static_cast<int64_t*>(env.allocate((s.out.h + s.out.w + 1) * sizeof(int64_t)));
   if (!first) return env.out_of_memory();
   w->top = first;
@@ -118,13 +122,6 @@ LITE_INLINE TileAt tile_at(const Winograd& w, int64_t tile) {
   return {image, w.top[y], w.left[rest - y * w.tiles_w]};
 }
 
-// On AArch64, which has the registers, an address or offset is not computed again in the loop.
-template <class T>
-LITE_INLINE void keep_in_register(T& value) {
-#if defined(__aarch64__)
-  asm("" : "+r"(value));
-#endif
-}
 LITE_INLINE void load_two(const Real* const* from, const Real** to) {
 #if defined(__aarch64__) && !defined(__clang__)
   typedef __int128 Two __attribute__((may_alias, aligned(8)));
@@ -208,102 +205,6 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
   }
 }
 
-// A vector of columns of one tile of pixels, of which `rows` x `pixels` exist.
-struct OutputTile {
-  Real* c;
-  int64_t row, pixel;
-  int64_t rows, pixels;
-  const Real* residual;               // or nullptr
-  int64_t residual_row, residual_pixel;
-};
-
-// The products of the points lie `stride` elements apart.
-template <class Down, class Along>
-LITE_INLINE void transform_output(const Real* products, int64_t stride, const Real* bias, float low,
-                                  float high, const OutputTile& to) {
-  constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
-  F t[kRows][Along::kPoints], q[kRows][kPixels];
-  LITE_UNROLL for (int j = 0; j < Along::kPoints; ++j) {
-    F d[Down::kPoints], o[kRows];
-    LITE_UNROLL for (int i = 0; i < Down::kPoints; ++i)
-      d[i] = load(products + (i * Along::kPoints + j) * stride);
-    Down::output(d, o);
-    LITE_UNROLL for (int i = 0; i < kRows; ++i) t[i][j] = o[i];
-  }
-  const F added = load(bias);
-  LITE_UNROLL for (int i = 0; i < kRows; ++i) Along::output(t[i], q[i], added);
-  const int64_t rows = to.rows, pixels = to.pixels;
-  if (to.residual) {
-    int64_t row = to.residual_row, pixel = to.residual_pixel;
-    keep_in_register(row);           // no address is made ahead of the loop over vectors, for nothing
-    keep_in_register(pixel);
-    LITE_UNROLL for (int i = 0; i < kRows; ++i)
-      LITE_UNROLL for (int j = 0; j < kPixels; ++j)
-        if (i < rows && j < pixels) q[i][j] += load(to.residual + i * row + j * pixel);
-  }
-  const F lo = splat(low), hi = splat(high);
-  LITE_UNROLL for (int i = 0; i < kRows; ++i)
-    LITE_UNROLL for (int j = 0; j < kPixels; ++j) q[i][j] = max(lo, q[i][j]);
-  if (high != INFINITY) {
-    LITE_UNROLL for (int i = 0; i < kRows; ++i)
-      LITE_UNROLL for (int j = 0; j < kPixels; ++j) q[i][j] = min(hi, q[i][j]);
-  }
-  Real* c = to.c;
-  const int64_t row = to.row, pixel = to.pixel;
-  LITE_UNROLL for (int i = 0; i < kRows; ++i, c += row) {
-    if (i == rows) return;
-    if (pixels == kPixels) {
-      LITE_UNROLL for (int j = 0; j < kPixels; ++j) store(c + j * pixel, q[i][j]);
-    } else {
-      LITE_UNROLL for (int j = 0; j + 1 < kPixels; ++j)
-        if (j < pixels) store(c + j * pixel, q[i][j]);
-    }
-  }
-}
-// `vectors` of them, whose products lie together.
-template <class Down, class Along>
-__attribute__((noinline)) void transform_near(const Real* products, const Real* bias,
-                                              int64_t vectors, float low, float high,
-                                              OutputTile to) {
-  for (; vectors > 0; --vectors) {
-    transform_output<Down, Along>(products, kTileColumns, bias, low, high, to);
-    products += kLanes;
-    bias += kLanes;
-    to.c += kLanes;
-    if (to.residual) to.residual += kLanes;
-  }
-}
-template <class Down, class Along>
-__attribute__((noinline)) void transform_far(const Real* products, int64_t stride,
-                                             const Real* bias, float low, float high,
-                                             const OutputTile& to) {
-  transform_output<Down, Along>(products, stride, bias, low, high, to);
-}
-
-LITE_INLINE void copy_lanes(Real* to, const Real* from, int lanes) {
-  if (lanes == kLanes) store(to, load(from));
-  else store_part(to, load_part(from, lanes), lanes);
-}
-
-// The first `lanes` of a vector: what lies outside stays in a tile of its own.
-template <class Down, class Along>
-__attribute__((noinline)) void transform_part(const Real* products, int64_t stride,
-                                              const Real* bias, float low, float high,
-                                              const OutputTile& to, int lanes) {
-  constexpr int kRows = Down::kOutputs, kPixels = Along::kOutputs;
-  Real c[kRows][kPixels][kLanes], r[kRows][kPixels][kLanes];
-  for (int64_t i = 0; to.residual && i < to.rows; ++i)
-    for (int64_t j = 0; j < to.pixels; ++j)
-      copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
-  const OutputTile own{c[0][0], kPixels * kLanes, kLanes, to.rows, to.pixels,
-                       to.residual ? r[0][0] : nullptr, kPixels * kLanes, kLanes};
-  if (kPacks) transform_near<Down, Along>(products, bias, 1, low, high, own);
-  else transform_far<Down, Along>(products, stride, bias, low, high, own);
-  for (int64_t i = 0; i < to.rows; ++i)
-    for (int64_t j = 0; j < to.pixels; ++j)
-      copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);
-}
-
 // Outputs of a tile from `at` on that exist.
 LITE_INLINE int64_t outputs_in(int64_t size, int64_t at, int64_t dilation, int64_t most) {
   const int64_t left = dilation == 1 ? size - at : (size - at + dilation - 1) / dilation;
@@ -317,13 +218,13 @@ LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t str
   const int64_t dy = w.dilation[0], dx = w.dilation[1];
   OutputTile to{y + w.out.origin + at.image * w.out.image + at.y * w.out.row +
                     at.x * w.out.pixel + channel,
-                w.out.row * dy,
-                w.out.pixel * dx,
+                w.out.row * dy, w.out.pixel * dx,
                 outputs_in(w.out.h, at.y, dy, Down::kOutputs),
                 outputs_in(w.out.w, at.x, dx, Along::kOutputs),
                 nullptr,
                 w.residual.row * dy,
-                w.residual.pixel * dx};
+                w.residual.pixel * dx,
+                w.slope};
   if (residual)
     to.residual = residual + w.residual.origin + at.image * w.residual.image +
                   at.y * w.residual.row + at.x * w.residual.pixel + channel;
@@ -365,14 +266,13 @@ template <class Down, class Along>
 void write_tiles(const Winograd& w, const Real* products, int64_t next, int64_t stride,
                  int64_t first, int64_t count, int64_t channel, int64_t columns, Real* y,
                  const Real* residual) {
-  const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
   const int64_t line = first / w.tiles_w;
   int64_t image = line / w.tiles_h, down = line % w.tiles_h, along = first % w.tiles_w;
   for (int64_t i = 0, waiting = 0; i < count; ++i, products += next) {
     const TileAt at{image, w.top[down], w.left[along]};
     write_tile<Down, Along>(w, products, stride, at, channel, columns, y, residual);
     const bool ends = ++along == w.tiles_w;
-    if (apply && (++waiting == kActivatedAtOnce || ends || i + 1 == count || w.dilation[1] != 1)) {
+    if (w.applies && (++waiting == kActivatedAtOnce || ends || i + 1 == count || w.dilation[1] != 1)) {
       activate_tiles(w, {image, at.y, w.left[along - waiting]}, at.x, channel, columns, y);
       waiting = 0;
     }

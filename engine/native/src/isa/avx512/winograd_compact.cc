@@ -142,7 +142,6 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
   const float* x = step.inputs[0]->as<float>();
   const float* residual = w.has_residual ? step.inputs[3]->as<float>() : nullptr;
   float* y = step.outputs[0]->as<float>();
-  const bool apply = w.activation.act != Act::kNone && w.activation.act != Act::kClip;
   int64_t begin, end;
   share(w.panels, 1, thread, threads, &begin, &end);
   if (begin == end) return;
@@ -157,7 +156,7 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
     for (int64_t t = 0; t < w.tiles; ++t) {
       const TileAt at = tile_at(w, t);
       write_tile<F43, F43>(w, sums + t * kLanes, w.tiles * kLanes, at, n0, columns, y, residual);
-      if (apply) activate_tiles(w, at, at.x, n0, columns, y);
+      if (w.applies) activate_tiles(w, at, at.x, n0, columns, y);
     }
   }
 }
