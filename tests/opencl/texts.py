@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from lite_engine.backends.opencl.cases import cases, large
@@ -48,7 +48,17 @@ def all_texts() -> list[Text]:
                 if step.backend == "opencl" and step.op != "Copy":
                     for profile in PROFILES.values():
                         found.update(dict.fromkeys(_of_step(step, plan, profile, way)))
+    found.update(dict.fromkeys([with_residual(t) for t in found if holds_rows(t)]))
     return list(found)
+
+
+def holds_rows(text: Text) -> bool:
+    """Whether a sum of a split product may join the normalization (joined_rows.py)."""
+    return (text.device_class, text.file) == ("nvidia", "norm") and "#define HOLD" in text.options
+
+
+def with_residual(text: Text) -> Text:
+    return replace(text, options=f"{text.options}\n#define RESIDUAL")
 
 
 def _kind(way: object) -> tuple[bool, ...] | str:

@@ -47,5 +47,6 @@ def _sum_normalised(first: Kernel, second: Kernel) -> Kernel | None:
     launch = Launch(
         "norm", "sum_normalise_row", given, second.launch.global_size, options, second.group
     )
+    # One kernel does it: nothing calls it by itself.
     args = [partial, bias, residual, sums, scale, offset, y, size, n, parts, epsilon]
     return Kernel(launch, None, second.grid, second.group, second.call, args)

@@ -172,8 +172,9 @@ void Run::multiply(int64_t pair, int64_t m, int64_t k, const float* const (&w)[2
   const struct {
     int factor;
     const float* w;
-  } products[kStrassenProducts] = {{4, w[0][0]},          {5, w[1][0]}, {3, w[1][1]},       {6, sums + 3 * panel},
-                               {0, sums}, {1, sums + panel}, {2, sums + 2 * panel}};
+  } products[kStrassenProducts] = {{4, w[0][0]},          {5, w[1][0]}, {3, w[1][1]},
+                                   {6, sums + 3 * panel}, {0, sums},    {1, sums + panel},
+                                   {2, sums + 2 * panel}};
   float* c = memory + at.products;
 #if defined(LITE_PACKED_TILE)
   const bool quads = !issues_in_order();
@@ -194,7 +195,7 @@ void Run::multiply(int64_t pair, int64_t m, int64_t k, const float* const (&w)[2
     fn(t);
     c += s.height * kTileColumns;
   }
-  (void)m, (void)k, (void)ahead;
+  (void)m, (void)k, (void)ahead;    // all factors are packed
 #else
   const float* in_place[] = {row(m) + k, row(m) + k + s.half, row(m + s.height) + k + s.half};
   Tile t{};

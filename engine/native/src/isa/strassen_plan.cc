@@ -10,7 +10,8 @@ namespace {
 
 constexpr int64_t kLine = 64 / sizeof(float);
 constexpr int kMostRows = kPacks ? kPackedRows : kTileRows;
-constexpr int kFewestRows = kPacks ? kPackedRows : kTileRows * 2 / 3 + 1;
+// Lower ones of a low tile would wait for their weights.
+constexpr int kFewestRows = !kPacks && kTileRows > 8 ? kTileRows * 2 / 3 + 1 : kMostRows;
 // What each vector takes, in products of vectors: products of a pair's rows, a row's sums, the weights'.
 // Fitted to ratios measured on Zen 4, with AVX-512 and with AVX2, which multiplies twice a cycle; on
 // AArch64 counted, with stores for two.
