@@ -286,10 +286,19 @@ CONVS += [  # stride 2: F(2,3), the GEMM on few pixels
     (F32_3X3, (1, 18, 28, 33), 33, (3, 3), {"strides": [2, 2], "pads": [0, 0, 1, 1]}),
     (F32_3X3, (1, 5, 5, 40), 34, (3, 3), {"strides": [2, 2], "activation": "Silu"}),
 ]
-CONVS += [  # F(2,5); the GEMM where most taps lie outside
+CONVS += [  # tiles of 4x5 and 4x6 outputs on AArch64, whole and cut, channels in pairs and not
+    (F32_3X3, (1, 8, 14, 40), 33, (3, 3), {"pads": [1] * 4, "r": 1, "activation": "Relu"}),
+    (F32_3X3, (2, 9, 15, 20), 17, (3, 3), {"pads": [0, 1, 2, 1], "activation": "Silu"}),
+    (F32_3X3, (1, 8, 24, 40), 33, (3, 3), {"pads": [1] * 4, "r": 1, "activation": "Relu"}),
+    (F32_3X3, (2, 7, 23, 22), 20, (3, 3), {"pads": [2, 1, 1, 0], "activation": "LeakyRelu",
+                                           "activation_params": [0.1]}),
+    (F32_3X3, (1, 30, 36, 36), 40, (3, 3), {"dilations": [3, 3], "pads": [3] * 4}),
+]  # fmt: skip
+CONVS += [  # F(2,5) and F(4,5); the GEMM where most taps lie outside
     (F32_5X5, (1, 13, 14, 20), 33, (5, 5), {"pads": [2, 2, 2, 2], "r": 1, "activation": "Relu"}),
     (F32_5X5, (2, 9, 30, 16), 17, (5, 5), {"activation": "Silu"}),
     (F32_5X5, (1, 5, 6, 40), 20, (5, 5), {"pads": [4, 3, 0, 4]}),
+    (F32_5X5, (1, 6, 6, 40), 20, (5, 5), {"pads": [2, 2, 2, 2], "r": 1}),  # F(2,5) both ways
     (F32_5X5, (1, 18, 17, 33), 16, (5, 5), {"dilations": [2, 3], "pads": [4, 6, 4, 6]}),
     (F32_5X5, (1, 2, 2, 64), 16, (5, 5), {"pads": [2, 2, 2, 2]}),
 ]
@@ -326,12 +335,15 @@ CONVS += [
     for columns in (16, 20)
 ]
 #: Root mean square of what rounding may add, as a share of the output's: one chain of so many sums
-#: has three times as much, Winograd's F(4,3) at the points 0, ±1, ±2 twice as much.
+#: has three times as much, Winograd's F(4,3) at the points 0, ±1, ±2 twice as much. Tiles of eight
+#: points in a row round twice as much as those of six.
 ROUNDED: list = [
     (GEMM, (1, 6, 8, 512), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 5e-7),
     (GEMM, (1, 6, 8, 2048), 32, (1, 1), {}, 5e-7),
     (W43, (1, 12, 12, 64), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 1.2e-6),
-    (F32_5X5, (1, 12, 12, 64), 32, (5, 5), {"pads": [2, 2, 2, 2]}, 1.2e-6),
+    (F32_3X3, (1, 12, 12, 64), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 2.2e-6),
+    (F32_3X3, (1, 8, 15, 64), 32, (3, 3), {"pads": [1, 1, 1, 1]}, 2.2e-6),
+    (F32_5X5, (1, 12, 12, 64), 32, (5, 5), {"pads": [2, 2, 2, 2]}, 2.2e-6),
 ]
 
 

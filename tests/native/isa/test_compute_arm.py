@@ -71,7 +71,8 @@ def test_float_kernels(cpu, tmp_path):
     profile = tmp_path / "profile.json"
     results = run_on_arm(merged(plans), tmp_path, "", cpu, ["--profile", str(profile)])
     taken = {s["variant"].split("__")[0] for s in json.loads(profile.read_text())["steps"]}
-    forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", "43x23", "23_by2", "25")}
+    wide = ("43x53", "43x63", "25x45")
+    forms = {f"f32_conv2d_winograd{form}" for form in ("23", "43", *wide, "43x23", "23_by2", "25")}
     assert forms | {"f32_conv2d_gemm"} <= taken
     for got, c, case in zip(results, sizes, cases):
         w43 = (f32.W43, f32.W43_BF16, f32.F32_3X3, f32.F32_5X5)

@@ -15,6 +15,7 @@ namespace {
 struct TileRows {
   float* c[kPackedRows];
   const float* residual[kPackedRows];
+  bool in_one;                     // all pixels lie in one row of the image: evenly
 };
 constexpr int64_t kTileRowsFloats = (sizeof(TileRows) + 63) / 64 * 16;
 
@@ -143,6 +144,7 @@ void gather(const PackedGemm& g, const float* x, float* y, const float* residual
     }
   };
   place(0);
+  tile->in_one = evenly;
   const int64_t last_x = pixels[0].x + (padded - 1) * s.stride[1] + (s.kernel[1] - 1) * s.dilation[1];
   const bool inside = evenly && g.joined_taps && pixels[0].x >= -s.in.halo[1] &&
                       last_x < s.in.w + s.in.halo[3];
@@ -227,7 +229,9 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
       t.channel = panel * kTileColumns;
       const int64_t left = channels - t.channel;
       t.columns = static_cast<int32_t>(left < kTileColumns ? left : kTileColumns);
-      t.tasks = tasks_of(t, residual != nullptr, !g.even);
+      const uint32_t even_tasks = tasks_of(t, residual != nullptr, false);
+      const uint32_t apart_tasks = tasks_of(t, residual != nullptr, true);
+      t.tasks = even_tasks;
       t.w = g.weights + panel * g.depth * kTileColumns;
       t.bias = g.bias_in_weights ? nullptr : g.bias + t.channel;
       const int vectors = tile_vectors(t.columns);
@@ -244,15 +248,19 @@ void run_packed_gemm(const PackedGemm& g, const float* x, float* y, const float*
           if (residual) t.residual = residual + more.origin + (block + pixel) * more.pixel + t.channel;
         } else {
           const TileRows& rows = *reinterpret_cast<const TileRows*>(at);
-          t.c_rows = rows.c;
-          t.residual_rows = residual ? rows.residual : nullptr;
+          const bool apart = !rows.in_one;
+          t.tasks = apart ? apart_tasks : even_tasks;
+          t.c = rows.c[0] + t.channel;
+          t.residual = residual ? rows.residual[0] + t.channel : nullptr;
+          t.c_rows = apart ? rows.c : nullptr;
+          t.residual_rows = apart && residual ? rows.residual : nullptr;
         }
         const bool quad = quads && height == kPackedRows;
         t.rows = static_cast<int32_t>(height);
         t.a_k = quad ? kPackedRows : 4;
         multiply_packed_tile(quad ? kQuadTile[vectors - 1] : rest_tile(vectors, height, reorders), t);
-        if (apply && g.even) activate_rows(t.c, t.tiles * height, t.ldc, t.columns, activation);
-        for (int64_t m = 0; apply && !g.even && m < height; m++)
+        if (apply && !t.c_rows) activate_rows(t.c, t.tiles * height, t.ldc, t.columns, activation);
+        for (int64_t m = 0; apply && t.c_rows && m < height; m++)
           activate(t.c_rows[m] + t.channel, t.columns, activation);
         pixel += t.tiles * height;
       }

@@ -1,4 +1,4 @@
-// 3x3 and 5x5 stride-1 convolution by Winograd's minimal filtering F(m,3), F(2,5): Lavin & Gray 2015.
+// 3x3 and 5x5 stride-1 convolution by Winograd's minimal filtering F(m,3), F(m,5): Lavin & Gray 2015.
 //
 // A block of output tiles (m x m pixels) at a time, small enough for the second-level cache:
 //   V[xi][tile][channel]  = Bt d B      input transform, lanes are channels
@@ -294,11 +294,13 @@ double cost_of(const Form& form, const ConvShape& s, double weight) {
 // What transforms add to the products of F(4,3), where pixels lie far apart, and of F(2,5), which has four
 // times as many tiles.
 constexpr double kTransforms = 1.5;
-constexpr Form kF25 = form_of<F25, F25>("25");
-bool prepare_f25(Step& step, Env& env) { return prepare(step, env, kF25); }
+constexpr Form kF25 = form_of<F25, F25>("25"), kF25x45 = form_of<F25, F45>("25x45");
 constexpr Form kF23By2 = form_of<F23By2, F23By2>("23_by2");
 #if defined(LITE_PACKED_TILE)
 constexpr Form kF43x23 = form_of<F43, F23>("43x23");
+// Tiles of 5 or 6 columns multiply 7 or 11 % less where they fit a map, and round twice as much as F(4,3). On x86,
+// whose transforms need more registers than there are, 4 % is left of it.
+constexpr Form kF43x53 = form_of<F43, F53>("43x53"), kF43x63 = form_of<F43, F63>("43x63");
 constexpr double kWeight = 1.2;   // 8 GB/s at 2.4 GHz
 #else
 constexpr double kWeight = 0.4;
@@ -334,10 +336,19 @@ bool suits(const Step& step, Env& env) {
   return !dilated && s.stride[0] == 2 && s.stride[1] == 2 && cost_of(kF23By2, s, kWeight) < direct;
 }
 
-bool suits_f25(const Step& step, Env& env) {
+const Form& form_of_5x5(const ConvShape& s) {
+  return cost_of(kF25x45, s, kWeight) < cost_of(kF25, s, kWeight) ? kF25x45 : kF25;
+}
+
+bool suits_5x5(const Step& step, Env& env) {
   ConvShape s;
   return read_conv(step, env, false, &s, kReal) && s.kernel[0] == 5 && s.kernel[1] == 5 &&
-         kTransforms * cost_of(kF25, s, kWeight) < cost_of_taps(s);
+         kTransforms * cost_of(form_of_5x5(s), s, kWeight) < cost_of_taps(s);
+}
+
+bool prepare_5x5(Step& step, Env& env) {
+  ConvShape s;
+  return read_conv(step, env, false, &s, kReal) && prepare(step, env, form_of_5x5(s));
 }
 
 // Fewer points on a small map, where reading F(4,3)'s weights would cost more than they save.
@@ -349,6 +360,8 @@ bool prepare_either(Step& step, Env& env) {
     if (cost_of(other, s, weight) <= cost_of(*form, s, weight)) form = &other;
   };
 #if defined(LITE_PACKED_TILE)
+  prefer(kF43x53, kWeight);
+  prefer(kF43x63, kWeight);
   prefer(kF43x23, kWeight);
   prefer(kF23, kWeight);
 #else
@@ -362,7 +375,7 @@ const Kernel kWinograd[] = {
     {"Conv", "f32_conv2d_winograd23", prepare_f23, run, kFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_winograd43", prepare_f43, run, kFlags, nullptr, run_rows},
     {"Conv", "f32_conv2d_3x3", prepare_either, run, kFlags, suits, run_rows},
-    {"Conv", "f32_conv2d_5x5", prepare_f25, run, kFlags, suits_f25, run_rows},
+    {"Conv", "f32_conv2d_5x5", prepare_5x5, run, kFlags, suits_5x5, run_rows},
     // On AMX products; without, a quarter of the multiplications in float32 is the fastest.
     {"Conv", "bf16_conv2d_3x3", prepare_either, run, kFlags},
 };

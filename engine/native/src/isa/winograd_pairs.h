@@ -24,7 +24,8 @@ struct TilePixels {
   register F v##a asm("v" #a);      \
   register F v##b asm("v" #b);
 #define LITE_ALL_TWOS(make) \
-  make(0, 16, 17) make(1, 18, 19) make(2, 20, 21) make(3, 22, 23) make(4, 24, 25) make(5, 26, 27)
+  make(0, 16, 17) make(1, 18, 19) make(2, 20, 21) make(3, 22, 23) make(4, 24, 25) make(5, 26, 27) \
+  make(6, 28, 29) make(7, 30, 31)
 #define LITE_LOAD_TWO(i, a, b)                                                      \
   if constexpr (i < Down::kPoints) {                                                \
     asm volatile("ld1 {v" #a ".4s, v" #b ".4s}, [%2], %3"                           \
@@ -41,14 +42,15 @@ struct TilePixels {
                  : "+r"(to) : "r"(next), "w"(v##a), "w"(v##b) : "memory");          \
   }
 #define LITE_KEEP_TWO(i, a, b) \
-  if constexpr (i < Down::kPoints) store_pair<i * Along::kPoints * 32>(t, o[0][i], o[1][i]);
+  if constexpr (i < kDown) store_pair<i % kReached * kAlong * 32>(i < kReached ? t : beyond, o[0][i], o[1][i]);
 #define LITE_TAKE_TWO(i, a, b) \
   if constexpr (i < Along::kPoints) load_pair_at<i * 32>(d[0][i], d[1][i], t);
 
 // Of the channels that fill pairs of vectors; how many those are. Points lie `stride` elements apart.
 template <class Down, class Along>
 LITE_INLINE int64_t transform_pairs(const TilePixels<Down>& at, int64_t channels, float* v, int64_t stride) {
-  constexpr int kDown = Down::kPoints, kAlong = Along::kPoints, kMost = 6;
+  constexpr int kDown = Down::kPoints, kAlong = Along::kPoints, kMost = 8;
+  constexpr int kReached = (kDown - 1) * kAlong * 32 > 1008 ? 3 : kDown;  // rows in reach of a store of two vectors
   float between[kDown * kAlong * kPairLanes];
   LITE_ALL_TWOS(LITE_TWO)
   const float* row[kDown];
@@ -68,6 +70,7 @@ LITE_INLINE int64_t transform_pairs(const TilePixels<Down>& at, int64_t channels
   for (; c + kPairLanes <= channels; c += kPairLanes) {
     float* t = between + at.first * kPairLanes;
     for (int j = at.first; j < at.last; ++j, t += kPairLanes) {
+      float* beyond = t + kReached * kAlong * kPairLanes;
       F d[2][kMost], o[2][kMost];
       LITE_ALL_TWOS(LITE_LOAD_TWO)
       Down::input(d[0], o[0]);

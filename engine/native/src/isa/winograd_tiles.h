@@ -34,7 +34,7 @@ struct Form {
                  const Real* residual);
 };
 
-constexpr int kMostPoints = 6, kMostTaps = 5;  // of a line
+constexpr int kMostPoints = 8, kMostTaps = 5;  // of a line
 struct Winograd {
   const Form* form;
   int points;                         // of both directions
