@@ -77,6 +77,69 @@ LITE_INLINE void transform_output(const Real* products, int64_t stride, const Re
     }
   }
 }
+#if defined(LITE_PACKED_TILE)
+// Two vectors of columns, whose products lie together: down the columns into memory, then along each row. All at once
+// takes more registers than there are.
+template <class Down, class Along>
+LITE_INLINE void transform_pair(const float* products, const float* bias, float low, float high, const OutputTile& to) {
+  constexpr int kDown = Down::kPoints, kAlong = Along::kPoints, kPixels = Along::kOutputs;
+  constexpr int kPair = 2 * kLanes, kBytes = kPair * 4;
+  constexpr int kReached = kRowsInReach<kAlong * kBytes>;
+  float between[Down::kOutputs * kAlong * kPair];
+  for (int j = 0; j < kAlong; ++j) {
+    const float *p = products + j * kPair, *beyond = p + kReached * kAlong * kPair;
+    F d[2][kDown], o[2][Down::kOutputs];
+    unroll<kDown>([&](auto i) __attribute__((always_inline)) {
+      load_pair_at<i % kReached * kAlong * kBytes>(d[0][i], d[1][i], i < kReached ? p : beyond);
+    });
+    LITE_UNROLL for (int n = 0; n < 2; ++n) Down::output(d[n], o[n]);
+    unroll<Down::kOutputs>([&](auto i) __attribute__((always_inline)) {
+      store_pair<i * kAlong * kBytes>(between + j * kPair, o[0][i], o[1][i]);
+    });
+  }
+  const F added[2] = {load(bias), load(bias + kLanes)}, lo = splat(low), hi = splat(high);
+  // Not read again behind every store.
+  const int64_t rows = to.rows, pixels = to.pixels, row = to.row, pixel = to.pixel;
+  const int64_t residual_row = to.residual_row, residual_pixel = to.residual_pixel;
+  const float slope = to.slope, *t = between, *residual = to.residual;
+  const bool leaks = slope != 1, bounds = low != -INFINITY || high != INFINITY;
+  float* c = to.c;
+  for (int64_t i = 0; i < rows; ++i, t += kAlong * kPair, c += row) {
+    F d[2][kAlong], q[2][kPixels];
+    unroll<kAlong>([&](auto j) __attribute__((always_inline)) {
+      load_pair_at<j * kBytes>(d[0][j], d[1][j], t);
+    });
+    LITE_UNROLL for (int n = 0; n < 2; ++n) Along::output(d[n], q[n], added[n]);
+    if (residual) {
+      const float* from = residual;
+      LITE_UNROLL for (int j = 0; j < kPixels; ++j, from += residual_pixel) {
+        if (j == pixels) break;
+        F first, second;
+        load_pair_at(first, second, from);
+        q[0][j] += first;
+        q[1][j] += second;
+      }
+      residual += residual_row;
+    }
+    const auto change = [&](auto f) __attribute__((always_inline)) {
+      LITE_UNROLL for (int n = 0; n < 2; ++n)
+        LITE_UNROLL for (int j = 0; j < kPixels; ++j) q[n][j] = f(q[n][j]);
+    };
+    if (leaks) change([&](F v) { return max(v, splat(slope) * v); });
+    if (bounds) {
+      if (low != -INFINITY) change([&](F v) { return max(lo, v); });
+      if (high != INFINITY) change([&](F v) { return min(hi, v); });
+    }
+    float* at = c;
+    if (pixels == kPixels) {
+      LITE_UNROLL for (int j = 0; j < kPixels; ++j, at += pixel) store_pair(at, q[0][j], q[1][j]);
+    } else {
+      LITE_UNROLL for (int j = 0; j + 1 < kPixels; ++j, at += pixel)
+        if (j < pixels) store_pair(at, q[0][j], q[1][j]);
+    }
+  }
+}
+#endif
 // `vectors` of them, whose products lie together.
 template <class Down, class Along>
 __attribute__((noinline)) void transform_near(const Real* products, const Real* bias, int64_t vectors,

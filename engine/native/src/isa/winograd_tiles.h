@@ -235,6 +235,9 @@ LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t str
     to.c += by;
     if (residual) to.residual += by;
   };
+#if defined(LITE_PACKED_TILE)
+  if (columns == kTileColumns) return transform_pair<Down, Along>(products, bias, w.lo, w.hi, to);
+#endif
   if (kPacks && columns >= kLanes) {
     transform_near<Down, Along>(products, bias, columns / kLanes, w.lo, w.hi, to);
     if (columns % kLanes == 0) return;
