@@ -17,7 +17,7 @@ from lite_engine.ir import DType, Graph, Value
 from lite_engine.plan import make_plan
 from lite_engine.profile import Profile, profile
 from lite_engine.profile.export import layers_csv
-from lite_engine.profile.measured import measure_there, median_interval
+from lite_engine.profile.measured import measure_there, median_interval, usual_runs
 from lite_engine.profile.memory_map import memory_map
 from lite_engine.profile.record import rounded
 from lite_engine.profile.roof import Roof
@@ -90,6 +90,20 @@ def test_too_few_runs_and_too_many_threads_are_said() -> None:
 
 
 @pytest.mark.cpu
+@pytest.mark.parametrize(
+    ("layers", "runs"), [(0, 20), (1, 20), (1000, 20), (1600, 12), (2500, 8), (10**6, 8)]
+)
+def test_models_of_very_many_layers_run_less_often(layers: int, runs: int) -> None:
+    assert usual_runs(layers) == runs
+
+
+def test_runs_are_those_asked_for_or_the_usual() -> None:
+    graph = classifier()
+    for asked, made in ((7, 7), (None, 20)):
+        found = profile(Predictor(graph, "reference"), image(graph), runs=asked, roof=False)
+        assert found.runs == len(found.samples_ms) == made
+
+
 def test_integers_are_called_so() -> None:
     graph = Graph("quantised")
     graph.inputs = [Value("x", DType.F32, (1, 3, 20, 20))]

@@ -177,7 +177,7 @@ class Session(SessionInputs):
         """One inference. `image` may be an image, a file, a feed; None keeps the last input."""
         return measuring.run(self, image, backend, version)
 
-    def profile(self, backend: str = "auto", runs: int = 20, image: Any = None) -> Profile:
+    def profile(self, backend: str = "auto", runs: int | None = None, image: Any = None) -> Profile:
         """Where the time goes, layer by layer; kept for `lite runs`, with its `advice`."""
         return measuring.profile(self, backend, runs, image)
 

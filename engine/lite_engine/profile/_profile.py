@@ -21,7 +21,7 @@ from ..plan import Plan, Step
 from ..runtime.execute import Execution
 from ..runtime.predictor import Predictor
 from ..runtime.shares import Share, shares
-from .measured import Samples, measure_here, measure_there, median_intervals
+from .measured import Samples, measure_here, measure_there, median_intervals, usual_runs
 from .memory_map import memory_map
 from .moves import Moves
 from .record import Compiled, LayerTime, Profile
@@ -37,7 +37,7 @@ def profile(
     predictor: Predictor,
     feeds: Mapping[str, Any],
     *,
-    runs: int = 20,
+    runs: int | None = None,
     warmup: int = WARMUP_RUNS,
     progress: Callable[[int, int], None] | None = None,
     device: str | None = None,
@@ -45,11 +45,12 @@ def profile(
 ) -> Profile:
     """Runs the model and times every layer. `progress(done, total)` may raise to cancel.
 
-    `device` names where it runs (the predictor's own device by default); `roof` measures this
-    machine's roofs once. An OpenCL device that was chosen automatically and fails is left, as in
-    `Predictor.run`. Raises ShapeError when the feeds do not fit, UsageError without runs.
+    Without `runs` there are `usual_runs`. `device` names where it runs (the predictor's own device
+    by default); `roof` measures this machine's roofs once. An OpenCL device that was chosen
+    automatically and fails is left, as in `Predictor.run`. Raises ShapeError when the feeds do not
+    fit, UsageError without runs.
     """
-    if runs < 1 or warmup < 0:
+    if (runs is not None and runs < 1) or warmup < 0:
         raise UsageError(
             tr("{runs} runs after {warmup} to warm up", runs=runs, warmup=warmup),
             fix=tr("measure at least one run"),
@@ -62,7 +63,7 @@ def profile(
 def _profile(
     predictor: Predictor,
     feeds: Mapping[str, Any],
-    runs: int,
+    runs: int | None,
     warmup: int,
     progress: Callable[[int, int], None] | None,
     device: str | None,
@@ -73,6 +74,7 @@ def _profile(
     begin = time.perf_counter()
     execution = predictor.execution({n: a.shape for n, a in arrays.items()})
     execution.tap(())
+    runs = runs or usual_runs(len(execution.plan.steps))
     if predictor.device is None:
         measured = measure_here(execution, ordered, runs, warmup, begin, progress)
     else:

@@ -20,6 +20,9 @@ from .environment import environment, readings
 
 #: Below this many the interval of a median is not known (order statistics, 95 %).
 FEWEST_RUNS = 6
+#: Timed runs where no number is asked for, and from how many layers on there are fewer: noting and
+#: reading the clocks of all layers takes many times what such a run takes by itself.
+RUNS, FEWER_RUNS, MANY_LAYERS = 20, 8, 1000
 #: By how much the first and the last third of the runs may differ on a steady device.
 STEADY_SHARE = 0.1
 #: What is read again after the runs.
@@ -51,6 +54,12 @@ class Measured:
     warnings: list[str]
     warm_ms: list[float] = field(default_factory=list)
     instructions: dict[str, Any] | None = None
+
+
+def usual_runs(layers: int) -> int:
+    """Timed runs of a plan of so many layers where no number is asked for: as many times of layers
+    as RUNS of MANY_LAYERS have, and no fewer than FEWER_RUNS of each."""
+    return max(FEWER_RUNS, min(RUNS, RUNS * MANY_LAYERS // max(layers, 1)))
 
 
 def measure_here(

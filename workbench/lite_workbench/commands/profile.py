@@ -76,8 +76,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         metavar="N",
         help=tr(
-            "number of timed runs (default: 20; under emulation 1 run, whose "
-            "instructions are counted)"
+            "number of timed runs (default: 20, fewer for more than 1000 layers; under "
+            "emulation 1 run, whose instructions are counted)"
         ),
     )
     parser.add_argument(
@@ -147,7 +147,7 @@ def _call(args: argparse.Namespace) -> Profiled:
     if args.tune:
         tune(predictor, args.tune)
         place(predictor, feeds)
-    runs = args.runs or (1 if predictor.emulated else 20)
+    runs = args.runs or (1 if predictor.emulated else None)
     made = profile(predictor, feeds, runs=runs, warmup=args.warmup)
     if args.precision and args.precision != predictor.precision:
         made.warnings.append(

@@ -45,9 +45,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         type=at_least(1),
-        default=20,
         metavar="N",
-        help=tr("number of timed runs (default: 20)"),
+        help=tr("number of timed runs (default: 20, fewer for more than 1000 layers)"),
     )
     parser.add_argument(
         "--compare",

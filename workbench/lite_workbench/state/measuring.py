@@ -48,7 +48,7 @@ def run(state: SessionState, image: Any, backend: str, version: str | None) -> R
     return made
 
 
-def profile(state: SessionState, backend: str, runs: int, image: Any) -> Profile:
+def profile(state: SessionState, backend: str, runs: int | None, image: Any) -> Profile:
     """See `Session.profile`. Raises LiteError."""
     from lite_engine.history import History
     from lite_engine.profile import profile as profile_layers
@@ -65,7 +65,7 @@ def profile(state: SessionState, backend: str, runs: int, image: Any) -> Profile
         state.profiled[used.backend] = state.version, used
         state.history.append(made)
         state.measured("profile", used.backend)
-    state.remember(f"profile = session.profile(backend={used.backend!r}, runs={runs})")
+    state.remember(f"profile = session.profile(backend={used.backend!r}, runs={made.runs})")
     state.notify("profile", made)
     return made
 
