@@ -61,7 +61,9 @@ READERS = {
     ),
     "pir": _reader(["pir"], ["paddle/pir.py"], "pir_"),
     "naive_buffer": _reader(
-        ["nb0", "nb1", "nb2"], ["naive_buffer/container.py", "naive_buffer/tlv.py"], "nb_"
+        ["nb0", "nb1", "nb2"],
+        ["naive_buffer/header.py", "naive_buffer/container.py", "naive_buffer/tlv.py"],
+        "nb_",
     ),
     "tensorflow": _reader(
         ["tensorflow", "saved_model"],

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.importers import load
-from lite_engine.importers.naive_buffer.container import HEADER_BYTES
+from lite_engine.importers.naive_buffer.header import HEADER_BYTES
 from lite_engine.model_file.naive_buffer import write_nb
 
 from tests.importers import nb_files, paddle_files, tiny_pir

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from lite_engine.importers.naive_buffer.container import HEADER_BYTES, read_nb
+from lite_engine.importers.naive_buffer.container import read_nb
+from lite_engine.importers.naive_buffer.header import HEADER_BYTES
 from lite_engine.importers.paddle.program import ATTR_TYPES, DTYPE_NUMBERS, Op, Var
 from lite_engine.ir import DType
 from lite_engine.model_file.naive_buffer.flatbuffer import Numbers, Raw, Scalar, Table, encode

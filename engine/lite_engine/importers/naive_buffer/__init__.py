@@ -18,9 +18,7 @@ from ...errors import ModelFormatError
 from ...files import head
 from ...ir import Graph, Shape
 from ...mapped import map_file
-from .container import META_VERSIONS, looks_like_nb, read_header, read_nb
-from .kernels import kernel_text
-from .tlv import read_tlv
+from .header import META_VERSIONS, looks_like_nb, read_header
 
 if TYPE_CHECKING:
     from ..paddle.program import Program
@@ -55,6 +53,8 @@ def open(
     """`params` is the second file of a model in two, `shapes` replace those of the file.
     Raises ModelFormatError, UnsupportedOperatorError."""
     from ..paddle.builder import build  # brings all of Paddle's operators
+    from .container import read_nb
+    from .tlv import read_tlv
 
     if _is_one_file(path):
         data = map_file(path)
@@ -84,6 +84,8 @@ def open(
 
 def _kernels(program: Program) -> dict[str, str]:
     """Operator (its name as a node source) → the kernel that opt chose, in words."""
+    from .kernels import kernel_text
+
     out = {}
     for op, source in zip(program.blocks[0].ops, program.blocks[0].sources()):
         kernel = op.attrs.get("__@kernel_type_attr@__")

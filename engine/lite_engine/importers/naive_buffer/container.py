@@ -1,6 +1,6 @@
 """The outer layout of `.nb` files and the FlatBuffers in them → Program.
 
-Header: u16 meta version · 16 bytes opt version · u64 topology size · topology. Then the parameters:
+Header (header.py) · topology. Then the parameters:
 meta 2 a table of small FlatBuffers, meta 1 one FlatBuffer, meta 0 Paddle-Lite's first own format.
 Sources: Paddle-Lite model_parser.cc, flatbuffers/framework.fbs and param.fbs (slots noted at use).
 """
@@ -8,7 +8,6 @@ Sources: Paddle-Lite model_parser.cc, flatbuffers/framework.fbs and param.fbs (s
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,52 +25,10 @@ from ..paddle.program import (
     Var,
     dtype_of,
 )
+from .header import read_header
 from .tlv import array_of, read_tlv
 
-META_VERSIONS = (0, 1, 2)
-HEADER_BYTES = 26
 _DENSE_PARAM = 1  # ParamDesc.variable is a union; 1 is LoDTensorDesc
-
-
-@dataclass(frozen=True)
-class Header:
-    meta_version: int
-    opt_version: str
-    topology: memoryview
-    params: memoryview
-
-
-def looks_like_nb(start: bytes, size: int) -> bool:
-    """True when the first 26 bytes can be a header of a file of `size` bytes."""
-    if len(start) < HEADER_BYTES:
-        return False
-    meta, text, topology = struct.unpack_from("<H16sQ", start)
-    version = text.split(b"\0")[0]
-    printable = all(32 <= b < 127 for b in version)
-    return meta <= 16 and printable and 8 <= topology <= size - HEADER_BYTES
-
-
-def read_header(data: memoryview) -> Header:
-    """Raises ModelFormatError, VersionError."""
-    if len(data) < HEADER_BYTES:
-        raise ModelFormatError(tr("naive buffer: the file is shorter than its header"))
-    meta, text, size = struct.unpack_from("<H16sQ", data)
-    if meta not in META_VERSIONS:
-        raise VersionError(
-            tr(
-                "naive buffer: meta version {meta} is newer than this reads ({meta_versions})",
-                meta=meta,
-                meta_versions=META_VERSIONS[-1],
-            ),
-            fix=tr("import the original Paddle model (.pdmodel + .pdiparams) instead"),
-        )
-    if size > len(data) - HEADER_BYTES:
-        raise ModelFormatError(
-            tr("naive buffer: a topology of {size} bytes does not fit the file", size=size)
-        )
-    version = text.split(b"\0")[0].decode("ascii", "replace")
-    end = HEADER_BYTES + size
-    return Header(meta, version, data[HEADER_BYTES:end], data[end:])
 
 
 def read_nb(data: memoryview) -> Program:
