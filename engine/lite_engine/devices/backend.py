@@ -29,7 +29,7 @@ from ..backends.opencl.native_plan import custom_texts
 from ..backends.opencl.programs import custom_files
 from ..errors import BackendUnavailableError
 from ..model_file.program_file import tensor_file_name, write_program_file
-from ..plan import Plan, Segment
+from ..plan import Plan, Segment, assign_offsets
 from ._base import Device, Job, RunnerResult
 from .check import usable_opencl
 
@@ -59,6 +59,7 @@ class DeviceExecutable(Executable, Repeats):
     OpenCL where the device has none, LayersRefused where it leaves them to its CPU."""
 
     def __init__(self, segment: Segment, device: Device, *, threads: int) -> None:
+        assign_offsets(segment.plan)
         self.plan = segment.plan if device.times_meaningful else _steps_apart(segment.plan)
         self.device = device
         self.threads = threads

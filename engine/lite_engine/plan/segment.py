@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from .memory import assign_offsets
 from .model import Plan, Step, changed
 
 
@@ -15,7 +14,8 @@ class Segment:
 
     `plan.inputs` and `plan.outputs` are its crossing tensors; `outer[i]` is the index of its
     tensor i in
-    the whole plan.
+    the whole plan. Whoever writes a program of it assigns the offsets of its arena: other backends
+    have their own memory.
     """
 
     backend: str
@@ -79,8 +79,6 @@ def _segment(
             if root.index in crossing or root.role in ("input", "output"):
                 role = "output" if root.index in written else "input"
         alias = None if old.alias_of is None else inner[old.alias_of]
-        if alias is not None and role == "output":
-            role = "arena"  # its owner crosses the border, the view is taken on the other side
         part.tensors.append(changed(old, index=inner[index], alias_of=alias, role=role))
     for step in steps:
         part.steps.append(
@@ -95,5 +93,4 @@ def _segment(
     part.inputs = [t.index for t in owners if t.role == "input"]
     part.outputs = [t.index for t in owners if t.role == "output"]
     part.tensor_of = {name: inner[i] for i in outer for name in names.get(i, ())}
-    assign_offsets(part)
     return Segment(backend, part, outer)

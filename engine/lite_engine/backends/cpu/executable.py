@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...plan import assign_offsets
 from ...plan.program import WeightTable, encode
 from .. import Executable, StepTime, Threaded
 from .native import NativeProgram
@@ -21,6 +22,7 @@ class CpuExecutable(Executable, Threaded):
     def __init__(self, segment: Segment, *, threads: int, max_isa: str | None = None) -> None:
         """`max_isa` lowers the instruction set."""
         self.plan = segment.plan
+        assign_offsets(self.plan)
         table = WeightTable()
         data = encode(self.plan, table)
         self.program = NativeProgram(data, table.blobs, threads=threads, max_isa=max_isa)
