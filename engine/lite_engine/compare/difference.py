@@ -44,10 +44,13 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
     x = np.asarray(a, np.float64).ravel()
     y = np.asarray(b, np.float64).ravel()
     with np.errstate(invalid="ignore", over="ignore"):
-        finite = bool(np.isfinite(x @ x + y @ y))  # one pass says so for nearly every layer
+        square_a, square_b = float(x @ x), float(y @ y)
+    finite = math.isfinite(square_a + square_b)  # which says so for nearly every layer
     nan_baseline, nan_candidate, odd, p, q = (0, 0, None, x, y) if finite else _without_bad(x, y)
+    if not finite:
+        square_a, square_b = float(p @ p), float(q @ q)
     delta = p - q
-    square_a, square_b, square_d = float(p @ p), float(q @ q), float(delta @ delta)
+    square_d = float(delta @ delta)
     size = np.abs(delta)
     worst = int(np.argmax(odd)) if odd is not None else _worst(size, x, y, finite)
     return Difference(

@@ -24,11 +24,16 @@ def with_backends(
     sentence."""
     found: Shares = {}
     said: dict[str, str] = {}
+    told: dict[str, list[str]] = {}
     if not rows:
         return [], found, ""
     for key, side in (("baseline", on.a), ("candidate", on.b)):
         if isinstance(side, Side):
-            rows, found[key], said[key] = _of_side(on, key, side, rows)
+            told[f"backend_{key}"], found[key], said[key] = _of_side(on, key, side, rows)
+    rows = [
+        replace(row, **dict(zip(told, backends, strict=True)))
+        for row, backends in zip(rows, zip(*told.values(), strict=True), strict=True)
+    ]
     texts = {key: text for key, text in said.items() if text}
     if len(texts) == 2 and texts["baseline"] == texts["candidate"]:
         ran = tr("on both sides {said}", said=texts["baseline"])
@@ -37,13 +42,14 @@ def with_backends(
         ran = f"{a}: {texts['baseline']}; {b}: {texts['candidate']}"
     else:
         ran = next(iter(texts.values()), "")
-    return list(rows), found, ran
+    return rows, found, ran
 
 
 def _of_side(
     on: Matched, key: str, side: Side, rows: Sequence[LayerDifference]
-) -> tuple[list[LayerDifference], dict[str, Share], str]:
-    """What a person has to know of a side; no text where its own backend, no device, ran it all."""
+) -> tuple[list[str], dict[str, Share], str]:
+    """The backends of the rows' layers on a side, and what a person has to know of it; no text
+    where its own backend, no device, ran it all."""
     predictor, feeds = side.predictor, on.feeds if key == "baseline" else on.feeds_b
     known = layer_times(predictor.execution({n: x.shape for n, x in feeds.items()}))
     names, told = set(), []
@@ -52,12 +58,7 @@ def _of_side(
         node = pair.node_a if key == "baseline" else pair.node_b
         name = node.name if node is not None else ""
         names.add(name)
-        backend = known.get(name, ("", 0))[0]
-        told.append(
-            replace(row, backend_baseline=backend)
-            if key == "baseline"
-            else replace(row, backend_candidate=backend)
-        )
+        told.append(known.get(name, ("", 0))[0])
     found = shares((known[n] for n in names if n in known), timed=not predictor.emulated)
     idle = len(names - known.keys())
     if found.keys() <= {"cpu"} and side.backend in CPU_TARGETS:

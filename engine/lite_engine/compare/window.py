@@ -67,11 +67,11 @@ def compare_window(on: Matched, pairs: Sequence[Pair], first: int, before: Windo
         flipped = _read_from(on, pairs, rows, flipped)
         rows = _followers_alone(on, pairs, rows, va, vb, flipped)
     wrong = next((row.index for row in rows if not (row.within or before.failed)), None)
-    rows = [
-        replace(row, state=_state(row), detail=_detail(on, pair, va, vb, alone)
-                if row.index == wrong or row.name in on.detail else None)
-        for pair, row in zip(pairs, rows, strict=True)
-    ]  # fmt: skip
+    for i, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
+        state, detailed = _state(row), row.index == wrong or row.name in on.detail
+        if detailed or state != row.state:  # mostly not
+            detail = _detail(on, pair, va, vb, alone) if detailed else None
+            rows[i] = replace(row, state=state, detail=detail)
     return Window(tuple(rows), va, vb, flipped, before.failed or wrong is not None)
 
 
