@@ -12,12 +12,13 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._terminal = stream.isatty()  # asked once: a large model's layers each tell something
         self._shown = False
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if done >= total:
             self.wipe()
-        elif self._stream.isatty():
+        elif self._terminal:
             self._shown = True
             print(
                 "\r"

@@ -187,6 +187,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
                 ways.build()
                 return False
             self._keep(ways.step)
+        self.finish()
         self.device.verdicts.save()
         self._proven = True
         self._alone = self._parts()
@@ -216,7 +217,10 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
     def _prove_step(self, ways: Ways) -> None:
         """Raises KernelFailed, also where LITE_CHECK=1 finds numbers that are not the
         reference's."""
-        checked = settings.get("LITE_CHECK") and ways.step.op != "Copy" and not ways.checked
+        if ways.step.op == "Copy":
+            return self._enqueue_step(ways)
+        self.finish()  # what the copies before it raise is not the kernel's
+        checked = settings.get("LITE_CHECK") and not ways.checked
         given = self._values(ways.step.inputs) if checked else {}
         if checked:
             self._spoil(ways.step)
@@ -280,13 +284,9 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
             with self.device.lock:
                 yield
         except (Refused, self.device.cl.Error) as error:
-            raise BackendUnavailableError(
-                tr(
-                    "{report} failed while running: {error}",
-                    report=self.device.report.name,
-                    error=error,
-                )
-            ) from None
+            name = self.device.report.name
+            said = tr("{report} failed while running: {error}", report=name, error=error)
+            raise BackendUnavailableError(said) from None
 
     def _take_over(self) -> None:
         """What an earlier segment left on the device, into the buffers that the kernels read."""
