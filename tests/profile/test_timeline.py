@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import pytest
 from lite_engine import Predictor, optimize
@@ -64,7 +64,7 @@ def test_sums_and_trace_by_hand() -> None:
         ("thread 2", [("run", 0, 3), ("wait", 3, 6)]),
         ("OpenCL queue", [("run", 6, 7), ("run", 8, 10)]),
     ]
-    assert asdict(found[2].events[1])["queued_ms"] == 5.5
+    assert found[2].events[1].queued_ms == 5.5
     assert summary(made.to_dict()) == (
         "10 ms in a run near the median; threads wait for each other 15 % of the time; "
         "the queue is empty 25 % of its time; before the first run, the kernels of 1 layer were "

@@ -175,12 +175,17 @@ def plain(value: Any, where: str) -> Any:
     Numbers of NumPy become Python's. Raises TypeError, naming `where`, for anything that is not
     a mapping, sequence, number, text, truth value or None.
     """
+    return json.loads(plain_json(value, where))
+
+
+def plain_json(value: Any, where: str) -> str:
+    """Return `value`, made plain, as JSON without spaces. Raises TypeError, naming `where`."""
     try:  # in C: a large model's data has millions of values
-        return json.loads(json.dumps(value, allow_nan=False, default=_of_numpy))
+        return _json(value, default=_of_numpy)
     except (TypeError, ValueError, RecursionError):
         pass  # what JSON does not have, by name or as None
     try:
-        return _plain(value)
+        return _json(_plain(value))
     except _NotPlain as error:
         raise TypeError(
             tr(
@@ -189,6 +194,12 @@ def plain(value: Any, where: str) -> Any:
                 type=error.kind,
             )
         ) from None
+
+
+def _json(value: Any, **options: Any) -> str:
+    return json.dumps(
+        value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), **options
+    )  # fmt: skip
 
 
 def _of_numpy(value: Any) -> Any:
@@ -245,10 +256,12 @@ def _plain(value: Any) -> Any:
 
 
 class Checked(dict[str, Any]):
-    """Plain data that `checked` made. Widgets share it, so nobody changes it."""
+    """Plain data that `checked` made. Widgets share it, so nobody changes it; `json` is the same as
+    JSON without spaces."""
 
-    def __init__(self, data: Mapping[str, Any], rows: str) -> None:
-        super().__init__(data)
+    def __init__(self, text: str, rows: str) -> None:
+        super().__init__(json.loads(text))
+        self.json = text
         self.rows = rows
 
 
@@ -256,7 +269,7 @@ def checked(value: Mapping[str, Any], where: str, rows: str = "layers") -> Check
     """`value` as a trait `Plain(rows=rows)` keeps it. Such traits take the result as it is, so that
     what many widgets show is checked once and held once. Raises TypeError, naming `where`, and
     TraitError for rows that are none."""
-    return Checked(_completed(with_new_names(plain(value, where)), rows, where), rows)
+    return Checked(plain_json(_completed(with_new_names(value), rows, where), where), rows)
 
 
 def _completed(data: dict[str, Any], rows: str, where: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ whose nodes lie in several, it is that of most of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,10 @@ class Place:
 
     block: str
     region: Region
+
+
+#: How the places of a graph's layers are found: `places`, or what keeps those of several views.
+Placing = Callable[[Graph], Mapping[str, Place]]
 
 
 def places(graph: Graph) -> dict[str, Place]:
@@ -56,10 +60,12 @@ def distinct_regions(known: Mapping[str, Place]) -> list[Region]:
     return list({id(place.region): place.region for place in known.values()}.values())
 
 
-def set_blocks(rows: list[dict[str, Any]], graph: Graph | None, names: list[str]) -> None:
+def set_blocks(
+    rows: list[dict[str, Any]], graph: Graph | None, names: list[str], placing: Placing = places
+) -> None:
     """Blocks of the rows called `names` in the graph; a row that is not there (a copy) belongs to
     the layer after it, at the end to the last. Without a graph the scopes of names decide."""
-    known = places(graph) if graph is not None else {}
+    known = placing(graph) if graph is not None else {}
     found = [known.get(name) for name in names]
     last = next((place for place in reversed(found) if place), None)
     if last is None:

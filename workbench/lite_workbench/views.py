@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr, trn
 
-from .places import distinct_regions, places, set_blocks
+from .places import Placing, distinct_regions, places, set_blocks
 from .state import architecture, comparisons
 from .verdict import verdict
 from .words import REWRITING, common_prefix, listed_inside, milliseconds, number
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 _SHOWN, _LONGEST = 12, 80
 
 
-def graph_data(graph: Graph) -> dict[str, Any]:
+def graph_data(graph: Graph, placing: Placing = places) -> dict[str, Any]:
     """A Graph as GraphData; every operator once, constants left out."""
     rows: list[dict[str, Any]] = []
-    known = places(graph)
+    known = placing(graph)
     for node in graph.nodes:
         reads = [_origin(v) for v in node.inputs if v is not None and v.const is None]
         shapes = [list(v.shape) for v in node.outputs if _static(v.shape)]
@@ -153,7 +153,9 @@ def structure_data(session: SessionState) -> dict[str, Any]:
     return {"columns": columns, "rows": shown}
 
 
-def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]:
+def profile_data(
+    profile: Profile, graph: Graph | None = None, placing: Placing = places
+) -> dict[str, Any]:
     """A Profile: intervals and copies under the names that the widgets know, blocks under those of
     the `graph` that was measured (default: the one that the profile knows)."""
     graph = graph or profile.graph
@@ -168,7 +170,7 @@ def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]
         seen = names[row["name"]] = names.get(row["name"], 0) + 1
         if seen > 1:
             row["name"] = f"{row['name']} ({seen})"
-    set_blocks(data["layers"], graph, [row.name for row in profile.layers])
+    set_blocks(data["layers"], graph, [row.name for row in profile.layers], placing)
     data["emulated"] = not profile.times_meaningful
     names_of_model = {node.name for node in graph.nodes} if graph is not None else set()
     idle = len(names_of_model - {row.name for row in profile.layers})
@@ -176,16 +178,20 @@ def profile_data(profile: Profile, graph: Graph | None = None) -> dict[str, Any]
     return data
 
 
-def session_profile(session: SessionState, backend: str) -> dict[str, Any]:
+def session_profile(
+    session: SessionState, backend: str, placing: Placing = places
+) -> dict[str, Any]:
     """A session's last profile of a backend."""
     _, predictor = session.profiled[backend]
-    return profile_data(session.profiles[backend], predictor.graph)
+    return profile_data(session.profiles[backend], predictor.graph, placing)
 
 
-def session_comparison(session: SessionState, pair: Pair) -> dict[str, Any]:
+def session_comparison(
+    session: SessionState, pair: Pair, placing: Placing = places
+) -> dict[str, Any]:
     """A session's last comparison of a pair."""
     graph = comparisons.graph_of(session, pair)
-    return comparison_data(session.comparisons[pair], graph)
+    return comparison_data(session.comparisons[pair], graph, placing)
 
 
 def _backend(name: str, own: str) -> str:
@@ -258,14 +264,16 @@ def work_data(info: ModelInfo) -> dict[str, Any]:
     return {"layers": layers}
 
 
-def comparison_data(comparison: Comparison, graph: Graph | None = None) -> dict[str, Any]:
+def comparison_data(
+    comparison: Comparison, graph: Graph | None = None, placing: Placing = places
+) -> dict[str, Any]:
     """A Comparison with its verdict in the words of the screen; blocks under the names of the
     baseline's `graph` (default: the one that the comparison knows)."""
     graph = graph or comparison.graph
     data = comparison.to_dict()
     data["notice"] = verdict(comparison)
     data["layers"] = _worst_outputs(data["layers"])
-    set_blocks(data["layers"], graph, [row["name"] for row in data["layers"]])
+    set_blocks(data["layers"], graph, [row["name"] for row in data["layers"]], placing)
     return data
 
 
@@ -325,7 +333,7 @@ def timeline_data(profile: Profile, data: Mapping[str, Any]) -> dict[str, Any] |
         }
         for track in made
     ]  # fmt: skip
-    return {"tracks": shown, "summary": summary(plain)}
+    return {"tracks": shown, "summary": summary(plain, made)}
 
 
 def total_text(profile: Profile) -> str:

@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from lite_messages import tr, trn
 
 Kind = Literal["run", "copy", "wait"]
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """What a track did for a layer (its index in the profile). A thread's work on a layer is drawn
     in one piece, and its waiting for the others ("wait") after it, also where several phases took
     turns. `queued_ms` is when a device's queue got it."""
@@ -44,6 +43,8 @@ def tracks(profile: dict[str, Any]) -> list[Track]:
     """In the order in which the run comes to them, threads beside each other."""
     found: dict[str, Track] = {}
     threads = max((len(row["threads_ms"]) for row in profile["layers"]), default=0)
+    queue = tr("OpenCL queue")
+    thread_names = [tr("thread {number}", number=i + 1) for i in range(threads)]
     for i, row in enumerate(profile["layers"]):
         name, (start, end) = row["name"], row["span_ms"]
         kind: Kind = "copy" if row["copy"] or row["overhead"] else "run"
@@ -53,23 +54,24 @@ def tracks(profile: dict[str, Any]) -> list[Track]:
 
         if row["launches_ms"]:
             for queued, begun, ended in row["launches_ms"]:
-                add(tr("OpenCL queue"), Event(i, name, kind, begun, ended, queued))
+                add(queue, Event(i, name, kind, begun, ended, queued))
         elif len(row["threads_ms"]) > 1:
-            for number, spent in enumerate(row["threads_ms"], start=1):
+            for thread, spent in zip(thread_names, row["threads_ms"]):
                 until = min(start + spent, end)
                 own = [Event(i, name, kind, start, until)] if spent else []
                 wait = [Event(i, name, "wait", until, end)] if end > until else []
-                add(tr("thread {number}", number=number), *own, *wait)
+                add(thread, *own, *wait)
         elif row["backend"] == "cpu" and threads > 1:
-            add(tr("thread {number}", number=1), Event(i, name, kind, start, end))
+            add(thread_names[0], Event(i, name, kind, start, end))
         else:
             add(row["backend"], Event(i, name, kind, start, end))
     return list(found.values())
 
 
-def summary(profile: dict[str, Any]) -> str:
-    """What the threads and the queue lose: waiting for each other, having nothing to do."""
-    made = tracks(profile)
+def summary(profile: dict[str, Any], made: list[Track] | None = None) -> str:
+    """What the threads and the queue lose: waiting for each other, having nothing to do. `made` are
+    the profile's `tracks`, where they are known."""
+    made = tracks(profile) if made is None else made
     whole = max((e.end_ms for t in made for e in t.events), default=0.0)
     if not whole:
         return ""

@@ -25,6 +25,8 @@ _HERE = Path(__file__).parent
 _SHARED_CSS = Path(lite_widgets.__file__).with_name("_shared") / "lite.css"
 #: Traits of ipywidgets that a page has no use for.
 _FOREIGN = ("layout", "comm", "tabbable", "tooltip", "action")
+#: Of compression: 6 would take half as long again, for 4 % less.
+_LEVEL = 5
 
 
 @dataclass
@@ -80,14 +82,13 @@ class Page:
         """Number of a value in the page's table; equal values share one entry."""
         if isinstance(value, Checked):
             if id(value) not in self._shared:
-                self._shared[id(value)] = value, self._number(value)
+                self._shared[id(value)] = value, self._number(value.json)
             return self._shared[id(value)][1]
-        return self._number(value)
-
-    def _number(self, value: Any) -> int:
         if isinstance(value, bytes):
             value = base64.b64encode(value).decode()
-        text = strict_json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return self._number(strict_json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+    def _number(self, text: str) -> int:
         if text not in self._seen:
             self._seen[text] = len(self.values)
             self.values.append(text)
@@ -152,7 +153,7 @@ def _held(name: str, data: str) -> str:
 
 def _packed(name: str, data: str) -> str:
     """JSON in the page, compressed (RFC 1952) in base64: `report.js` reads it."""
-    packed = base64.b64encode(gzip.compress(data.encode(), 6, mtime=0)).decode()
+    packed = base64.b64encode(gzip.compress(data.encode(), _LEVEL, mtime=0)).decode()
     return f'<script type="text/plain" id="{name}">{packed}</script>'
 
 

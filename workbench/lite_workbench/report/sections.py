@@ -36,6 +36,7 @@ from lite_widgets import (
 from lite_widgets._base import Checked, checked
 
 from .. import views
+from ..places import Place, places
 from ..state import SessionState, comparisons
 from ..words import milliseconds, number
 from .evaluated import evaluated
@@ -49,9 +50,12 @@ PICTURE_VALUES = 250_000
 
 def sections(session: SessionState, prefix: str = "") -> list[Section]:
     """Everything that the session knows, in the order of the walk."""
-    profiles = {backend: views.session_profile(session, backend) for backend in session.profiles}
-    shown = {backend: checked(data, backend) for backend, data in profiles.items()}
     graphs = _Graphs()
+    profiles = {
+        backend: views.session_profile(session, backend, graphs.placing)
+        for backend in session.profiles
+    }
+    shown = {backend: checked(data, backend) for backend, data in profiles.items()}
     return [
         *_model(session, prefix),
         *_conversion(session, prefix, graphs),
@@ -74,14 +78,21 @@ def environment_section() -> Section:
 
 
 class _Graphs:
-    """Each graph as the widgets take it: several of them draw the same one."""
+    """Each graph as the widgets take it, and the places of its layers: several draw the same one.
+    The graphs are held, so that no id is used again."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Graph, Checked]] = {}  # held, so that no id is used again
+        self._places: dict[int, tuple[Graph, Mapping[str, Place]]] = {}
+        self._known: dict[int, tuple[Graph, Checked]] = {}
+
+    def placing(self, graph: Graph) -> Mapping[str, Place]:
+        if id(graph) not in self._places:
+            self._places[id(graph)] = graph, places(graph)
+        return self._places[id(graph)][1]
 
     def data(self, graph: Graph) -> Checked:
         if id(graph) not in self._known:
-            made = checked(views.graph_data(graph), graph.name, "nodes")
+            made = checked(views.graph_data(graph, self.placing), graph.name, "nodes")
             self._known[id(graph)] = graph, made
         return self._known[id(graph)][1]
 
@@ -245,7 +256,7 @@ def _comparisons(
     session: SessionState, prefix: str, graphs: _Graphs, profile: Checked | None
 ) -> Iterator[Section]:
     for (a, b), comparison in session.comparisons.items():
-        data = views.session_comparison(session, (a, b))
+        data = views.session_comparison(session, (a, b), graphs.placing)
         link = f"{prefix}{a}-{b}"
         tolerance = data["usual_tolerance"]
         drawn = checked(data, link)
