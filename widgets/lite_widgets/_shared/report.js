@@ -29,6 +29,7 @@ class Model {
     this.module = mount.module;
     this.state = stateOf(mount);
     this.answers = mount.answers;
+    this.rows = mount.rows;
     this.handlers = {};
   }
 
@@ -39,7 +40,7 @@ class Model {
   set(name, value) {
     if (JSON.stringify(this.state[name]) === JSON.stringify(value)) return;
     this.put({ [name]: value });
-    if (name === "selected" && this.answers) this.answer(value);
+    if (name === "selected") this.answer(value[value.length - 1]);
   }
 
   put(values) {
@@ -49,11 +50,14 @@ class Model {
   }
 
   /** What Python would have answered for the layer picked last. */
-  answer(selected) {
-    const known = this.answers[selected[selected.length - 1]];
-    if (!known) return;
+  answer(layer) {
     const values = {};
-    for (const [name, at] of Object.entries(known)) {
+    if (this.rows) {
+      const { trait, data: at, list } = this.rows;
+      const row = data.values[at][list].find((row) => row.name === layer);
+      if (row) values[trait] = row;
+    }
+    for (const [name, at] of Object.entries(this.answers?.[layer] ?? {})) {
       const value = data.values[at];
       values[name] = name === "map" ? bytes(value) : value;
     }

@@ -74,6 +74,10 @@ class Page:
                 layer: {trait: self.value(value) for trait, value in traits.items()}
                 for layer, traits in answers.items()
             }
+        rows = getattr(widget, "report_rows", None)
+        if rows:
+            trait, data = rows
+            mount["rows"] = {"trait": trait, "data": self.value(data), "list": data.rows}
         self.mounts.append(mount)
         classes = " ".join(["mount", *widget._dom_classes])
         return f'<div class="{html.escape(classes)}" data-mount="{len(self.mounts) - 1}"></div>'
@@ -168,4 +172,10 @@ _Widget = TypeVar("_Widget", bound=LiteWidget)
 def answer(widget: _Widget, answers: Mapping[str, Mapping[str, Any]]) -> _Widget:
     """What the kernel would say: when a layer is picked, these traits of the widget change."""
     widget.report_answers = dict(answers)
+    return widget
+
+
+def answer_rows(widget: _Widget, trait: str, data: Checked) -> _Widget:
+    """The same where the answer is the layer's own row of data that the page holds anyway."""
+    widget.report_rows = trait, data
     return widget

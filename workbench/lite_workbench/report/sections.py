@@ -40,7 +40,7 @@ from ..places import Place, places
 from ..state import SessionState, comparisons
 from ..words import milliseconds, number
 from .evaluated import evaluated
-from .page import Section, answer
+from .page import Section, answer, answer_rows
 
 #: How many layers of a comparison carry their picture: the worst ones.
 PICTURES = 6
@@ -170,7 +170,7 @@ def _profiles(
             link=link, count=len(data["layers"]), total_ms=profile.total_ms["median"],
             emulated=data["emulated"], roof=roof,
         )  # fmt: skip
-        answer(inspector, {row["name"]: {"layer": row} for row in data["layers"]})
+        answer_rows(inspector, "layer", shown[backend])
         tabs = Tabbed(
             {
                 tr("Layers"): LayerTable(**shared, baseline=baseline),
