@@ -9,6 +9,7 @@ import pytest
 from lite_engine.ops.activation import apply_activation
 
 from ..oracles import conv, deconv
+from .cases_depthwise import CASES
 
 pytestmark = pytest.mark.cpu
 
@@ -127,66 +128,7 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (W43, (2, 6, 5, 48), 70, (3, 3), {"pads": [0, 0, 0, 0], "r": 1}),
     (W43, (1, 3, 12, 35), 20, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Silu"}),
     (W43, (1, 7, 7, 20), 33, (3, 3), {"pads": [1, 1, 1, 1], "r": 1, "activation": "Relu"}),
-    (DEPTHWISE, (1, 14, 14, 40), 40, (3, 3), {"pads": [1, 1, 1, 1]}),
-    (DEPTHWISE, (2, 13, 15, 35), 35, (3, 3), {"pads": [0, 0, 1, 1], "strides": [2, 2], "r": 1}),
-    (DEPTHWISE, (1, 7, 6, 72), 72, (5, 5), {"pads": [2, 2, 2, 2], "activation": "HardSwish"}),
-    (DEPTHWISE, (1, 14, 9, 33), 33, (5, 5), {"pads": [2, 2, 2, 2], "strides": [2, 2]}),
-    (DEPTHWISE, (1, 1, 3, 5), 5, (3, 3), {"pads": [1, 1, 1, 1]}),
-    (DEPTHWISE, (1, 9, 9, 20), 20, (3, 3), {"pads": [2, 2, 2, 2], "dilations": [2, 2]}),
-    (DEPTHWISE, (1, 9, 9, 50), 50, (7, 7), {"pads": [3, 3, 3, 3], "activation": "Relu"}),
-    (DEPTHWISE, (1, 4, 9, 18), 18, (1, 3), {"pads": [0, 5, 0, 5], "strides": [1, 3]}),
-    # Rows in pieces, of 7, 5 and 3 taps, in tiles of 7 pixels and of 4; widths without pieces.
-    (DEPTHWISE, (1, 11, 21, 40), 40, (7, 7), {"pads": [3] * 4, "strides": [2, 2], "r": 1}),
-    (DEPTHWISE, (2, 9, 16, 35), 35, (9, 9), {"pads": [4] * 4, "activation": "HardSwish"}),
-    (DEPTHWISE, (1, 3, 30, 18), 18, (1, 22), {"pads": [0, 9, 0, 12]}),
-    (DEPTHWISE, (1, 8, 5, 33), 33, (3, 8), {"pads": [0, 4, 1, 4]}),
-    (DEPTHWISE, (1, 12, 4, 20), 20, (7, 1), {"pads": [3, 0, 3, 0]}),
-    (DEPTHWISE, (1, 5, 9, 35), 35, (1, 1), {"activation": "Relu", "r": 1}),
-    (DEPTHWISE, (2, 3, 4, 66), 66, (1, 1), {"activation": "HardSwish"}),
-    (DEPTHWISE, (1, 3, 3, 5), 5, (1, 1), {}),
-    (DEPTHWISE, (1, 6, 1, 8), 8, (1, 1), {"activation": "Clip", "activation_params": [-1.0, 0.5]}),
-    (DEPTHWISE, (1, 5, 7, 12), 12, (1, 1), {"pads": [0, 1, 1, 2], "strides": [2, 2]}),
-    # Pairs of rows in tiles of 7 and 8 pixels, channels that do not fill a vector, uneven padding.
-    (DEPTHWISE, (1, 9, 14, 58), 58, (3, 3), {"pads": [1] * 4, "activation": "HardSwish"}),
-    (DEPTHWISE, (1, 6, 16, 35), 35, (3, 3), {"pads": [1] * 4, "activation": "Relu"}),
-    (
-        DEPTHWISE,
-        (2, 15, 28, 58),
-        58,
-        (3, 3),
-        {"pads": [1] * 4, "strides": [2, 2], "activation": "HardSwish"},
-    ),
-    (
-        DEPTHWISE,
-        (1, 17, 31, 21),
-        21,
-        (3, 3),
-        {
-            "pads": [1] * 4,
-            "strides": [2, 2],
-            "activation": "Clip",
-            "activation_params": [-0.5, 0.7],
-        },
-    ),
-    (DEPTHWISE, (1, 8, 14, 12), 12, (3, 3), {"pads": [1, 0, 1, 2]}),
-    (DEPTHWISE, (1, 8, 15, 20), 20, (3, 3), {"pads": [0, 0, 1, 2], "strides": [2, 2]}),
-    (DEPTHWISE, (1, 6, 9, 3), 3, (3, 3), {"pads": [1] * 4}),
-    # Dilated: the outputs of a tile lie as far apart as its taps.
-    (
-        DEPTHWISE,
-        (1, 10, 17, 37),
-        37,
-        (5, 5),
-        {"dilations": [2, 2], "pads": [4] * 4, "r": 1, "activation": "HardSwish"},
-    ),
-    (
-        DEPTHWISE,
-        (2, 9, 26, 18),
-        18,
-        (3, 3),
-        {"dilations": [3, 3], "pads": [3] * 4, "activation": "Silu"},
-    ),
-    (DEPTHWISE, (1, 9, 30, 20), 20, (3, 3), {"dilations": [1, 4], "pads": [1, 4, 1, 2]}),
+    *((DEPTHWISE, *case) for case in CASES),
     # Three channels in steps of two pixels, as a network's first layer has them.
     (
         GEMM,

@@ -3,13 +3,11 @@
 // A tile is a few neighbouring output pixels of one row; its input columns are given by pointers
 // (a column of padding points at zeros, rows of padding are left out), and the channels are the
 // innermost loop, so that pixels a power of two apart do not fight for cache sets. Each input
-// column is loaded once per row and serves every output it belongs to.
+// column is loaded once per row and serves every output it belongs to, in pairs of output rows those of both.
 #include "depthwise_tiles.h"
 
 namespace lite::LITE_ISA {
 namespace {
-
-int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 // Pixels of a tile in a row of `width`: tiles near the end step back and compute some pixels twice
 // rather than becoming narrow. The more taps a row has, the more those count against the loads that
@@ -52,10 +50,9 @@ bool prepare(Step& step, Env& env) {
   const int64_t k = s.kernel[1];
   d->stride = static_cast<int32_t>(s.stride[1]);
   const int64_t channels = s.out.c;
-  const bool steps_back = kStepsBack && channels % kLanes != 0;
   const int64_t apart = s.dilation[1], width = s.out.w / apart;
   d->general = (apart > 1 && d->stride > 1) || d->stride > 2 || width < 4 ||
-               !in_pieces_of(k, d->pieces) || (steps_back && channels < kLanes);
+               !in_pieces_of(k, d->pieces) || (kStepsBack && channels < kLanes);
   const bool twice = d->stride == 2;
   if (d->general) taps == 1 ? set_tiles<1, 0>(d) : set_tiles<0, 0>(d);
   else if (k == 3) twice ? set_tiles<3, 2>(d) : set_tiles<3, 1>(d);
@@ -63,16 +60,16 @@ bool prepare(Step& step, Env& env) {
   else twice ? set_tiles<0, 2>(d) : set_tiles<0, 1>(d);
   d->pixels = d->general ? tile_pixels(s.out.w, 1) : tile_pixels(width, k);
 
-  // The last column but one of a row's last tile is to lie inside.
-  if (kPairs && !d->general && k == 3 && s.kernel[0] == 3 && s.stride[0] == d->stride &&
-      s.dilation[0] == 1 && apart == 1 && s.in.pixel == s.out.pixel && !s.has_residual &&
-      s.out.w >= kPixels && s.pad[1] <= 1 && (s.out.w - 1) * d->stride - s.pad[1] + 1 < s.in.w) {
-    const bool eight = rounded_up(s.out.w, 8) < rounded_up(s.out.w, 7);
-    d->pair = twice ? (eight ? pair_tile<2, 8> : pair_tile<2, 7>)
-                    : (eight ? pair_tile<1, 8> : pair_tile<1, 7>);
-    d->pair_pixels = eight ? 8 : 7;
+  // Of the columns that a tile sees, k / 2 on either side may lie outside.
+  if (!d->general && s.kernel[0] == k && s.stride[0] == d->stride && s.dilation[0] == 1 &&
+      apart == 1 && s.in.pixel == s.out.pixel && !s.has_residual && channels >= kLanes &&
+      s.out.w >= kPixels && s.pad[1] <= k / 2 && (s.out.w - 1) * d->stride - s.pad[1] + k / 2 < s.in.w) {
+    if (k == 3) twice ? set_pair<3, 2>(s.out.w, d) : set_pair<3, 1>(s.out.w, d);
+    else if (k == 5) twice ? set_pair<5, 2>(s.out.w, d) : set_pair<5, 1>(s.out.w, d);
+    else if (k == 7 && !twice) set_pair<7, 1>(s.out.w, d);
   }
 
+  const bool steps_back = (kStepsBack || d->pair) && channels % kLanes != 0;
   d->blocks = (channels + kBlock - 1) / kBlock;
   d->block_weights = taps * kBlock;
   const auto reals = [&](int64_t n) {
@@ -150,7 +147,7 @@ void point_columns(const Depthwise& d, RowAt at, int64_t x, int64_t ky0, int64_t
 // Two rows: input rows that they see, from column 0 on; nullptr for those outside.
 void find_rows(const Depthwise& d, RowAt at, const Real** rows) {
   const ConvShape& s = d.shape;
-  for (int i = 0; i < d.stride + 3; ++i) {
+  for (int i = 0; i < d.stride + s.kernel[0]; ++i) {
     const int64_t y = at.y * d.stride - s.pad[0] + i;
     const bool inside = y >= -s.in.halo[0] && y < s.in.h + s.in.halo[2];
     rows[i] = inside ? at.input + y * s.in.row : nullptr;
@@ -158,18 +155,14 @@ void find_rows(const Depthwise& d, RowAt at, const Real** rows) {
 }
 
 // What TileArgs has of the tile at x in them.
-LITE_INLINE void point_rows(const Depthwise& d, const Real* const* rows, int64_t x, TileArgs* t,
-                            const Real** pointers) {
+LITE_INLINE void point_rows(const Depthwise& d, const Real* const* rows, int64_t x, TileArgs* t) {
   const ConvShape& s = d.shape;
-  const int64_t first = x * d.stride - s.pad[1], columns = (d.pair_pixels - 1) * d.stride + 2;
-  const int64_t from = first * s.in.pixel, to = columns * s.in.pixel;
-  const bool left = first >= -s.in.halo[1], right = first + columns < s.in.w + s.in.halo[3];
-  for (int i = 0; i < d.stride + 3; ++i) {
-    t->rows[i] = rows[i] ? rows[i] + from + s.in.pixel : nullptr;
-    if (!rows[i]) continue;
-    pointers[2 * i] = left ? rows[i] + from : d.zeros;
-    pointers[2 * i + 1] = right ? rows[i] + from + to : d.zeros;
-  }
+  const int64_t k = s.kernel[1], first = x * d.stride - s.pad[1], columns = (d.pair_pixels - 1) * d.stride + k;
+  const int64_t outside_left = -s.in.halo[1] - first, inside = s.in.w + s.in.halo[3] - first;
+  t->columns_inside = (1u << (inside < columns ? inside : columns)) - 1;
+  if (outside_left > 0) t->columns_inside &= ~0u << outside_left;
+  for (int i = 0; i < d.stride + k; ++i)
+    t->rows[i] = rows[i] ? rows[i] + (first + k / 2) * s.in.pixel : nullptr;
 }
 
 // General form: the input pixel of every tap and output; outside ones point at zeros.
@@ -232,7 +225,7 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
     const Real* seen[kPairRows];
     if (pair) find_rows(d, at, seen);
     const auto compute = [&](int64_t x) __attribute__((always_inline)) {
-      if (pair) point_rows(d, seen, x, &t, pointers);
+      if (pair) point_rows(d, seen, x, &t);
       else if (d.general) point_taps(d, at, x, pixels, pointers);
       else point_columns(d, at, x, ky0, ky1, pointers);
       t.out = out_row + x * s.out.pixel;

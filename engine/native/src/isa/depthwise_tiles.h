@@ -18,21 +18,17 @@ constexpr int kMaxTaps = 1024;
 // Widths of filters. Wider ones are rows of pieces that have these widths.
 constexpr int kPiece[] = {7, 5, 3};
 constexpr int kMaxPieces = kMaxTaps / 7 + 4;  // the last may be 3, 3 and 3, and the end
-// Where a vector cannot be loaded and stored in part at once, the last channels are computed with those
-// before them that fill it; fewer than a vector's take the general form.
+// Where a vector cannot be loaded and stored in part at once, and in pairs of rows, the last channels are
+// computed with those before them that fill it; fewer than a vector's take the general form.
 #if defined(__AVX2__)
 constexpr bool kStepsBack = false;
 #else
 constexpr bool kStepsBack = true;
 #endif
-// Two output rows at a time share what they load, where nine filter taps stay in registers beside.
-#if defined(__aarch64__)
-constexpr bool kPairs = true;
-#else
-constexpr bool kPairs = false;
-#endif
-
-constexpr int kPairRows = 5;  // of the input, with stride 2
+// Two output rows at a time share what they load, where two rows of filter taps stay in registers beside.
+constexpr bool kPairs = kVectorRegisters >= 32;
+constexpr int kPairTaps = 7;
+constexpr int kPairRows = kPairTaps + 1;  // of the input
 
 struct TileArgs {
   const Real* const* pointers;    // columns [ky][column] or, general form, [tap][pixel]
@@ -41,7 +37,7 @@ struct TileArgs {
   const uint8_t* pieces;          // widths, ended by 0
   const Real* weights;            // of the first row of pointers; [block][tap][channels]
   ptrdiff_t block_weights;        // elements from one channel block to the next
-  const Real* last_weights;       // the same row for the last kLanes channels, where kStepsBack
+  const Real* last_weights;       // the same row for the last kLanes channels, where they step back
   const Real* bias;
   int64_t begin, end;             // channels; begin is a multiple of kBlock
   Real* out;
@@ -51,8 +47,9 @@ struct TileArgs {
   float lo, hi;
   bool hard_swish;                // instead of the clamp
   const Real* ahead;              // output to fetch meanwhile, or nullptr
-  // Of a pair of rows; pointers are then the first and last column of each input row.
-  const Real* rows[kPairRows];    // second columns, or nullptr: outside
+  // Of a pair of rows.
+  const Real* rows[kPairRows];    // of the input, the middle tap of the first output; nullptr: outside
+  uint32_t columns_inside;        // of the input, a bit each
   ptrdiff_t out_row;
 };
 using TileFn = void (*)(const TileArgs&);
@@ -66,7 +63,7 @@ struct Depthwise {
   TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
   TileFn pair;                    // pair_pixels of two rows, or nullptr
   int32_t pair_pixels;
-  int64_t blocks, block_weights;  // with kStepsBack the last block may be up to kLanes - 1 wider
+  int64_t blocks, block_weights;  // where channels step back, the last block may be up to kLanes - 1 wider
   const Real* weights;
   const Real* last_weights;       // of the last kLanes channels
   const Real* bias;
@@ -75,6 +72,8 @@ struct Depthwise {
   bool fetch_output;              // fetch the lines of the next output row before they are written
   ThreadGrid grid;
 };
+
+LITE_INLINE int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 LITE_INLINE F read(const Real* p, int tail) { return tail ? load_part(p, tail) : load(p); }
 
@@ -240,27 +239,30 @@ void tile(const TileArgs& t) {
   }
 }
 
-// 3 x 3 taps, kPx pixels of two output rows, one vector of channels at a time. Input rows that lie outside
-// are nullptr; of the columns only the first and the last may, they are pointers.
-template <int s, int kPx>
+// k x k taps, kPx pixels of two output rows, one vector of channels at a time: an input row serves both
+// output rows, with taps of which one row is new. Of the columns, k / 2 on either side may lie outside.
+template <int k, int s, int kPx>
 void pair_tile(const TileArgs& t) {
-  constexpr int kRows = s + 3, kInside = (kPx - 1) * s + 1;
+  constexpr int kRows = k + s, kColumns = (kPx - 1) * s + k, kMiddle = k / 2;
   const char* row[kRows];
   LITE_UNROLL for (int y = 0; y < kRows; ++y)
     row[y] = t.rows[y] ? reinterpret_cast<const char*>(t.rows[y] + t.begin) : nullptr;
   char* out[2] = {reinterpret_cast<char*>(t.out + t.begin),
                   reinterpret_cast<char*>(t.out + t.out_row + t.begin)};
-  // Bytes, in registers of their own: no address is computed in the loop. A pixel of the input has as
-  // many as one of the output.
-  ptrdiff_t at[kInside];
-  LITE_UNROLL for (int p = 0; p < kInside; ++p) {
-    at[p] = p * t.out_pixel * static_cast<ptrdiff_t>(sizeof(Real));
+  // Bytes from the middle tap of the first output, in registers of their own: no address is computed in the
+  // loop. A pixel of the input has as many as one of the output.
+  ptrdiff_t at[kColumns];
+  LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
+    at[j] = (j - kMiddle) * t.out_pixel * static_cast<ptrdiff_t>(sizeof(Real));
 #if defined(__aarch64__)
-    asm("" : "+r"(at[p]));
+    if (j != kMiddle) asm("" : "+r"(at[j]));
 #endif
   }
-  const F lo = splat(t.lo), hi = splat(t.hi);
-  const bool clips_low = t.lo != -INFINITY, clips_high = t.hi != INFINITY;
+  uint32_t inside = t.columns_inside;
+  enum { kHardSwish = 1, kClipsLow = 2, kClipsHigh = 4 };
+  uint32_t activation = (t.hard_swish ? kHardSwish : 0) | (t.lo != -INFINITY ? kClipsLow : 0) |
+                        (t.hi != INFINITY ? kClipsHigh : 0);
+  asm("" : "+r"(activation));  // not compared anew for every vector
   const Real* w = t.weights;
   for (int64_t c = t.begin; c < t.end; c += kLanes) {
     if (const int64_t back = c + kLanes - t.end; back > 0) {
@@ -270,41 +272,60 @@ void pair_tile(const TileArgs& t) {
       LITE_UNROLL for (int y = 0; y < kRows; ++y) row[y] -= row[y] ? bytes : 0;
       LITE_UNROLL for (int i = 0; i < 2; ++i) out[i] -= bytes;
     }
-    F acc[2][kPx], f[3][3];
+    F acc[2][kPx], f[k][k];
     const F b = load(t.bias + c);
     LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[0][p] = acc[1][p] = b;
-    LITE_UNROLL for (int i = 0; i < 9; ++i) f[i / 3][i % 3] = load(w + i * kBlock);
     LITE_UNROLL for (int y = 0; y < kRows; ++y) {
+      if (y < k) {
+        LITE_UNROLL for (int x = 0; x < k; ++x) f[y][x] = load(w + (y * k + x) * kBlock);
+      }
       if (!row[y]) continue;
-      LITE_UNROLL for (int j = 0; j < kInside + 2; ++j) {
-        const F d = load(j == 0         ? t.pointers[2 * y] + c
-                         : j > kInside ? t.pointers[2 * y + 1] + c
-                                       : reinterpret_cast<const Real*>(row[y] + at[j - 1]));
-        LITE_UNROLL for (int x = 0; x < 3; ++x) {
+      LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
+        const bool may_be_outside = j < kMiddle || j >= kColumns - kMiddle;
+        if (may_be_outside) {
+          asm("" : "+r"(inside));  // a bit is tested where it lies
+          if (!(inside >> j & 1)) continue;
+        }
+        const F d = load(reinterpret_cast<const Real*>(row[y] + at[j]));
+        LITE_UNROLL for (int x = 0; x < k; ++x) {
           const int p = (j - x) / s;
           if (j < x || (j - x) % s != 0 || p >= kPx) continue;
-          if (y < 3) acc[0][p] = fma(d, f[y][x], acc[0][p]);
+          if (y < k) acc[0][p] = fma(d, f[y][x], acc[0][p]);
           if (y >= s) acc[1][p] = fma(d, f[y - s][x], acc[1][p]);
         }
       }
       row[y] += sizeof(F);
     }
+    // The sums leave no registers for bounds.
+    if (activation & kHardSwish) {
+      LITE_UNROLL for (int i = 0; i < 2 * kPx; ++i)
+        acc[i / kPx][i % kPx] = activate_vector<Act::kHardSwish>(acc[i / kPx][i % kPx], splat(0.0f), splat(0.0f));
+    }
+    if (activation & kClipsLow) {
+      const F lo = splat(t.lo);
+      LITE_UNROLL for (int i = 0; i < 2 * kPx; ++i) acc[i / kPx][i % kPx] = max(lo, acc[i / kPx][i % kPx]);
+    }
+    if (activation & kClipsHigh) {
+      const F hi = splat(t.hi);
+      LITE_UNROLL for (int i = 0; i < 2 * kPx; ++i) acc[i / kPx][i % kPx] = min(hi, acc[i / kPx][i % kPx]);
+    }
     LITE_UNROLL for (int i = 0; i < 2; ++i) {
-      if (t.hard_swish) {
-        LITE_UNROLL for (int p = 0; p < kPx; ++p)
-          acc[i][p] = activate_vector<Act::kHardSwish>(acc[i][p], lo, hi);
-      }
-      if (clips_low) {
-        LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[i][p] = max(lo, acc[i][p]);
-      }
-      if (clips_high) {
-        LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[i][p] = min(hi, acc[i][p]);
-      }
       LITE_UNROLL for (int p = 0; p < kPx; ++p)
-        store(reinterpret_cast<Real*>(out[i] + at[p]), acc[i][p]);
+        store(reinterpret_cast<Real*>(out[i] + at[kMiddle + p]), acc[i][p]);
       out[i] += sizeof(F);
     }
     w += c % kBlock == kBlock - kLanes ? t.block_weights - c % kBlock : kLanes;
+  }
+}
+
+// Pairs of rows for k x k taps and stride s, in tiles of as many pixels as registers hold and suit the width.
+template <int k, int s>
+void set_pair(int64_t width, Depthwise* d) {
+  if constexpr (kPairs) {
+    constexpr int kWide = k * s < 10 ? 8 : 7;
+    const bool wide = rounded_up(width, kWide) < rounded_up(width, kPixels);
+    d->pair = wide ? pair_tile<k, s, kWide> : pair_tile<k, s, kPixels>;
+    d->pair_pixels = wide ? kWide : kPixels;
   }
 }
 
