@@ -14,6 +14,7 @@ from lite_engine._native import runner_path
 from lite_engine.ir import DType, Node, Value
 from lite_engine.model_file.program_file import tensor_file_name, write_program_file
 from lite_engine.ops import Sample, get_op, samples
+from lite_engine.ops.activation import apply_activation
 from lite_engine.plan import make_plan
 from lite_engine.plan.model import Plan
 
@@ -104,6 +105,44 @@ def test_large_products(cpu, tmp_path):
         rows = np.isfinite(want).all(1)
         assert np.isnan(got[~rows]).all()
         assert f32.rounding_error(got[rows], want[rows]) < strassen.ROUNDING
+
+
+#: Two levels of the scheme add up twice as often as one.
+ROUNDING_TWICE = 4e-6
+
+
+@pytest.mark.parametrize("cpu", ["max", "cortex-a53"])
+def test_largest_products(cpu, tmp_path):
+    """Seven products for eight twice: tiles, panels and their pairs left over, several blocks of
+    rows and pieces of the depth, rows that may not be added; the same with any number of
+    threads."""
+    cases = []
+    a, b, bias, _ = strassen.operands(655, 1024, 476)
+    cases.append(([a, b, bias], {}, a.astype(np.float64) @ b + bias))
+    a, b, bias, residual = strassen.operands(420, 2304, 384)
+    added = a.astype(np.float64) @ b + bias + residual
+    cases.append(([a, b, bias, residual], {"activation": "Gelu"}, added))
+    bad = strassen.operands(655, 1024, 476)[:3]
+    bad[0][17, 300] = np.nan
+    cases.append((bad, {"activation": "Relu"}, bad[0].astype(np.float64) @ bad[1] + bad[2]))
+    plans = [
+        one_step_plan(
+            "Gemm", "f32_gemm", inputs, [np.zeros(want.shape, np.float32)], attrs, range(4)
+        )
+        for inputs, attrs, want in cases
+    ]
+    profile = tmp_path / "profile.json"
+    plan = merged(plans)
+    results = run_on_arm(plan, tmp_path, "", cpu, ["--profile", str(profile)])
+    steps = json.loads(profile.read_text())["steps"]
+    assert all("strassen2" in s["variant"] for s in steps), [s["variant"] for s in steps]
+    for got, (_, attrs, linear) in zip(results, cases, strict=True):
+        want = apply_activation(attrs.get("activation", ""), [], linear)
+        rows = np.isfinite(linear).all(1)
+        assert np.isnan(got[~rows]).all()
+        assert f32.rounding_error(got[rows], want[rows]) < ROUNDING_TWICE
+    for got, other in zip(results, run_on_arm(plan, tmp_path, "", cpu, ["--threads", "3"])):
+        assert np.array_equal(got, other, equal_nan=True)
 
 
 @pytest.mark.parametrize("graph", [bands.separable(), bands.dense()], ids=lambda g: g.name)

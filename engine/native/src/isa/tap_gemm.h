@@ -49,8 +49,9 @@ struct TapGemm {
   PackedGemm packed;
   bool of_image;                    // `image` takes the place of `list`
   ImageConv image;
-  bool is_strassen;                 // `strassen` takes the place of `list` or `packed`
+  bool is_strassen;                 // `strassen`, or `strassen_twice`, takes the place of `list` or `packed`
   Strassen strassen;
+  StrassenTwice strassen_twice;
   bool of_groups;                   // `grouped` takes the place of `list`
   GroupedConv grouped;
   int64_t row_pixels;               // of the output, by rows
@@ -70,7 +71,7 @@ void run_tap_gemm_rows(const TapGemm& gemm, const Real* x, Real* y, const Real* 
 
 // What a kernel's variant says of it.
 LITE_INLINE const char* way_of(const TapGemm& g) {
-  return g.of_groups ? "_grouped" : g.is_strassen ? "_strassen" : "";
+  return g.of_groups ? "_grouped" : !g.is_strassen ? "" : g.strassen_twice.quads ? "_strassen2" : "_strassen";
 }
 LITE_INLINE int tile_height(const TapGemm& g) {
   return g.of_groups  ? g.grouped.pixels
