@@ -24,6 +24,9 @@ CASES: list[tuple[tuple[int, ...], int, tuple[int, int], dict[str, Any]]] = [
     ((1, 3, 3, 5), 5, (1, 1), {}),
     ((1, 6, 1, 8), 8, (1, 1), {"activation": "Clip", "activation_params": [-1.0, 0.5]}),
     ((1, 5, 7, 12), 12, (1, 1), {"pads": [0, 1, 1, 2], "strides": [2, 2]}),
+    ((2, 3, 14, 37), 37, (1, 1), {"r": 1}),
+    ((1, 3, 17, 40), 40, (1, 1), {"activation": "Clip", "activation_params": [-1.0, 0.5], "r": 1}),
+    ((1, 4, 15, 28), 28, (1, 1), {"pads": [1, 1, 0, 0], "activation": "Relu"}),
     # Pairs of rows in tiles of 7 and 8 pixels, channels that do not fill a vector, uneven padding.
     ((1, 9, 14, 58), 58, (3, 3), {"pads": [1] * 4, "activation": "HardSwish"}),
     ((1, 6, 16, 35), 35, (3, 3), {"pads": [1] * 4, "activation": "Relu"}),

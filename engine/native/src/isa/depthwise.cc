@@ -4,6 +4,7 @@
 // (a column of padding points at zeros, rows of padding are left out), and the channels are the
 // innermost loop, so that pixels a power of two apart do not fight for cache sets. Each input
 // column is loaded once per row and serves every output it belongs to, in pairs of output rows those of both.
+#include "depthwise_scale.h"
 #include "depthwise_tiles.h"
 
 namespace lite::LITE_ISA {
@@ -59,6 +60,13 @@ bool prepare(Step& step, Env& env) {
   else if (k == 5) twice ? set_tiles<5, 2>(d) : set_tiles<5, 1>(d);
   else twice ? set_tiles<0, 2>(d) : set_tiles<0, 1>(d);
   d->pixels = d->general ? tile_pixels(s.out.w, 1) : tile_pixels(width, k);
+#if defined(LITE_DEPTHWISE_SCALE)
+  if (taps == 1 && width >= 7) {    // no tile is cheaper for a pixel than the other
+    const bool four = rounded_up(s.out.w, 4) < rounded_up(s.out.w, 7);
+    d->pixels = four ? 4 : 7;
+    d->tile[d->pixels - 1] = four ? scale_tile<4> : scale_tile<7>;
+  }
+#endif
 
   // Of the columns that a tile sees, k / 2 on either side may lie outside.
   if (!d->general && s.kernel[0] == k && s.stride[0] == d->stride && s.dilation[0] == 1 &&

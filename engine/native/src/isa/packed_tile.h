@@ -70,37 +70,6 @@ void multiply_packed_tile(PackedTileFn fn, const PackedTile& t);
 void finish_part(const PackedTile& t, const float* sums, int vectors, float* c,
                  const float* residual);
 
-LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
-  asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));
-}
-// Into the registers that hold both now: what a loop keeps in them stays where it is.
-LITE_INLINE void reload_pair(F& first, F& second, const float*& p) {
-  asm volatile("ldp %q0, %q1, [%2], 32" : "+w"(first), "+w"(second), "+r"(p));
-}
-template <int kBytes = 0>
-LITE_INLINE void load_pair_at(F& first, F& second, const float* p) {
-  asm volatile("ldp %q0, %q1, [%2, %3]" : "=w"(first), "=w"(second) : "r"(p), "i"(kBytes));
-}
-// f of each number from 0 up, as a constant: offsets of instructions are.
-template <int kValue>
-struct Number {
-  constexpr operator int() const { return kValue; }
-};
-template <int kCount, int kFrom = 0, class Use>
-LITE_INLINE void unroll(const Use& use) {
-  if constexpr (kFrom < kCount) {
-    use(Number<kFrom>{});
-    unroll<kCount, kFrom + 1>(use);
-  }
-}
-// How many of eight rows, so many bytes apart, an offset of these two reaches.
-template <int kBytes>
-constexpr int kRowsInReach = 7 * kBytes <= 1008 ? 8 : 1008 / kBytes + 1;
-template <int kBytes = 0>
-LITE_INLINE void store_pair(float* p, F first, F second) {
-  asm volatile("stp %q0, %q1, [%2, %3]" ::"w"(first), "w"(second), "r"(p), "i"(kBytes) : "memory");
-}
-
 // What follows the sums of a tile of kRows, of which t.rows are valid.
 template <int kRows, int kVectors>
 LITE_INLINE void finish_tile(const PackedTile& t, F (&acc)[kRows][kVectors], float* c,

@@ -215,6 +215,40 @@ template <int lane>
 LITE_INLINE void add_product(F& sum, F a, F v) {
   asm("fmla %0.4s, %1.4s, %2.s[%c3]" : "+w"(sum) : "w"(a), "w"(v), "i"(lane));
 }
+// Two vectors a load or store; p moves on, or stays.
+LITE_INLINE void load_pair(F& first, F& second, const float*& p) {
+  asm volatile("ldp %q0, %q1, [%2], 32" : "=w"(first), "=w"(second), "+r"(p));
+}
+// Into the registers that hold both now: what a loop keeps in them stays where it is.
+LITE_INLINE void reload_pair(F& first, F& second, const float*& p) {
+  asm volatile("ldp %q0, %q1, [%2], 32" : "+w"(first), "+w"(second), "+r"(p));
+}
+template <int kBytes = 0>
+LITE_INLINE void load_pair_at(F& first, F& second, const float* p) {
+  asm volatile("ldp %q0, %q1, [%2, %3]" : "=w"(first), "=w"(second) : "r"(p), "i"(kBytes));
+}
+template <int kBytes = 0>
+LITE_INLINE void store_pair(float* p, F first, F second) {
+  asm volatile("stp %q0, %q1, [%2, %3]" ::"w"(first), "w"(second), "r"(p), "i"(kBytes) : "memory");
+}
+// How many of eight rows, so many bytes apart, the offset of these two reaches.
+template <int kBytes>
+constexpr int kRowsInReach = 7 * kBytes <= 1008 ? 8 : 1008 / kBytes + 1;
+// f of each number from 0 up, as a constant, as such an offset is.
+template <int kValue>
+struct Number {
+  constexpr operator int() const { return kValue; }
+};
+template <int kCount, int kFrom = 0, class Use>
+LITE_INLINE void unroll(const Use& use) {
+  if constexpr (kFrom < kCount) {
+    use(Number<kFrom>{});
+    unroll<kCount, kFrom + 1>(use);
+  }
+}
+LITE_INLINE void store_next_pair(float*& p, F first, F second) {
+  asm volatile("stp %q1, %q2, [%0], 32" : "+r"(p) : "w"(first), "w"(second) : "memory");
+}
 LITE_INLINE F load_part(const float* p, int n) {
   if (n >= 4) return load(p);
   const F last = reinterpret_cast<F>(vsetq_lane_f32(n & 1 ? p[n - 1] : 0, vdupq_n_f32(0), 0));

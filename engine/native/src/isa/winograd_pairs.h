@@ -50,7 +50,7 @@ struct TilePixels {
 template <class Down, class Along>
 LITE_INLINE int64_t transform_pairs(const TilePixels<Down>& at, int64_t channels, float* v, int64_t stride) {
   constexpr int kDown = Down::kPoints, kAlong = Along::kPoints, kMost = 8;
-  constexpr int kReached = (kDown - 1) * kAlong * 32 > 1008 ? 3 : kDown;  // rows in reach of a store of two vectors
+  constexpr int kReached = kRowsInReach<kAlong * 32>;
   float between[kDown * kAlong * kPairLanes];
   LITE_ALL_TWOS(LITE_TWO)
   const float* row[kDown];
