@@ -15,7 +15,9 @@ namespace {
 
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-const float kZeros[2 * kTileColumns] = {};
+#if !defined(LITE_PACKED_TILE)
+const float kZeros[kTileColumns] = {};
+#endif
 
 // One level.
 class Run {
@@ -140,18 +142,14 @@ void Run::multiply(int64_t pair, int64_t m, int64_t k, const float* const (&w)[2
 }
 
 void Run::finish(int64_t m, int64_t panel_pair, int64_t piece) const {
-  const int64_t n = 2 * panel_pair, size = s.height * kTileColumns;
+  const int64_t n = 2 * panel_pair;
   const bool starts = piece == 0, ends = piece + 1 == s.pieces;
-  const float* bias = starts && p.bias ? p.bias + n * kTileColumns : kZeros;
-  const float* const both[2] = {bias, bias + kTileColumns};
   const Quarters<float> c = p.outputs(m, n, s.height, 1);
-  const F lo = splat(ends ? p.lo : -INFINITY), hi = splat(ends ? p.hi : INFINITY);
-  const float* products = memory + at.products;
-  if (!starts)
-    combine<true>(products, kTileColumns, size, s.height, both, {c.at, c.ld, c.down, c.across}, c, lo, hi);
-  else if (p.residual)
-    combine<true>(products, kTileColumns, size, s.height, both, p.additions(m, n, s.height, 1), c, lo, hi);
-  else combine<false>(products, kTileColumns, size, s.height, both, {}, c, lo, hi);
+  Finish f{{}, {}, ends ? p.lo : -INFINITY, ends ? p.hi : INFINITY};
+  if (starts && p.bias) f.bias[0] = p.bias + n * kTileColumns, f.bias[1] = f.bias[0] + kTileColumns;
+  if (!starts) f.more = {c.at, c.ld, c.down, c.across};
+  else if (p.residual) f.more = p.additions(m, n, s.height, 1);
+  combine(memory + at.products, kTileColumns, s.height * kTileColumns, s.height, f, c);
   if (ends && applies(p.activation))
     activate_rows(c.at, 2 * s.height, c.ld, 2 * kTileColumns, p.activation);
 }

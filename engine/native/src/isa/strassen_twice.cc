@@ -74,18 +74,15 @@ void OuterRun::run_block(int64_t m, int64_t height) const {
 // A few rows at a time, so that the lines of all their columns lie in order.
 void OuterRun::finish(int64_t m, int64_t height) const {
   constexpr int64_t kRows = 4;
-  const F lo = splat(p.lo), hi = splat(p.hi);
   for (int64_t i = 0; i < height; i += kRows) {
     const int64_t count = at_most(height - i, kRows);
     for (int64_t j = 0; j < panels; ++j) {
       const int64_t n = first_panel + j;
       const float* products = memory + at.products + i * at.products_ld + j * kTileColumns;
       const float* bias = p.bias + n * kTileColumns;
-      const float* const both[2] = {bias, bias + across * kTileColumns};
-      const int64_t ld = at.products_ld, size = height * ld;
-      const Quarters<float> c = p.outputs(m + i, n, height, across);
-      if (p.residual) combine<true>(products, ld, size, count, both, p.additions(m + i, n, height, across), c, lo, hi);
-      else combine<false>(products, ld, size, count, both, {}, c, lo, hi);
+      Finish f{{bias, bias + across * kTileColumns}, {}, p.lo, p.hi};
+      if (p.residual) f.more = p.additions(m + i, n, height, across);
+      combine(products, at.products_ld, height * at.products_ld, count, f, p.outputs(m + i, n, height, across));
     }
     if (!applies(p.activation)) continue;
     const Quarters<float> c = p.outputs(m + i, first_panel, height, across);
