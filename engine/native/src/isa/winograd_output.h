@@ -140,20 +140,8 @@ LITE_INLINE void transform_pair(const float* products, const float* bias, float 
   }
 }
 #endif
-// `vectors` of them, whose products lie together.
 template <class Down, class Along>
-__attribute__((noinline)) void transform_near(const Real* products, const Real* bias, int64_t vectors,
-                                              float low, float high, OutputTile to) {
-  for (; vectors > 0; --vectors) {
-    transform_output<Down, Along>(products, kTileColumns, bias, low, high, to);
-    products += kLanes;
-    bias += kLanes;
-    to.c += kLanes;
-    if (to.residual) to.residual += kLanes;
-  }
-}
-template <class Down, class Along>
-__attribute__((noinline)) void transform_far(const Real* products, int64_t stride, const Real* bias,
+__attribute__((noinline)) void transform_vector(const Real* products, int64_t stride, const Real* bias,
                                              float low, float high, const OutputTile& to) {
   transform_output<Down, Along>(products, stride, bias, low, high, to);
 }
@@ -174,8 +162,7 @@ __attribute__((noinline)) void transform_part(const Real* products, int64_t stri
       copy_lanes(r[i][j], to.residual + i * to.residual_row + j * to.residual_pixel, lanes);
   const OutputTile own{c[0][0], kPixels * kLanes, kLanes, to.rows, to.pixels,
                        to.residual ? r[0][0] : nullptr, kPixels * kLanes, kLanes, to.slope};
-  if (kPacks) transform_near<Down, Along>(products, bias, 1, low, high, own);
-  else transform_far<Down, Along>(products, stride, bias, low, high, own);
+  transform_vector<Down, Along>(products, stride, bias, low, high, own);
   for (int64_t i = 0; i < to.rows; ++i)
     for (int64_t j = 0; j < to.pixels; ++j)
       copy_lanes(to.c + i * to.row + j * to.pixel, c[i][j], lanes);

@@ -46,9 +46,22 @@ struct TilePixels {
 #define LITE_TAKE_TWO(i, a, b) \
   if constexpr (i < Along::kPoints) load_pair_at<i * 32>(d[0][i], d[1][i], t);
 
-// Of the channels that fill pairs of vectors; how many those are. Points lie `stride` elements apart.
+// One that is all there, pixel by pixel.
 template <class Down, class Along>
-LITE_INLINE int64_t transform_pairs(const TilePixels<Down>& at, int64_t channels, float* v, int64_t stride) {
+LITE_INLINE TilePixels<Down> in_memory(const float* pixels) {
+  TilePixels<Down> at;
+  for (int i = 0; i < Down::kPoints; ++i) {
+    at.row[i] = pixels + i * Along::kPoints * kPairLanes;
+    at.step[i] = kPairLanes * 4;
+  }
+  at.first = 0;
+  at.last = Along::kPoints;
+  return at;
+}
+
+// So many channels, in pairs of vectors. Points lie `stride` elements apart.
+template <class Down, class Along>
+LITE_INLINE void transform_pairs(const TilePixels<Down>& at, int64_t channels, float* v, int64_t stride) {
   constexpr int kDown = Down::kPoints, kAlong = Along::kPoints, kMost = 8;
   constexpr int kReached = kRowsInReach<kAlong * 32>;
   float between[kDown * kAlong * kPairLanes];
@@ -65,9 +78,8 @@ LITE_INLINE int64_t transform_pairs(const TilePixels<Down>& at, int64_t channels
   }
   const ptrdiff_t next = stride * 4;
   float* to = v;
-  int64_t c = 0;
   asm volatile("" ::: "memory");   // what is loaded below was stored
-  for (; c + kPairLanes <= channels; c += kPairLanes) {
+  for (int64_t c = 0; c < channels; c += kPairLanes) {
     float* t = between + at.first * kPairLanes;
     for (int j = at.first; j < at.last; ++j, t += kPairLanes) {
       float* beyond = t + kReached * kAlong * kPairLanes;
@@ -89,7 +101,6 @@ LITE_INLINE int64_t transform_pairs(const TilePixels<Down>& at, int64_t channels
     LITE_UNROLL for (int i = 0; i < kDown; ++i)
       row[i] = reinterpret_cast<const float*>(reinterpret_cast<const char*>(row[i]) + back[i]);
   }
-  return c;
 }
 
 #undef LITE_TWO

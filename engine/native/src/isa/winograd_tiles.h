@@ -145,25 +145,36 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
     const int64_t row = at.y * Down::kStride - w.pad[0] + i * w.dilation[0];
     rows[i] = row >= 0 && row < w.in.h ? image + row * w.in.row : nullptr;
   }
-  int64_t c = 0;
 #if defined(LITE_PACKED_TILE)
-  if (kPacks && w.channels >= kPairLanes) {
-    TilePixels<Down> pixels;
-    int64_t first, last;
-    const int64_t column = at.x * Along::kStride - w.pad[1];
-    tap_window(column, w.dilation[1], kAlong, 0, w.in.w, &first, &last);
-    pixels.first = static_cast<int>(first);
-    pixels.last = static_cast<int>(last);
-    const int64_t from = (column + first * w.dilation[1]) * w.in.pixel;
-    const ptrdiff_t step = w.dilation[1] * w.in.pixel * static_cast<ptrdiff_t>(sizeof(Real));
-    LITE_UNROLL for (int i = 0; i < kDown; ++i) {
-      pixels.row[i] = rows[i] ? rows[i] + from : w.zeros;
-      pixels.step[i] = rows[i] ? step : 0;
-    }
-    c = transform_pairs<Down, Along>(pixels, w.channels, v, stride);
-    if (c == w.channels) return;
+  int64_t first, last;
+  const int64_t column = at.x * Along::kStride - w.pad[1];
+  tap_window(column, w.dilation[1], kAlong, 0, w.in.w, &first, &last);
+  const int64_t from = (column + first * w.dilation[1]) * w.in.pixel, apart = w.dilation[1] * w.in.pixel;
+  TilePixels<Down> pixels;
+  pixels.first = static_cast<int>(first);
+  pixels.last = static_cast<int>(last);
+  LITE_UNROLL for (int i = 0; i < kDown; ++i) {
+    pixels.row[i] = rows[i] ? rows[i] + from : w.zeros;
+    pixels.step[i] = rows[i] ? apart * static_cast<ptrdiff_t>(sizeof(Real)) : 0;
   }
-#endif
+  const int64_t pairs = w.channels / kPairLanes * kPairLanes;
+  Real own[kDown * kAlong * kPairLanes];
+  int64_t left = w.channels - pairs;
+  for (int64_t count = pairs;; count = kPairLanes) {  // one place, so that it is compiled into this once
+    if (count) transform_pairs<Down, Along>(pixels, count, v, stride);
+    if (left == 0) return;
+    // What is left of the channels, in a tile of their own.
+    memset(own, 0, sizeof own);
+    for (int i = 0; i < kDown; ++i)
+      for (int64_t j = first; rows[i] && j < last; ++j)
+        memcpy(own + (i * kAlong + j) * kPairLanes, rows[i] + from + (j - first) * apart + pairs,
+               static_cast<size_t>(left) * sizeof(Real));
+    pixels = in_memory<Down, Along>(own);
+    v += pairs;
+    left = 0;
+  }
+#else
+  int64_t c = 0;
   const Real* p[kAlong][(kDown + 1) / 2 * 2];    // [column][row]
   for (int j = 0; j < kAlong; ++j) {
     const int64_t column = at.x * Along::kStride - w.pad[1] + j * w.dilation[1];
@@ -196,13 +207,14 @@ void transform_input(const Winograd& w, const Real* x, TileAt at, Real* v, int64
       to[i] += kNext;
     }
   };
-  for (; !kPacks && c + kLanes <= w.channels; c += kLanes)
+  for (; c + kLanes <= w.channels; c += kLanes)
     vector(c, [](const Real* q) __attribute__((always_inline)) { return load(q); });
   for (; c < w.channels; c += kLanes) {
     const int64_t left = w.channels - c;
     const int lanes = static_cast<int>(left < kLanes ? left : kLanes);
     vector(c, [&](const Real* q) __attribute__((always_inline)) { return load_part(q, lanes); });
   }
+#endif
 }
 
 // Outputs of a tile from `at` on that exist.
@@ -229,6 +241,7 @@ LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t str
     to.residual = residual + w.residual.origin + at.image * w.residual.image +
                   at.y * w.residual.row + at.x * w.residual.pixel + channel;
   const Real* bias = w.bias + channel;
+  if (kPacks) stride = kTileColumns;  // products of a tile lie together
   int64_t n = 0;
   const auto go = [&](int64_t by) __attribute__((always_inline)) {
     n += by;
@@ -238,13 +251,8 @@ LITE_INLINE void write_tile(const Winograd& w, const Real* products, int64_t str
 #if defined(LITE_PACKED_TILE)
   if (columns == kTileColumns) return transform_pair<Down, Along>(products, bias, w.lo, w.hi, to);
 #endif
-  if (kPacks && columns >= kLanes) {
-    transform_near<Down, Along>(products, bias, columns / kLanes, w.lo, w.hi, to);
-    if (columns % kLanes == 0) return;
-    go(columns / kLanes * kLanes);
-  }
   for (; n + kLanes <= columns; go(kLanes))
-    transform_far<Down, Along>(products + n, stride, bias + n, w.lo, w.hi, to);
+    transform_vector<Down, Along>(products + n, stride, bias + n, w.lo, w.hi, to);
   if (n < columns)
     transform_part<Down, Along>(products + n, stride, bias + n, w.lo, w.hi, to,
                                 static_cast<int>(columns - n));
