@@ -130,9 +130,9 @@ building=$!
 if [ "$done_rank" -lt "$rank" ]; then
   pip_install --no-build-isolation -e ".[$extras]" \
     || { kill "$building"; exit 1; }
-  if [ "$rank" -ge 3 ] && [ "$(uname -m)" = x86_64 ] && ! have ptxas; then
+  if [ "$rank" -ge 3 ] && [ "$(uname -m)" = x86_64 ]; then
     # NVIDIA's assembler alone, not the compiler that the package can pull in; of CUDA 12, since
-    # that of CUDA 13 has forgotten Volta.
+    # that of CUDA 13, which the machine may have, no longer knows Volta.
     pip_install --no-deps nvidia-cuda-nvcc-cu12 \
       || say "could not install nvidia-cuda-nvcc-cu12: programs for NVIDIA are not assembled"
   fi
