@@ -38,9 +38,9 @@ def difference_detail(
     size = np.where(broken, np.inf, np.abs(signed))
     picture = _as_channels(size, layout)
     finite = np.where(np.isfinite(picture), picture, 0.0)
-    by_channel = np.where(
-        np.isfinite(picture).all(axis=(1, 2)), np.sqrt((finite**2).mean(axis=(1, 2))), np.inf
-    )
+    pixels = max(1, picture.shape[1] * picture.shape[2])  # of an empty tensor none
+    rms_by_channel = np.sqrt((finite**2).sum(axis=(1, 2)) / pixels)
+    by_channel = np.where(np.isfinite(picture).all(axis=(1, 2)), rms_by_channel, np.inf)
     chosen = int(np.argmax(by_channel)) if channel is None else min(channel, len(picture) - 1)
     worst = np.unravel_index(int(np.argmax(size)), size.shape) if size.size else ()
     rms = (
