@@ -42,6 +42,25 @@ def rank(*ranks: int) -> Condition:
     return check
 
 
+def within_frames(node: Node, types: Types) -> bool | str:
+    """The window has one or two axes, or three of which depth, the first, does nothing: then the
+    frames of all depths are images."""
+    x = types[0]
+    if x is None or x.rank not in (3, 4, 5):
+        return tr("its rank is not {ranks}", ranks="3, 4 or 5")
+    if x.rank < 5:
+        return True
+    filled = get_op(node.op).filled_attrs(node)
+    kernel = [*filled["kernel_shape"]] or _window_of_weight(node, types)
+    depth = (kernel[:1], filled["strides"][:1] or [1], filled["pads"][::3] or [0, 0])
+    return depth == ([1], [1], [0, 0]) or tr("its window spans depth")
+
+
+def _window_of_weight(node: Node, types: Types) -> list[int]:
+    weight = types[get_op(node.op).inputs.index("w")]
+    return [int(d or 0) for d in weight.dims[2:]] if weight is not None else []  # type: ignore[call-overload]
+
+
 def constant(*indices: int) -> Condition:
     """These inputs are constants, or absent."""
 

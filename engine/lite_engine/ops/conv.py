@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Node, TypeInfo
-from ._conditions import Condition, all_of, constant
+from ._conditions import Condition, all_of, constant, rank, within_frames
 from ._conv_window import WINDOW, conv_window
 from ._core import define_op
 from ._helpers import wide, window_output
@@ -148,15 +148,11 @@ def _(
     return Cost(macs=outputs * per_output, flops=outputs * extra)
 
 
-def _rank4(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    x = types[0]
-    if x is None or x.rank not in (3, 4):
-        return tr("only 1-D and 2-D convolutions have this kernel")
-    return constant(1, 2)(node, types)
+_frames = all_of(within_frames, constant(1, 2))
 
 
 def _depthwise(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    ok = _rank4(node, types)
+    ok = _frames(node, types)
     x, w = types[0], types[1]
     if ok is not True or x is None or w is None:
         return ok
@@ -169,13 +165,13 @@ def _square(size: int, steps: Callable[[list[int], list[int]], bool], why: str) 
     """Kernels of `size` x `size` in one group, whose strides and dilations are among `steps`."""
 
     def when(node: Node, types: list[TypeInfo | None]) -> bool | str:
-        ok = _rank4(node, types)
+        ok = _frames(node, types)
         x, w = types[0], types[1]
         if ok is not True or x is None or w is None:
             return ok
         attrs = conv.filled_attrs(node)
         kernel, strides, _, dilations = conv_window(x, w, attrs)
-        if x.rank != 4 or kernel != [size, size] or not steps(strides, dilations):
+        if x.rank < 4 or kernel[-2:] != [size, size] or not steps(strides[-2:], dilations[-2:]):
             return why
         if attrs["group"] != 1 or int(x.dims[1] or 0) < 16:  # type: ignore[call-overload]
             return tr("fewer than 16 input channels, or grouped")
@@ -205,7 +201,7 @@ def _winograd43(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x = types[0]
     if ok is not True or x is None:
         return ok
-    return min(int(d or 0) for d in x.dims[2:]) > 8 or tr(
+    return min(int(d or 0) for d in x.dims[-2:]) > 8 or tr(
         "its feature map has 8 or fewer rows or columns"
     )  # type: ignore[call-overload, misc]
 
@@ -215,7 +211,7 @@ def _half_width(node: Node, types: list[TypeInfo | None]) -> bool | str:
         return tr("depthwise: limited by memory")
     if _winograd43(node, types) is True:
         return tr("3x3 has a kernel of its own")
-    return _rank4(node, types)
+    return _frames(node, types)
 
 
 #: On the CPU, best first: name, rank, which convolutions, why. A name begins with what the kernel
@@ -248,7 +244,7 @@ _CPU = (
     (
         "f16_conv2d_gemm",
         -1,
-        _rank4,
+        _frames,
         tr("fp16 in memory and in products: eight columns per register"),
     ),
     ("f32_conv2d_depthwise", 0, _depthwise, tr("one filter per channel")),
@@ -277,11 +273,11 @@ _CPU = (
         _winograd,
         tr("3x3 stride 1 on a small map: F(2,3) keeps the weights small"),
     ),
-    ("f32_conv2d_gemm", 4, _rank4, tr("general convolution as GEMM over taps")),
+    ("f32_conv2d_gemm", 4, _frames, tr("general convolution as GEMM over taps")),
     (
         "f32_conv2d_bf16x2",
         9,
-        _rank4,
+        _frames,
         tr(
             "as requested: each float is split into two bf16 values for matrix units (AMX), "
             "which keep 16 of its 24 bits"
@@ -309,12 +305,12 @@ for _name, _rank, _when, _why in _CPU:
 for _most, _rank in SPARSE_FORMS:
     conv.kernel(
         "cpu", "f32_conv_sparse", accepts_pitch=True, rank=_rank,
-        when=all_of(_rank4, pointwise, mostly_zeros(1, _most)), why=SKIPS_ZEROS,
+        when=all_of(_frames, pointwise, mostly_zeros(1, _most)), why=SKIPS_ZEROS,
     )  # fmt: skip
 
 
 def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    ok = _rank4(node, types)
+    ok = all_of(rank(3, 4), constant(1, 2))(node, types)
     bias = types[2] if len(types) > 2 else None
     if ok is not True:
         return ok
@@ -384,6 +380,10 @@ def _(draw: Draw) -> Iterator[Sample]:
     yield call((1, 19, 9, 10), 17, 5, 5, pads=[2, 2, 2, 1], activation="Relu")
     yield call((1, 6, 5, 5), 9, 3, 3, group=3)
     yield call((1, 4, 5, 5), 8, 3, 3, group=4, **same, activation="HardSwish")
+    frames = {"pads": [0, 1, 1, 0, 1, 1]}
+    yield call((2, 18, 3, 9, 10), 17, 1, 3, 3, **frames, activation="Relu")
+    yield call((1, 16, 2, 6, 7), 16, 1, 3, 3, **frames, group=16, strides=[1, 2, 2])
+    yield call((1, 9, 3, 4, 5), 7, 1, 1, 1)
     x, w = draw(1, 16, 7, 6), draw.weights(16, 16, 3, 3)
     attrs = {**same, "activation": "Clip", "activation_params": [-0.5, 6.0]}
     yield Sample([x, w, draw.f32(16), draw(1, 16, 7, 6)], attrs, constant=(1, 2))

@@ -12,6 +12,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
+from ._conditions import within_frames
 from ._core import REQUIRED, OpDef, define_op, get_op
 from ._helpers import float_kernels, product, wide, window_output, window_pads
 from ._records import Cost
@@ -129,6 +130,15 @@ def flat_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return len(node.outputs) == 1 or tr("its indices are an output")
 
 
+def frame_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """flat_pool, also of the frames of a volume."""
+    x = types[0]
+    if x is None or x.rank != 5:
+        return flat_pool(node, types)
+    ok = True if node.op.startswith("Global") else within_frames(node, types)
+    return ok if ok is not True else len(node.outputs) == 1 or tr("its indices are an output")
+
+
 # ---- MaxPool and MaxUnpool
 
 max_pool = define_op(
@@ -179,9 +189,9 @@ def _(x: np.ndarray, *, n_outputs: int, storage_order: int, **attrs: Any) -> Any
 
 
 max_pool.cost(lambda x, *, storage_order, **attrs: _window_cost(x, **attrs))
-float_kernels(max_pool, "pool", when=flat_pool, **_ROWS)
+float_kernels(max_pool, "pool", when=frame_pool, **_ROWS)
 max_pool.kernel(
-    "cpu", "i8_pool", dtype="i8,u8", accepts_pitch=True, accepts_halo=True, when=flat_pool, rank=1
+    "cpu", "i8_pool", dtype="i8,u8", accepts_pitch=True, accepts_halo=True, when=frame_pool, rank=1
 )
 max_pool.kernel("opencl", "i8_pool", dtype="i8,u8", when=flat_pool, rank=1)
 
@@ -289,7 +299,7 @@ def window_sums(
 
 
 average_pool.cost(lambda x, *, count_include_pad, **attrs: _window_cost(x, **attrs))
-float_kernels(average_pool, "pool", when=flat_pool, **_ROWS)
+float_kernels(average_pool, "pool", when=frame_pool, **_ROWS)
 
 lp_pool = define_op(
     "LpPool", inputs="x", attrs={**_WINDOW, "p": 2}, layout="channels_last", source="ONNX LpPool-22"
@@ -337,7 +347,7 @@ def _global(
 
     op.cost(lambda x, **_: Cost(flops=x.size))
     if native:
-        float_kernels(op, "pool", when=flat_pool, **_ROWS)
+        float_kernels(op, "pool", when=frame_pool, **_ROWS)
     return op
 
 
@@ -355,7 +365,7 @@ _global(
 
 for _name in ("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool"):
     get_op(_name).kernel(
-        "cpu", "bf16_pool", dtype="bf16", when=flat_pool, precision="bf16", **_ROWS,
+        "cpu", "bf16_pool", dtype="bf16", when=frame_pool, precision="bf16", **_ROWS,
     )  # fmt: skip
 for _op in (max_pool, average_pool):
     _op.kernel("opencl", "pool", dtype="f32,f16", when=flat_pool)
@@ -373,6 +383,7 @@ def _window_samples(draw: Draw) -> Iterator[Sample]:
         ((1, 16, 6), {"kernel_shape": [3], "strides": [1], "pads": [1, 1]}),
         ((1, 4, 9, 9), {"kernel_shape": [3, 3], "strides": [2, 2], "auto_pad": "SAME_UPPER"}),
         ((1, 4, 13, 13), {"kernel_shape": [5, 5], "dilations": [2, 2], "pads": [4, 4, 4, 4]}),
+        ((2, 5, 3, 7, 6), {"kernel_shape": [1, 3, 2], "strides": [1, 2, 2], "pads": [0, 1, 1] * 2}),
     ):  # fmt: skip
         x = draw.full(*shape) if draw.dtype.np.itemsize == 1 else draw(*shape)
         yield Sample([x], attrs)

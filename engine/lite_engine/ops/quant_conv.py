@@ -17,7 +17,7 @@ from lite_messages import tr
 from ..errors import ShapeError
 from ..ir import DType, Node, TypeInfo
 from . import litert16
-from ._conditions import absent, all_of, byte_output, constant, of_type, rank
+from ._conditions import absent, all_of, byte_output, constant, of_type, rank, within_frames
 from ._conv_window import WINDOW, conv_window
 from ._core import define_op
 from ._helpers import product
@@ -165,7 +165,7 @@ qlinear_conv.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     rank=0,
-    when=all_of(rank(3, 4), INTEGER_GEMM, absent(9), _one_filter_per_channel),
+    when=all_of(within_frames, INTEGER_GEMM, absent(9), _one_filter_per_channel),
     why=tr("one integer filter per channel"),
 )
 qlinear_conv.kernel(
@@ -175,7 +175,7 @@ qlinear_conv.kernel(
     accepts_pitch=True,
     accepts_halo=True,
     rank=1,
-    when=all_of(rank(3, 4), INTEGER_GEMM, _RESIDUAL),
+    when=all_of(within_frames, INTEGER_GEMM, _RESIDUAL),
     why=tr("integer convolution as GEMM over taps"),
 )
 # Two kernels by name: the GEMM takes either by itself, by what it expects of the machine that runs.

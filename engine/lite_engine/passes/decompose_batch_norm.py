@@ -21,8 +21,8 @@ class decompose_batch_norm:
     patterns = [P("BatchNormalization", "x", C("gamma"), C("beta"), C("mean"), C("var"), name="bn")]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if rank_of(m.x) not in (2, 3, 4):
-            return skip(tr("the rank is not 2, 3 or 4"), m.bn)
+        if rank_of(m.x) not in (2, 3, 4, 5):
+            return skip(tr("the rank is not 2, 3, 4 or 5"), m.bn)
         return not_affine(m.bn)
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

@@ -13,6 +13,7 @@ from .drop_duplicates import drop_duplicates
 from .drop_identity import drop_identity
 from .fold_constants import fold_constants
 from .fold_conv_input import fold_conv_input
+from .fold_depth import fold_conv_depth, fold_pool_depth
 from .fold_global_pool import fold_average_pool, fold_reduce_mean
 from .fold_pad import fold_pad
 from .fold_resize_axes import fold_resize_axes
@@ -106,10 +107,13 @@ INTEGERS: list[Pass] = [
 # merged, they would hold the sizes of a batch of 1, and no other width could follow.
 RESIDUALS: list[Pass] = [fuse_gemm_residual, merge_transposes, drop_identity]
 
+# Behind the fusions, which know convolutions and pools of volumes.
+VOLUMES: list[Pass] = [fold_conv_depth, fold_pool_depth]
+
 #: What every target gets.
 PIPELINE: list[Pass] = [
     decompose_fp16, *CLEAN, *RECOMPOSE, *LAYOUT, *FUSE, fuse_conv_residual, fold_resize_axes,
-    *FINISH, *ATTENTION, *INTEGERS, *RESIDUALS,
+    *FINISH, *ATTENTION, *INTEGERS, *VOLUMES, *RESIDUALS,
 ]  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 namespace lite {
 namespace {
 
-// Attribute of one value per spatial axis (h, w); a rank-3 tensor has only w.
+// Attribute of one value per spatial axis (h, w); a rank-3 tensor has only w. Of depth, which comes first in
+// rank 5, only the value that does nothing.
 bool read_pair(const Step& step, Env& env, const char* name, int spatial, int64_t otherwise,
                int64_t lowest, int64_t out[2]) {
   int count = 0;
@@ -14,10 +15,11 @@ bool read_pair(const Step& step, Env& env, const char* name, int spatial, int64_
   if (count != spatial) return env.fail("%s has %d values, expected %d", name, count, spatial);
   for (int i = 0; i < spatial; ++i) {
     const int64_t v = values[i];
-    if (v < lowest || v > (1 << 20)) {
+    const int axis = 2 - spatial + i;
+    if (v < lowest || v > (axis < 0 ? otherwise : 1 << 20)) {
       return env.fail("%s[%d] is %lld", name, i, static_cast<long long>(v));
     }
-    out[2 - spatial + i] = v;
+    if (axis >= 0) out[axis] = v;
   }
   return true;
 }
@@ -40,7 +42,8 @@ bool read_pads(const Step& step, Env& env, int spatial, bool transposed, ConvSha
   const bool automatic = lower || upper || (transposed && shape_count > 0);
   const bool none = automatic || strcmp(mode, "VALID") == 0;
   const int64_t in_dims[2] = {s->in.h, s->in.w}, out_dims[2] = {s->out.h, s->out.w};
-  for (int axis = 2 - spatial; axis < 2; ++axis) {
+  if (spatial == 3 && !none && count && (pads[0] != 0 || pads[3] != 0)) return env.fail("padding of depth");
+  for (int axis = spatial == 1; axis < 2; ++axis) {
     const int i = axis - (2 - spatial);
     const int64_t low = none || !count ? 0 : pads[i], high = none || !count ? 0 : pads[i + spatial];
     const int64_t limit = transposed ? 0 : -(1 << 20);
@@ -73,16 +76,16 @@ bool fits_int32(const Tensor& t) { return t.bytes / 4 < (1u << 30); }
 }  // namespace
 
 bool pixel_view(const Tensor& t, PixelView* view) {
-  if (t.rank != 3 && t.rank != 4) return false;
+  if (t.rank < 3 || t.rank > 5) return false;
   int64_t strides[kMaxRank];
   view->origin = strides_of(t, strides);
   const int r = t.rank;
-  view->images = t.dims[0];
-  view->h = r == 4 ? t.dims[1] : 1;
+  view->images = r == 5 ? t.dims[0] * t.dims[1] : t.dims[0];
+  view->h = r == 3 ? 1 : t.dims[r - 3];
   view->w = t.dims[r - 2];
   view->c = t.dims[r - 1];
-  view->image = strides[0];
-  view->row = r == 4 ? strides[1] : strides[0];
+  view->image = strides[r == 5];
+  view->row = r == 3 ? strides[0] : strides[r - 3];
   view->pixel = strides[r - 2];
   for (int i = 0; i < 4; ++i) view->halo[i] = r == 4 ? t.halo[i] : 0;
   return true;
@@ -111,8 +114,8 @@ bool read_conv_shape(const Step& step, Env& env, const ConvOperands& o, bool tra
   if (!is_weight(*w) || (b && !is_weight(*b))) return env.fail("weights and bias must be constant");
   if (!pixel_view(*x, &s->in) || !pixel_view(*y, &s->out) || x->rank != y->rank ||
       w->rank != x->rank) {
-    return env.fail("x, w and y must all have rank 3 or all rank 4, got %d, %d, %d", x->rank,
-                    w->rank, y->rank);
+    return env.fail("x, w and y must all have rank 3, 4 or 5, got %d, %d, %d", x->rank, w->rank,
+                    y->rank);
   }
   if (!fits_int32(*x) || !fits_int32(*y)) return env.fail("tensors of 4 GiB and more");
   s->has_residual = r != nullptr;
@@ -121,7 +124,7 @@ bool read_conv_shape(const Step& step, Env& env, const ConvOperands& o, bool tra
     return env.fail("the residual must have the output's dims");
   }
   const int spatial = x->rank - 2;
-  s->kernel[0] = spatial == 2 ? w->dims[2] : 1;
+  s->kernel[0] = spatial == 1 ? 1 : w->dims[spatial];
   s->kernel[1] = w->dims[spatial + 1];
   s->groups = attr_int(step, "group", 1);
   const int64_t in_c = s->in.c, out_c = s->out.c;
@@ -138,6 +141,7 @@ bool read_conv_shape(const Step& step, Env& env, const ConvOperands& o, bool tra
                     static_cast<long long>(w->dims[0]), static_cast<long long>(w->dims[1]),
                     static_cast<long long>(w0), static_cast<long long>(w1));
   }
+  if (spatial == 3 && w->dims[2] != 1) return env.fail("a kernel over depth");
   if (b && b->size != out_c) return env.fail("bias has the wrong size");
   if (s->kernel[0] > 4096 || s->kernel[1] > 4096) return env.fail("kernel larger than 4096");
   if (!read_pair(step, env, "strides", spatial, 1, 1, s->stride) ||
@@ -146,7 +150,7 @@ bool read_conv_shape(const Step& step, Env& env, const ConvOperands& o, bool tra
     return false;
   }
   if (!read_pads(step, env, spatial, transposed, s)) return false;
-  if (s->in.images != s->out.images) return env.fail("batch of x and y differ");
+  if (s->in.images != s->out.images) return env.fail("batch or depth of x and y differ");
   s->weights = w;
   s->bias = b;
   return true;

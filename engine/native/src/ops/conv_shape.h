@@ -5,7 +5,8 @@
 
 namespace lite {
 
-// A channels-last tensor as images x rows x pixels, in elements. A rank-3 tensor is one row.
+// A channels-last tensor as images x rows x pixels, in elements. A rank-3 tensor is one row, one of rank 5
+// has frames (n, depth) in place of images.
 struct PixelView {
   int64_t images, h, w, c;
   int64_t image, row, pixel;       // strides

@@ -7,21 +7,24 @@ namespace {
 void describe(const Tensor& t, int64_t* image, int64_t* row, int64_t* pixel, int64_t* origin) {
   int64_t strides[kMaxRank];
   *origin = strides_of(t, strides);
-  *image = strides[0];
-  *row = t.rank == 4 ? strides[1] : 0;
+  *image = strides[t.rank == 5];
+  *row = t.rank == 3 ? 0 : strides[t.rank - 3];
   *pixel = strides[t.rank - 2];
 }
 
-// Attribute `name`, one or two values (rank 3 has the width only), or `otherwise`.
-bool pair(const Step& step, Env& env, const char* name, int spatial, int64_t low, int64_t out[2]) {
+// Attribute `name` of one value per spatial axis (rank 3 has the width only), or what is there. That of
+// depth, which comes first in rank 5, must be `none`.
+bool pair(const Step& step, Env& env, const char* name, int spatial, int64_t none, int64_t out[2]) {
   int count;
   const int64_t* values = attr_ints(step, name, &count);
   if (count == 0) return true;
   if (count != spatial)
     return env.fail("%s has %d values for %d spatial axes", name, count, spatial);
   for (int i = 0; i < spatial; ++i) {
-    if (values[i] < low || values[i] > 65536) return env.fail("%s is out of range", name);
-    out[2 - spatial + i] = values[i];
+    const int axis = 2 - spatial + i;
+    if (values[i] < none || values[i] > (axis < 0 ? none : 65536))
+      return env.fail("%s is out of range", name);
+    if (axis >= 0) out[axis] = values[i];
   }
   return true;
 }
@@ -43,7 +46,8 @@ bool read_pads(const Step& step, Env& env, int spatial, PoolShape* s) {
   if (count == 0 || strcmp(mode, "VALID") == 0) return true;
   if (count != 2 * spatial)
     return env.fail("pads has %d values for %d spatial axes", count, spatial);
-  for (int i = 0; i < spatial; ++i) {
+  if (spatial == 3 && (pads[0] != 0 || pads[3] != 0)) return env.fail("padding of depth");
+  for (int i = spatial == 3; i < spatial; ++i) {
     if (pads[i] < 0 || pads[i] > 65536 || pads[spatial + i] < 0 || pads[spatial + i] > 65536)
       return env.fail("pads are out of range");
     s->pad[2 - spatial + i] = pads[i];
@@ -75,23 +79,32 @@ int64_t counted(const PoolShape& s, int axis, int64_t first, int64_t size, int64
 bool read_pool(const Step& step, Env& env, PoolShape* s) {
   const Tensor* x = input_of(step, 0);
   const Tensor* y = output_of(step, 0);
-  if (!x || !y || x->rank != y->rank || (x->rank != 3 && x->rank != 4) || step.num_outputs != 1)
-    return env.fail("needs one input and output of rank 3 or 4, and no indices");
+  if (!x || !y || x->rank != y->rank || x->rank < 3 || x->rank > 5 || step.num_outputs != 1)
+    return env.fail("needs one input and output of rank 3, 4 or 5, and no indices");
   *s = PoolShape{};
   const int spatial = x->rank - 2;
-  s->n = x->dims[0];
-  s->h = spatial == 2 ? x->dims[1] : 1;
-  s->w = x->dims[spatial];
-  s->c = last_dim(*x);
-  s->out_h = spatial == 2 ? y->dims[1] : 1;
-  s->out_w = y->dims[spatial];
-  if (y->dims[0] != s->n || last_dim(*y) != s->c || s->h > 1 << 24 || s->w > 1 << 24 ||
-      s->out_h > 1 << 24 || s->out_w > 1 << 24)
-    return env.fail("output shape does not fit the input");
-  describe(*x, &s->in_image, &s->in_row, &s->in_pixel, &s->in_origin);
-  describe(*y, &s->out_image, &s->out_row, &s->out_pixel, &s->out_origin);
   s->max = strstr(step.op, "Max") != nullptr;
   s->global = strstr(step.op, "Global") != nullptr;
+  int64_t out_n = y->dims[0];
+  s->n = x->dims[0];
+  s->h = spatial == 1 ? 1 : x->dims[spatial - 1];
+  s->w = x->dims[spatial];
+  s->c = last_dim(*x);
+  s->out_h = spatial == 1 ? 1 : y->dims[spatial - 1];
+  s->out_w = y->dims[spatial];
+  describe(*x, &s->in_image, &s->in_row, &s->in_pixel, &s->in_origin);
+  describe(*y, &s->out_image, &s->out_row, &s->out_pixel, &s->out_origin);
+  if (spatial == 3 && s->global) {  // the rows of all frames are those of one image
+    if (y->dims[1] != 1) return env.fail("a global pool gives one pixel");
+    s->in_image *= x->dims[1];
+    s->h *= x->dims[1];
+  } else if (spatial == 3) {
+    s->n *= x->dims[1];
+    out_n *= y->dims[1];
+  }
+  if (out_n != s->n || last_dim(*y) != s->c || s->h > 1 << 24 || s->w > 1 << 24 ||
+      s->out_h > 1 << 24 || s->out_w > 1 << 24)
+    return env.fail("output shape does not fit the input");
   for (int i = 0; i < 2; ++i) s->kernel[i] = s->stride[i] = s->dilation[i] = 1;
   if (s->global) {
     s->kernel[0] = s->h;

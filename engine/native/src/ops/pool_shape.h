@@ -1,5 +1,5 @@
 // What every pooling kernel must know of its step, read and checked once: windows over channels-last
-// tensors of rank 3 or 4.
+// tensors of rank 3 or 4, and over the frames of those of rank 5; a global pool takes depth in.
 #pragma once
 
 #include "lite_kernel.h"

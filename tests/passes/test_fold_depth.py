@@ -1,0 +1,142 @@
+"""Volumes: convolutions and pools over depth as ones over frames, against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from lite_engine.importers import load
+from lite_engine.model_file import optimize
+from lite_engine.runtime import Predictor
+from onnx import TensorProto, helper, numpy_helper
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+
+RNG = np.random.default_rng(5)
+#: Shape of x, shape of the weight, attributes.
+CONVOLUTIONS = {
+    "3x3x3": ((1, 16, 5, 12, 11), (20, 16, 3, 3, 3), {"pads": [1] * 6}),
+    "batch": ((3, 4, 5, 6, 7), (5, 4, 3, 3, 3), {"pads": [1] * 6}),
+    "strided": ((2, 4, 7, 9, 8), (6, 4, 3, 3, 3), {"pads": [1] * 6, "strides": [2, 2, 2]}),
+    "uneven": ((1, 3, 6, 7, 8), (4, 3, 2, 3, 5), {"pads": [1, 0, 2, 0, 1, 2]}),
+    "depth alone": ((1, 8, 6, 5, 5), (8, 8, 3, 1, 1), {"pads": [1, 0, 0, 1, 0, 0]}),
+    "frames alone": ((1, 8, 4, 9, 9), (8, 8, 1, 3, 3), {"pads": [0, 1, 1, 0, 1, 1]}),
+    "shortcut": ((1, 8, 4, 6, 6), (16, 8, 1, 1, 1), {"strides": [2, 2, 2]}),
+    "dilated": ((1, 4, 9, 8, 8), (4, 4, 3, 3, 3), {"pads": [2] * 6, "dilations": [2, 2, 2]}),
+    "depthwise": ((1, 12, 5, 8, 8), (12, 1, 3, 3, 3), {"pads": [1] * 6, "group": 12}),
+    "groups": ((1, 8, 5, 6, 6), (12, 4, 3, 3, 3), {"group": 2, "strides": [2, 1, 1]}),
+    "all of depth": ((1, 4, 5, 6, 6), (7, 4, 5, 1, 1), {}),
+    "same": ((1, 4, 6, 7, 7), (4, 4, 3, 3, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}),
+    "cut off": ((1, 4, 6, 7, 7), (4, 4, 2, 2, 2), {"strides": [3, 3, 3]}),
+}
+POOLS = {
+    "plain": {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]},
+    "padded": {"kernel_shape": [3, 3, 3], "strides": [2, 2, 2], "pads": [1] * 6},
+    "depth alone": {"kernel_shape": [3, 1, 1], "strides": [1, 1, 1], "pads": [1, 0, 0, 1, 0, 0]},
+    "each second": {"kernel_shape": [1, 1, 1], "strides": [2, 2, 2]},
+    "ceil": {"kernel_shape": [3, 3, 3], "strides": [2, 2, 2], "ceil_mode": 1},
+    "frames": {"kernel_shape": [1, 3, 3], "strides": [1, 2, 2], "pads": [0, 1, 1, 0, 1, 1]},
+    "same": {"kernel_shape": [2, 3, 3], "strides": [1, 2, 2], "auto_pad": "SAME_LOWER"},
+}  # fmt: skip
+
+
+def model(nodes, shape, out="y", **constants):
+    values = [numpy_helper.from_array(v, k) for k, v in constants.items()]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    y = helper.make_tensor_value_info(out, TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "g", [x], [y], values)
+    opset = [helper.make_opsetid("", 19)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()
+
+
+def check(data, shape, tmp_path, wide=(), tolerance=2e-6):
+    """The answer is onnxruntime's; of `wide` operators none is left whose window spans depth."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(data)
+    x = RNG.standard_normal(shape).astype(np.float32)
+    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    (want,) = session.run(None, {"x": x})
+    made = Predictor(optimize(load(path), targets=["x86"]), "x86")
+    (got,) = made.run({"x": x}).values()
+    assert got.shape == want.shape
+    scale = max(1.0, float(np.abs(want).max()))
+    np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * scale)
+    kernels = [step.kernel for step in made.plan().steps]
+    assert not [k for k in kernels if k.startswith("numpy") and k.removeprefix("numpy_") in wide]
+    return kernels
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions(case, tmp_path):
+    shape, weight, attrs = CONVOLUTIONS[case]
+    w = (RNG.standard_normal(weight) / np.sqrt(np.prod(weight[1:]))).astype(np.float32)
+    b = RNG.standard_normal(weight[0]).astype(np.float32)
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["y"], **attrs)]
+    check(model(nodes, shape, w=w, b=b), shape, tmp_path, {"Conv"})
+
+
+@pytest.mark.parametrize("group", [1, 8])
+def test_a_residual_and_an_activation_come_along(group, tmp_path):
+    shape = (1, 8, 5, 9, 9)
+    w = (RNG.standard_normal((8, 8 // group, 3, 3, 3)) / 15).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 6, group=group),
+        helper.make_node("Add", ["c", "x"], ["a"]),
+        helper.make_node("Relu", ["a"], ["y"]),
+    ]
+    kernels = check(model(nodes, shape, w=w), shape, tmp_path, {"Conv", "Add", "Relu"})
+    assert not any("binary" in k or "unary" in k for k in kernels)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+@pytest.mark.parametrize("case", POOLS)
+def test_pools(op, case, tmp_path):
+    shape = (2, 5, 6, 9, 8)
+    more = [{}, {"count_include_pad": 1}] if op == "AveragePool" else [{}]
+    for attrs in more:
+        nodes = [helper.make_node(op, ["x"], ["y"], **POOLS[case], **attrs)]
+        check(model(nodes, shape), shape, tmp_path, {op})
+
+
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool"])
+def test_global_pools(op, tmp_path):
+    shape = (2, 5, 4, 6, 7)
+    check(model([helper.make_node(op, ["x"], ["y"])], shape), shape, tmp_path, {op})
+
+
+def test_a_batch_norm_that_no_convolution_takes_in(tmp_path):
+    shape = (2, 5, 4, 6, 7)
+    names = ("scale", "bias", "mean", "var")
+    values = dict(zip(names, RNG.uniform(0.5, 2, (4, 5)).astype(np.float32), strict=True))
+    nodes = [helper.make_node("BatchNormalization", ["x", *names], ["y"])]
+    check(model(nodes, shape, **values), shape, tmp_path, {"BatchNormalization", "Conv"})
+
+
+@pytest.mark.parametrize("groups", [1, 4])
+def test_integers(groups, tmp_path):
+    """The zero point stands around the volume; with groups the layer keeps its window."""
+    shape = (1, 4, 5, 7, 6)
+    w = RNG.integers(-127, 128, (6 if groups == 1 else 4, 4 // groups, 3, 3, 3)).astype(np.int8)
+    scale, zero = np.float32(0.03), np.uint8(117)
+    constants = {"s": np.array(scale), "z": np.array(zero), "ws": np.array(np.float32(0.01)),
+                 "wz": np.array(np.int8(0)), "ys": np.array(np.float32(0.1)), "w": w}  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node(
+            "QLinearConv", ["q", "s", "z", "w", "ws", "wz", "ys", "z"], ["c"],
+            pads=[1] * 6, group=groups,
+        ),
+        helper.make_node("DequantizeLinear", ["c", "ys", "z"], ["y"]),
+    ]  # fmt: skip
+    wide = {"QLinearConv"} if groups == 1 else ()
+    check(model(nodes, shape, **constants), shape, tmp_path, wide)
+
+
+def test_an_unknown_depth_keeps_its_window(tmp_path):
+    w = (RNG.standard_normal((4, 4, 3, 3, 3)) / 10).astype(np.float32)
+    data = model([helper.make_node("Conv", ["x", "w"], ["y"])], (1, 4, "d", 8, 8), w=w)
+    path = tmp_path / "m.onnx"
+    path.write_bytes(data)
+    graph = optimize(load(path), targets=["x86"]).graph
+    assert [n.op for n in graph.nodes] == ["Conv"]
+    assert onnx.load_from_string(data).graph.node[0].op_type == "Conv"
