@@ -20,8 +20,8 @@ struct ThreadPool {
   bool pin;
   pthread_mutex_t mutex;
   pthread_cond_t wake;
-  int64_t job;  // guarded by mutex; counts jobs
-  bool stop;
+  std::atomic<int> job;  // counts jobs; written under the mutex
+  bool stop;  // written before the job that ends the workers
   std::atomic<int> busy;  // workers that have not finished the job
   Signal done;            // 1 when all have
   void (*work)(void*, int);
@@ -38,14 +38,14 @@ void* worker_main(void* argument) {
   Worker* self = static_cast<Worker*>(argument);
   ThreadPool* pool = self->pool;
   if (pool->pin) pin_thread(self->thread);
-  int64_t done = 0;
-  for (;;) {
-    pthread_mutex_lock(&pool->mutex);
-    while (pool->job == done && !pool->stop) pthread_cond_wait(&pool->wake, &pool->mutex);
-    done = pool->job;
-    const bool stop = pool->stop;
-    pthread_mutex_unlock(&pool->mutex);
-    if (stop) return nullptr;
+  for (int done = 0;;) {
+    if (!changes_soon(pool->job, done)) {
+      pthread_mutex_lock(&pool->mutex);
+      while (pool->job.load() == done) pthread_cond_wait(&pool->wake, &pool->mutex);
+      pthread_mutex_unlock(&pool->mutex);
+    }
+    done = pool->job.load();  // before the work: behind it the next job may begin
+    if (pool->stop) return nullptr;
     pool->work(pool->context, self->thread);
     if (pool->busy.fetch_sub(1, std::memory_order_acq_rel) == 1) pool->done.set(1);
   }
@@ -54,6 +54,7 @@ void* worker_main(void* argument) {
 void stop_pool(ThreadPool* pool, int started) {
   pthread_mutex_lock(&pool->mutex);
   pool->stop = true;
+  advance(pool->job);
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->mutex);
   for (int i = 1; i <= started; ++i) pthread_join(pool->workers[i].handle, nullptr);
@@ -110,7 +111,7 @@ void run_on_pool(ThreadPool* pool, void (*work)(void*, int), void* context) {
   pool->context = context;
   pool->busy.store(pool->threads - 1, std::memory_order_relaxed);
   pool->done.value.store(pool->threads == 1, std::memory_order_relaxed);
-  ++pool->job;
+  advance(pool->job);
   pthread_cond_broadcast(&pool->wake);
   pthread_mutex_unlock(&pool->mutex);
   work(context, 0);

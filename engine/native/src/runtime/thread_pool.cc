@@ -20,16 +20,25 @@ void relax() {}
 
 }  // namespace
 
+bool changes_soon(const std::atomic<int>& value, int old) {
+  for (int i = 0; i < kSpins; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return true;
+    relax();
+  }
+  return false;
+}
+
+void advance(std::atomic<int>& count) {
+  count.store(static_cast<int>(static_cast<unsigned>(count.load()) + 1));
+}
+
 void Signal::set(int to) {
   value.store(to);
   if (sleepers.load()) wake_all(value);
 }
 
 void Signal::wait_while(int old) {
-  for (int i = 0; i < kSpins; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    relax();
-  }
+  if (changes_soon(value, old)) return;
   sleepers.fetch_add(1);
   while (value.load() == old) sleep_while(value, old);
   sleepers.fetch_sub(1);

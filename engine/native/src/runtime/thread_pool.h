@@ -1,5 +1,6 @@
 // SPMD thread pool: `run(work)` calls work on every thread; workers meet at barriers while a run
-// lasts and sleep between runs.
+// lasts. Between runs they spin for tens of microseconds, in which a caller in a loop comes back (to
+// wake a thread takes about as long), and then sleep.
 #pragma once
 
 #include <atomic>
@@ -7,6 +8,12 @@
 #include "lite_kernel.h"
 
 namespace lite {
+
+// Spins; false when `value` is still `old` after some tens of microseconds.
+bool changes_soon(const std::atomic<int>& value, int old);
+
+// Counts on, past the largest number, too; one thread at a time.
+void advance(std::atomic<int>& count);
 
 // A number that threads wait for. Spins; when the wait is long (more threads than free processors)
 // it sleeps, so that the thread it waits for gets the processor.
