@@ -39,6 +39,35 @@ POOLS = {
     "same": {"kernel_shape": [2, 3, 3], "strides": [1, 2, 2], "auto_pad": "SAME_LOWER"},
 }  # fmt: skip
 
+TRANSPOSED = {
+    "doubled": ((2, 5, 3, 4, 5), (5, 6, 2, 2, 2), {"strides": [2, 2, 2]}),
+    "overlapping": ((1, 4, 4, 5, 4), (4, 5, 3, 3, 3), {"strides": [2, 2, 2], "pads": [1] * 6}),
+    "more behind": (
+        (1, 4, 4, 5, 4), (4, 5, 3, 3, 3),
+        {"strides": [2, 2, 2], "pads": [1] * 6, "output_padding": [1, 1, 1]},
+    ),
+    "four taps": ((1, 3, 3, 4, 4), (3, 4, 4, 4, 4), {"strides": [2, 2, 2], "pads": [1] * 6}),
+    "stride 1": ((1, 3, 5, 4, 4), (3, 4, 3, 3, 3), {"pads": [1] * 6}),
+    "gaps": ((1, 3, 3, 4, 4), (3, 4, 2, 2, 2), {"strides": [3, 3, 3]}),
+    "dilated": ((1, 3, 4, 4, 4), (3, 4, 3, 2, 2), {"strides": [2, 2, 2], "dilations": [2, 1, 1]}),
+    "depth alone": ((1, 3, 4, 4, 4), (3, 4, 2, 1, 1), {"strides": [2, 1, 1]}),
+    "frames alone": ((1, 3, 4, 4, 4), (3, 4, 1, 2, 2), {"strides": [1, 2, 2]}),
+    "same": ((1, 3, 4, 4, 4), (3, 4, 3, 3, 3), {"strides": [2, 2, 2], "auto_pad": "SAME_UPPER"}),
+}  # fmt: skip
+RESIZES = {
+    "nearest": ({"mode": "nearest"}, [1, 1, 2, 2, 2]),
+    "asymmetric": (
+        {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+        [1, 1, 2, 3, 2],
+    ),
+    "linear": ({"mode": "linear"}, [1, 1, 2, 2, 2]),
+    "corners": ({"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+                [1, 1, 1.5, 2, 2.5]),
+    "depth alone": ({"mode": "linear"}, [1, 1, 3, 1, 1]),
+    "frames alone": ({"mode": "linear"}, [1, 1, 1, 2, 2]),
+    "smaller": ({"mode": "linear"}, [1, 1, 0.5, 0.5, 0.5]),
+}  # fmt: skip
+
 
 def model(nodes, shape, out="y", **constants):
     values = [numpy_helper.from_array(v, k) for k, v in constants.items()]
@@ -73,6 +102,29 @@ def test_convolutions(case, tmp_path):
     b = RNG.standard_normal(weight[0]).astype(np.float32)
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["y"], **attrs)]
     check(model(nodes, shape, w=w, b=b), shape, tmp_path, {"Conv"})
+
+
+@pytest.mark.parametrize("case", TRANSPOSED)
+def test_transposed_convolutions(case, tmp_path):
+    shape, weight, attrs = TRANSPOSED[case]
+    w = (RNG.standard_normal(weight) / np.sqrt(weight[0])).astype(np.float32)
+    b = RNG.standard_normal(weight[1]).astype(np.float32)
+    nodes = [
+        helper.make_node("ConvTranspose", ["x", "w", "b"], ["c"], **attrs),
+        helper.make_node("LeakyRelu", ["c"], ["y"]),
+    ]
+    check(model(nodes, shape, w=w, b=b), shape, tmp_path, {"ConvTranspose", "LeakyRelu"})
+
+
+@pytest.mark.parametrize("by_sizes", [False, True])
+@pytest.mark.parametrize("case", RESIZES)
+def test_resizes(case, by_sizes, tmp_path):
+    shape, (attrs, scales) = (2, 3, 4, 6, 4), RESIZES[case]
+    sizes = np.array([int(d * s) for d, s in zip(shape, scales, strict=True)], np.int64)
+    given = {"sizes": sizes} if by_sizes else {"scales": np.array(scales, np.float32)}
+    inputs = ["x", "", "", "sizes"] if by_sizes else ["x", "", "scales"]
+    nodes = [helper.make_node("Resize", inputs, ["y"], **attrs)]
+    check(model(nodes, shape, **given), shape, tmp_path, {"Resize"})
 
 
 @pytest.mark.parametrize("group", [1, 8])

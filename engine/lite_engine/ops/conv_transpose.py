@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
-from ._conditions import all_of, constant, rank
+from ._conditions import all_of, constant, rank, within_frames
 from ._conv_window import WINDOW
 from ._core import define_op
 from ._helpers import AUTO_PADS, check_word, float_kernels, product, symbol_product, wide
@@ -148,18 +148,26 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> Cost:
     return Cost(macs=x.size * product(w.dims[1:]))
 
 
+def _depth_ends(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Of a volume: no frame is added behind the last one."""
+    x, extra = types[0], node.attrs.get("output_padding") or [0]
+    ends = x is None or x.rank < 5 or (extra[0] == 0 and not node.attrs.get("output_shape"))
+    return ends or tr("its window spans depth")
+
+
 def stride_limit(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return math.prod(node.attrs.get("strides") or [1]) <= 4096 or tr(
         "strides whose product exceeds 4096"
     )
 
 
+_frames = all_of(within_frames, _depth_ends, constant(1, 2), stride_limit)
 float_kernels(
     conv_transpose,
     "deconv2d",
     accepts_pitch=True,
     accepts_halo=True,
-    when=all_of(rank(3, 4), constant(1, 2), stride_limit),
+    when=_frames,
     why=tr("one stride-1 GEMM over taps per remainder of the stride"),
 )
 conv_transpose.kernel(
@@ -169,7 +177,7 @@ conv_transpose.kernel(
     mixed=True,
     accepts_pitch=True,
     accepts_halo=True,
-    when=all_of(rank(3, 4), constant(1, 2), stride_limit),
+    when=_frames,
     rank=-1,
     why=tr("bf16 products (AMX, AVX512-BF16), elsewhere float32"),
     precision="bf16",
@@ -179,7 +187,7 @@ conv_transpose.kernel(
     "f32_deconv2d_bf16x2",
     accepts_pitch=True,
     accepts_halo=True,
-    when=all_of(rank(3, 4), constant(1, 2), stride_limit),
+    when=_frames,
     rank=9,
     why=tr(
         "as requested: each float is split into two bf16 values for matrix units (AMX), "
@@ -201,3 +209,6 @@ def _(draw: Draw) -> Iterator[Sample]:
         yield Sample([x, w], attrs, constant=(1,))
     x, w = draw(2, 4, 4, 3), draw.weights(4, 2, 3, 3)
     yield Sample([x, w], {"group": 2, "strides": [2, 2], "output_padding": [1, 1]}, constant=(1,))
+    volume, w = draw(2, 5, 3, 4, 5), draw.weights(5, 7, 1, 3, 3)
+    frames: dict[str, Any] = {"strides": [1, 2, 2], "pads": [0, 1, 1, 0, 0, 1]}
+    yield Sample([volume, w, draw.f32(7)], frames, constant=(1, 2))

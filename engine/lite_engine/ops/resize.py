@@ -307,8 +307,16 @@ def _spatial_only(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return same or tr("batch or channels are resized")
 
 
+def _depth_kept(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    x, y = types[0], node.output.shape
+    if x is None or x.rank < 5 or x.shape is None or y is None or x.shape[2] == y[2]:
+        return True
+    return tr("depth is resized")
+
+
 _TABLED = (
-    rank(3, 4),
+    rank(3, 4, 5),
+    _depth_kept,
     attr("axes", None),
     attr("keep_aspect_ratio_policy", "stretch"),
     attr(

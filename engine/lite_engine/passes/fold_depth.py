@@ -10,8 +10,6 @@ that a residual and an activation come along.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -24,73 +22,7 @@ from ..ops._conv_window import conv_window
 from ..ops.pool import Window
 from ._core import Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, rank_of
-
-_DEPTH = 2
-
-
-@dataclass(frozen=True)
-class Taps:
-    """What one axis of a window reads: positions `tap * dilation + i * stride` for every i of
-    `count`, counted from `before` cells ahead of the axis, which has `size`."""
-
-    size: int
-    kernel: int
-    stride: int
-    dilation: int
-    before: int
-    count: int
-
-    @property
-    def after(self) -> int:
-        """Cells that are read behind the axis."""
-        last = (self.count - 1) * self.stride + (self.kernel - 1) * self.dilation
-        return max(0, last + 1 - self.size - self.before)
-
-    @property
-    def alone(self) -> bool:
-        """Each cell is read once, in its place."""
-        return (self.kernel, self.stride, self.before, self.after) == (1, 1, 0, 0)
-
-
-def _of_frames(attrs: dict[str, Any], rank: int) -> dict[str, Any]:
-    """The attributes of a window whose depth does nothing."""
-    one = {"kernel_shape": 1, "strides": 1, "dilations": 1}
-    out = {k: [one[k], *v[1:]] if k in one and v else v for k, v in attrs.items()}
-    if pads := list(attrs.get("pads") or ()):
-        pads[0] = pads[rank - 2] = 0
-        out["pads"] = pads
-    return out
-
-
-def _read(graph: Graph, x: Value, taps: Taps, node: Node, outside: Value | None) -> list[Value]:
-    """The frames that each tap reads; `outside` are the cells around the volume, 0 unless given."""
-    assert x.shape is not None
-    if taps.before or taps.after:
-        pads = np.zeros((2, len(x.shape)), np.int64)
-        pads[:, _DEPTH] = taps.before, taps.after
-        inputs = [x, graph.constant(pads.ravel()), *([outside] if outside is not None else [])]
-        x = _before(graph, node, "Pad", inputs)
-    read = []
-    for tap in range(taps.kernel):
-        first = tap * taps.dilation
-        ends = (first, first + (taps.count - 1) * taps.stride + 1, _DEPTH, taps.stride)
-        read.append(_before(graph, node, "Slice", [x, *_numbers(graph, ends)]))
-    return read
-
-
-def _before(
-    graph: Graph,
-    node: Node,
-    op: str,
-    inputs: Sequence[Value | None],
-    attrs: dict[str, Any] | None = None,
-) -> Value:
-    """The output of a new node ahead of one that it stems from."""
-    return graph.add(op, inputs, attrs, before=node, sources=node.sources).output
-
-
-def _numbers(graph: Graph, numbers: tuple[int, ...]) -> list[Value]:
-    return [graph.constant(np.array([number], np.int64)) for number in numbers]
+from ._volumes import DEPTH, Taps, filled, known_size, new_before, of_frames, read_frames
 
 
 @rule("fold-conv-depth")
@@ -105,7 +37,7 @@ class fold_conv_depth:
         weight = _weight(m.conv)
         if weight is None or weight.const is None:
             return skip(tr("the weight is not constant"), m.conv)
-        if not all(isinstance(d, int) for d in m.x.shape[_DEPTH:]):
+        if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.conv)
         if _conv_taps(m.conv).alone:
             return no_match(m.conv)
@@ -120,11 +52,11 @@ class fold_conv_depth:
         conv, taps = m.conv, _conv_taps(m.conv)
         weight = _weight(conv)
         assert weight is not None and weight.const is not None
-        kernel, strides, pads, dilations = conv_window(m.x.type, weight.type, _filled(conv))
+        kernel, strides, pads, dilations = conv_window(m.x.type, weight.type, filled(conv))
         window = {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations}
-        attrs = _of_frames({**conv.attrs, **window}, rank=5)
+        attrs = of_frames({**conv.attrs, **window})
         attrs.pop("auto_pad", None)
-        frames = _read(graph, m.x, taps, conv, _zero_point(graph, conv))
+        frames = read_frames(graph, m.x, taps, conv, _zero_point(graph, conv))
         inputs = list(conv.inputs)
         at = inputs.index(weight)
         if attrs.get("group", 1) != 1:
@@ -167,12 +99,8 @@ def _sum(graph: Graph, conv: Node, frames: list[Value], attrs: dict[str, Any]) -
             inputs.pop()
         if tap + 1 == len(frames):
             return graph.replace([conv], "Conv", inputs, attrs)
-        bias, total = None, _before(graph, conv, "Conv", inputs, plain)
+        bias, total = None, new_before(graph, conv, "Conv", inputs, plain)
     raise AssertionError("a window has taps")
-
-
-def _filled(node: Node) -> dict[str, Any]:
-    return get_op(node.op).filled_attrs(node)
 
 
 def _weight(conv: Node) -> Value | None:
@@ -182,8 +110,8 @@ def _weight(conv: Node) -> Value | None:
 def _conv_taps(conv: Node) -> Taps:
     x, weight = conv.inputs[0], _weight(conv)
     assert x is not None and x.shape is not None and weight is not None
-    kernel, strides, pads, dilations = conv_window(x.type, weight.type, _filled(conv))
-    size, reach = int(x.shape[_DEPTH] or 0), (kernel[0] - 1) * dilations[0] + 1  # type: ignore[call-overload]
+    kernel, strides, pads, dilations = conv_window(x.type, weight.type, filled(conv))
+    size, reach = int(x.shape[DEPTH] or 0), (kernel[0] - 1) * dilations[0] + 1  # type: ignore[call-overload]
     count = (size + pads[0] + pads[3] - reach) // strides[0] + 1
     return Taps(size, kernel[0], strides[0], dilations[0], pads[0], count)
 
@@ -197,19 +125,19 @@ class fold_pool_depth:
             return no_match(m.pool)
         if len(m.pool.outputs) > 1:
             return skip(tr("its indices are an output"), m.pool)
-        if not all(isinstance(d, int) for d in m.x.shape[_DEPTH:]):
+        if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.pool)
         return no_match(m.pool) if _pool_taps(m.pool).alone else None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         pool, taps = m.pool, _pool_taps(m.pool)
         x, largest = m.x, pool.op == "MaxPool"
-        attrs = _of_frames(pool.attrs, rank=5)
+        attrs = of_frames(pool.attrs)
         if _moves(attrs):
-            x = _before(graph, pool, pool.op, [x], attrs)
+            x = new_before(graph, pool, pool.op, [x], attrs)
             x.dtype, x.shape = m.x.dtype, (*m.x.shape[:3], *pool.output.shape[3:])
         outside = graph.constant(np.array(_lowest(m.x), m.x.dtype.np)) if largest else None
-        frames = _read(graph, x, taps, pool, outside)
+        frames = read_frames(graph, x, taps, pool, outside)
         if largest:
             if len(frames) == 1:
                 made = frames[0].producer
@@ -217,9 +145,9 @@ class fold_pool_depth:
                 cut = graph.replace([pool], "Slice", made.inputs)
                 graph.remove(made)
                 return cut
-            first = reduce(lambda a, b: _before(graph, pool, "Max", [a, b]), frames[:-1])
+            first = reduce(lambda a, b: new_before(graph, pool, "Max", [a, b]), frames[:-1])
             return graph.replace([pool], "Max", [first, frames[-1]])
-        total = reduce(lambda a, b: _before(graph, pool, "Add", [a, b]), frames)
+        total = reduce(lambda a, b: new_before(graph, pool, "Add", [a, b]), frames)
         share = _shares(taps, bool(pool.attrs.get("count_include_pad", 0)), _end_pad(pool))
         factor = constant_like(graph, share.astype(m.x.dtype.np), None, "share")
         return graph.replace([pool], "Mul", [total, factor])
@@ -239,15 +167,15 @@ def _lowest(x: Value) -> float | int:
 def _pool_taps(pool: Node) -> Taps:
     x = pool.inputs[0]
     assert x is not None and x.shape is not None
-    window = Window(x.shape, _filled(pool))
-    size, count = int(x.shape[_DEPTH] or 0), int(window.out[0] or 0)  # type: ignore[call-overload]
+    window = Window(x.shape, filled(pool))
+    size, count = int(x.shape[DEPTH] or 0), int(window.out[0] or 0)  # type: ignore[call-overload]
     first = (window.kernel[0], window.strides[0], window.dilations[0], window.pads[0])
     return Taps(size, *first, count)
 
 
 def _end_pad(pool: Node) -> int:
     assert pool.inputs[0] is not None and pool.inputs[0].shape is not None
-    return int(Window(pool.inputs[0].shape, _filled(pool)).pads[3])
+    return int(Window(pool.inputs[0].shape, filled(pool)).pads[3])
 
 
 def _shares(taps: Taps, include_pad: bool, end: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from .drop_identity import drop_identity
 from .fold_constants import fold_constants
 from .fold_conv_input import fold_conv_input
 from .fold_depth import fold_conv_depth, fold_pool_depth
+from .fold_depth_up import fold_deconv_depth, fold_resize_depth
 from .fold_global_pool import fold_average_pool, fold_reduce_mean
 from .fold_pad import fold_pad
 from .fold_resize_axes import fold_resize_axes
@@ -108,7 +109,7 @@ INTEGERS: list[Pass] = [
 RESIDUALS: list[Pass] = [fuse_gemm_residual, merge_transposes, drop_identity]
 
 # Behind the fusions, which know convolutions and pools of volumes.
-VOLUMES: list[Pass] = [fold_conv_depth, fold_pool_depth]
+VOLUMES: list[Pass] = [fold_conv_depth, fold_pool_depth, fold_deconv_depth, fold_resize_depth]
 
 #: What every target gets.
 PIPELINE: list[Pass] = [

@@ -33,9 +33,10 @@ bool prepare(Step& step, Env& env) {
   const Tensor* x = input_of(step, 0);
   const Tensor* y = output_of(step, 0);
   const bool bytes = strcmp(step.kernel->name, "i8_resize") == 0;
-  if (!x || !y || x->dtype != y->dtype || x->rank != y->rank || (x->rank != 3 && x->rank != 4) ||
-      x->dims[0] != y->dims[0] || last_dim(*x) != last_dim(*y))
-    return env.fail("resizes the spatial axes of tensors of rank 3 or 4 only");
+  if (!x || !y || x->dtype != y->dtype || x->rank != y->rank || x->rank < 3 || x->rank > 5 ||
+      x->dims[0] != y->dims[0] || (x->rank == 5 && x->dims[1] != y->dims[1]) ||
+      last_dim(*x) != last_dim(*y))
+    return env.fail("resizes rows and pixels of tensors of rank 3 to 5 only");
   if (bytes ? dtype_bytes(x->dtype) != 1 : x->dtype != kReal)
     return env.fail("'%s' is %s", x->name, dtype_name(x->dtype));
   if (bytes && strcmp(attr_string(step, "mode", "nearest"), "nearest") != 0)
@@ -44,8 +45,8 @@ bool prepare(Step& step, Env& env) {
   if (!s) return env.out_of_memory();
   step.state = s;
   if (!plan_resample(step, env, *x, *y, x->rank - 2, &s->x)) return false;
-  if (x->rank == 4)
-    return plan_resample(step, env, *x, *y, 1, &s->y) && (bytes || plan_lines(step, env, s));
+  if (x->rank > 3)
+    return plan_resample(step, env, *x, *y, x->rank - 3, &s->y) && (bytes || plan_lines(step, env, s));
   static const int32_t kZero = 0;
   static const float kOne = 1;
   s->y = {1, 1, 1, const_cast<int32_t*>(&kZero), const_cast<float*>(&kOne)};
@@ -155,15 +156,16 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
   const Tensor &in = *step.inputs[0], &out = *step.outputs[0];
   int64_t in_strides[kMaxRank], out_strides[kMaxRank];
   const int64_t in_origin = strides_of(in, in_strides), out_origin = strides_of(out, out_strides);
-  const int64_t in_row = in.rank == 4 ? in_strides[1] : 0,
-                out_row = in.rank == 4 ? out_strides[1] : 0;
+  const int64_t in_row = in.rank > 3 ? in_strides[in.rank - 3] : 0,
+                out_row = in.rank > 3 ? out_strides[in.rank - 3] : 0;
   const int64_t in_pixel = in_strides[in.rank - 2], out_pixel = out_strides[in.rank - 2];
+  const bool volume = in.rank == 5;  // whose frames are images
   int64_t begin, end;
-  share(in.dims[0] * s.y.out, 1, thread, threads, &begin, &end);
+  share(in.dims[0] * (volume ? in.dims[1] : 1) * s.y.out, 1, thread, threads, &begin, &end);
   for (int64_t line = begin; line < end; ++line) {
     const int64_t image = line / s.y.out, oy = line % s.y.out;
-    const Element* from = in.as<Element>() + in_origin + image * in_strides[0];
-    Element* to = out.as<Element>() + out_origin + image * out_strides[0];
+    const Element* from = in.as<Element>() + in_origin + image * in_strides[volume];
+    Element* to = out.as<Element>() + out_origin + image * out_strides[volume];
     if constexpr (sizeof(Element) == sizeof(Real)) {  // bytes take the nearest pixel
       if (s.line) {
         const int64_t rest = end - line, stop = s.y.out - oy < rest ? s.y.out : oy + rest;

@@ -1,0 +1,100 @@
+"""What the passes for volumes (N, C, D, H, W) share: the frames that a window over depth reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ..ops import get_op
+
+DEPTH = 2
+
+
+@dataclass(frozen=True)
+class Taps:
+    """What one axis of a window reads: positions `tap * dilation + i * stride` for every i of
+    `count`, counted from `before` cells ahead of the axis, which has `size`."""
+
+    size: int
+    kernel: int
+    stride: int
+    dilation: int
+    before: int
+    count: int
+
+    @property
+    def after(self) -> int:
+        """Cells that are read behind the axis."""
+        last = (self.count - 1) * self.stride + (self.kernel - 1) * self.dilation
+        return max(0, last + 1 - self.size - self.before)
+
+    @property
+    def alone(self) -> bool:
+        """Each cell is read once, in its place."""
+        return (self.kernel, self.stride, self.before, self.after) == (1, 1, 0, 0)
+
+
+def of_frames(attrs: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a window whose depth does nothing."""
+    one = {"kernel_shape": 1, "strides": 1, "dilations": 1}
+    out = {k: [one[k], *v[1:]] if k in one and v else v for k, v in attrs.items()}
+    if pads := list(attrs.get("pads") or ()):
+        pads[0] = pads[len(pads) // 2] = 0
+        out["pads"] = pads
+    return out
+
+
+def read_frames(
+    graph: Graph, x: Value, taps: Taps, node: Node, outside: Value | None
+) -> list[Value]:
+    """The frames that each tap reads; `outside` are the cells around the volume, 0 unless given."""
+    x = pad_depth(graph, x, taps.before, taps.after, node, outside)
+    return [
+        slice_depth(graph, x, tap * taps.dilation, taps.count, node, taps.stride)
+        for tap in range(taps.kernel)
+    ]
+
+
+def pad_depth(
+    graph: Graph, x: Value, before: int, after: int, node: Node, outside: Value | None = None
+) -> Value:
+    """x with more frames, where any are asked for."""
+    if not before and not after:
+        return x
+    assert x.shape is not None
+    pads = np.zeros((2, len(x.shape)), np.int64)
+    pads[:, DEPTH] = before, after
+    inputs = [x, graph.constant(pads.ravel()), *([outside] if outside is not None else [])]
+    return new_before(graph, node, "Pad", inputs)
+
+
+def slice_depth(
+    graph: Graph, x: Value, first: int, count: int, node: Node, stride: int = 1
+) -> Value:
+    """`count` frames of x from `first` on."""
+    numbers = (first, first + (count - 1) * stride + 1, DEPTH, stride)
+    ends = [graph.constant(np.array([number], np.int64)) for number in numbers]
+    return new_before(graph, node, "Slice", [x, *ends])
+
+
+def new_before(
+    graph: Graph,
+    node: Node,
+    op: str,
+    inputs: Sequence[Value | None],
+    attrs: dict[str, Any] | None = None,
+) -> Value:
+    """The output of a new node ahead of one that it stems from."""
+    return graph.add(op, inputs, attrs, before=node, sources=node.sources).output
+
+
+def known_size(x: Value) -> bool:
+    return x.shape is not None and all(isinstance(d, int) for d in x.shape[DEPTH:])
+
+
+def filled(node: Node) -> dict[str, Any]:
+    return get_op(node.op).filled_attrs(node)
