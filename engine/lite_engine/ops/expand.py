@@ -31,6 +31,8 @@ def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
         return _of_two_computed(types)
     if node.op not in _EXPANSIONS or any(t is not None and not t.is_static for t in types):
         return False
+    if node.op == "GroupNormalization":
+        return True
     return not any(t is not None for t in types[4:]) and expressible(node, types) is True
 
 
@@ -157,8 +159,24 @@ def _integer_product(graph: Graph, node: Node, types: list[TypeInfo | None]) -> 
     graph.replace([node], "QuantizeLinear", [write("MatMul", a, b), *given[6:]])
 
 
+def _group_norm(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+    """An instance norm of the groups, then scale and bias of each channel."""
+    write, (x, scale, bias) = Writer(graph, node), node.inputs[:3]
+    info, groups = types[0], int(node.attrs.get("num_groups", 1))
+    assert x is not None and scale is not None and bias is not None and info is not None
+    dims = [int(d or 0) for d in info.dims]  # type: ignore[call-overload]
+    of_channels = (dims[1], *[1] * (len(dims) - 2))
+    one, zero = (np.full(groups, number, info.dtype.np) for number in (1, 0))
+    grouped = write.shaped(x, dims[0], groups, math.prod(dims[1:]) // groups)
+    epsilon = float(node.attrs.get("epsilon", 1e-5))
+    y = write.shaped(write("InstanceNormalization", grouped, one, zero, epsilon=epsilon), *dims)
+    y = write("Mul", y, write.shaped(scale, *of_channels))
+    graph.replace([node], "Add", [y, write.shaped(bias, *of_channels)])
+
+
 _EXPANSIONS: dict[str, Callable[[Graph, Node, list[TypeInfo | None]], None]] = {
     "QLinearAttention": _integer_attention,
     "QLinearMatMul": _integer_product,
     "Attention": _attention,
+    "GroupNormalization": _group_norm,
 }

@@ -37,6 +37,7 @@ from .quantize_fuse_qdq import quantize_fuse_qdq
 from .quantize_merge_lookup_tables import quantize_merge_lookup_tables
 from .quantize_move_views import quantize_move_views
 from .recompose_activations import recompose_activations
+from .recompose_group_norm import fuse_group_norm_affine, recompose_group_norm
 from .recompose_layer_norm import (
     fuse_norm_affine,
     recompose_l2_norm,
@@ -63,6 +64,8 @@ RECOMPOSE: list[Pass] = [
     recompose_rms_norm,
     fuse_norm_affine,
     recompose_l2_norm,
+    recompose_group_norm,
+    fuse_group_norm_affine,
     recompose_shuffles,
     recompose_pasted_masks,
 ]

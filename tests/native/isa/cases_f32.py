@@ -173,7 +173,16 @@ CONVS: list[tuple[str, tuple[int, ...], int, tuple[int, int], dict[str, Any]]] =
     (DECONV, (1, 7, 5, 8), 8, (2, 2), {"strides": [3, 3], "group": 8}),
     (DECONV, (1, 4, 5, 8), 6, (3, 3), {"strides": [2, 3], "dilations": [2, 2]}),
     (DECONV, (1, 6, 5, 8), 6, (3, 3), {"pads": [1, 1, 1, 1]}),
-]
+    # few channels: the pixels of a stride together, of even and uneven numbers of taps, and none
+    (DECONV, (1, 9, 17, 20), 1, (8, 16), {"strides": [4, 8], "pads": [2, 4, 2, 4]}),
+    (DECONV, (2, 6, 7, 10), 3, (4, 4), {"strides": [2, 2], "pads": [1, 1, 1, 1]}),
+    (DECONV, (1, 5, 6, 12), 1, (9, 9), {"strides": [3, 3], "pads": [4, 4, 4, 4],
+                                        "output_padding": [2, 2], "activation": "LeakyRelu",
+                                        "activation_params": [0.1]}),
+    (DECONV, (1, 4, 6, 8), 2, (2, 3), {"strides": [3, 4], "output_padding": [0, 1]}),
+    (DECONV, (1, 4, 6, 8), 1, (3, 2), {"strides": [2, 3], "output_padding": [1, 1],
+                                       "activation": "HardSwish"}),
+]  # fmt: skip
 CONVS += [(BF16, *c[1:]) for c in CONVS if c[0] == GEMM]
 CONVS += [("bf16_deconv2d", *c[1:]) for c in CONVS if c[0] == DECONV]
 # Large enough for AMX tiles, in every way that those read their input.

@@ -102,7 +102,7 @@ def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     wanted = opset or USUAL
     while True:
         copy = graph.copy()
-        own = ("Attention",) if wanted >= ATTENTION else ()
+        own = {"GroupNormalization", *(["Attention"] if wanted >= ATTENTION else [])}
         expand_missing(copy, lambda node, _, own=own: node.op in own)  # type: ignore[misc]
         try:
             lower(copy, wanted)

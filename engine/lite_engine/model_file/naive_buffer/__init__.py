@@ -47,7 +47,7 @@ def _lowered(graph: Graph, shapes: Mapping[str, Shape] | None) -> tuple[Program,
         given = (shapes or {}).get(value.name, value.shape or ())
         fixed[value.name] = tuple(d if isinstance(d, int) else 1 for d in given)
     ready = specialise(graph, fixed)
-    expand_missing(ready, lambda *_: False)
+    expand_missing(ready, lambda node, _: node.op == "GroupNormalization")
     ranges = float_form(ready)
     ranges.weights = weight_steps(graph)
     ready = optimize_graph(ready, passes=_PASSES)

@@ -2,6 +2,9 @@
 //
 // Where there are products of bf16 pairs, they multiply pixels of bf16 with an even number of channels per
 // group, in place; the output may be of floats or bf16. Other steps are those of floats.
+//
+// Outputs of few channels, as of a decoder's last layer, would leave most lanes idle: there the pixels that
+// one stride spans become the channels of one, and their remainders share the inputs that any of them reads.
 #include "tap_gemm.h"
 
 namespace lite::LITE_ISA {
@@ -45,9 +48,69 @@ bool read_shape(const Step& step, Env& env, ConvShape* s) {
 }
 #endif
 
+int64_t vectors_of(int64_t channels) { return (channels + kLanes - 1) / kLanes; }
+
+// What the outputs of one stride read, of a dense row without dilation: outputs stride * j + r take input
+// j + first_of(r) + u for tap last_of(r) - u * stride.
+struct SharedInputs {
+  int64_t stride, kernel, pad;
+  int64_t last_of(int64_t r) const {
+    const int64_t least = ((r + pad) % stride + stride) % stride;
+    return least < kernel ? least + (kernel - 1 - least) / stride * stride : least - stride;
+  }
+  int64_t taps_of(int64_t r) const { return last_of(r) < 0 ? 0 : last_of(r) / stride + 1; }
+  int64_t first_of(int64_t r) const { return (r + pad - last_of(r)) / stride; }  // exact
+};
+
+// Makes the shape that of such pixels, if that takes fewer products.
+bool join_pixels(Env& env, ConvShape* s) {
+  const int64_t stride = s->stride[1], channels = s->out.c, kernel = s->kernel[1];
+  if (stride == 1 || s->groups != 1 || s->has_residual || s->dilation[1] != 1 || s->pad[1] < 0 ||
+      s->out.pixel != channels || s->out.w % stride != 0) {
+    return true;
+  }
+  const SharedInputs shared{stride, kernel, s->pad[1]};
+  int64_t begin = INT64_MAX, end = INT64_MIN, products = 0;
+  for (int64_t r = 0; r < stride; ++r) {
+    const int64_t taps = shared.taps_of(r), first = shared.first_of(r);
+    products += taps * vectors_of(channels);
+    if (taps && first < begin) begin = first;
+    if (taps && first + taps > end) end = first + taps;
+  }
+  if (begin >= end || (end - begin) * vectors_of(stride * channels) >= products) return true;
+
+  const int64_t taps = end - begin, rows = s->kernel[0], row = stride * channels;
+  Tensor* weights = static_cast<Tensor*>(env.allocate(sizeof(Tensor)));
+  Tensor* bias = static_cast<Tensor*>(env.allocate(sizeof(Tensor)));
+  float* joined = static_cast<float*>(env.allocate(s->in.c * row * rows * taps * sizeof(float)));
+  float* offsets = static_cast<float*>(env.allocate(row * sizeof(float)));
+  if (!weights || !bias || !joined || !offsets) return env.out_of_memory();
+  // [in][r, out][ky][tap], the taps in the order of a kernel's.
+  const float* from = s->weights->as<float>();
+  for (int64_t in = 0; in < s->in.c; ++in)
+    for (int64_t r = 0; r < stride; ++r)
+      for (int64_t out = 0; out < channels; ++out)
+        for (int64_t ky = 0; ky < rows; ++ky)
+          for (int64_t u = 0; u < shared.taps_of(r); ++u)
+            joined[((in * row + r * channels + out) * rows + ky) * taps + end - 1 - shared.first_of(r) - u] =
+                from[((in * channels + out) * rows + ky) * kernel + shared.last_of(r) - u * stride];
+  *weights = *s->weights;
+  weights->data = reinterpret_cast<uint8_t*>(joined);
+  if (s->bias) {
+    for (int64_t i = 0; i < row; ++i) offsets[i] = s->bias->as<float>()[i % channels];
+    *bias = *s->bias;
+    bias->data = reinterpret_cast<uint8_t*>(offsets);
+    s->bias = bias;
+  }
+  s->weights = weights;
+  s->out.w /= stride, s->out.c = s->out.pixel = s->group_out = row;
+  s->stride[1] = 1, s->kernel[1] = taps, s->pad[1] = end - 1;
+  return true;
+}
+
 bool prepare(Step& step, Env& env) {
   ConvShape s;
-  if (!read_shape(step, env, &s)) return false;
+  if (!read_shape(step, env, &s) || !join_pixels(env, &s)) return false;
   Deconv* d = static_cast<Deconv*>(env.allocate(sizeof(Deconv)));
   if (!d) return env.out_of_memory();
   step.state = d;
