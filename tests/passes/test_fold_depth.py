@@ -78,18 +78,24 @@ def model(nodes, shape, out="y", **constants):
     return helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString()
 
 
-def check(data, shape, tmp_path, wide=(), tolerance=2e-6):
-    """The answer is onnxruntime's; of `wide` operators none is left whose window spans depth."""
+def answers(data, shape, tmp_path, backend, tolerance):
+    """A predictor whose answer is onnxruntime's."""
     path = tmp_path / "m.onnx"
     path.write_bytes(data)
     x = RNG.standard_normal(shape).astype(np.float32)
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     (want,) = session.run(None, {"x": x})
-    made = Predictor(optimize(load(path), targets=["x86"]), "x86")
+    made = Predictor(optimize(load(path), targets=[backend]), backend)
     (got,) = made.run({"x": x}).values()
     assert got.shape == want.shape
     scale = max(1.0, float(np.abs(want).max()))
     np.testing.assert_allclose(got, want, rtol=0, atol=tolerance * scale)
+    return made
+
+
+def check(data, shape, tmp_path, wide=(), tolerance=2e-6):
+    """The answer is onnxruntime's; of `wide` operators none is left whose window spans depth."""
+    made = answers(data, shape, tmp_path, "x86", tolerance)
     kernels = [step.kernel for step in made.plan().steps]
     assert not [k for k in kernels if k.startswith("numpy") and k.removeprefix("numpy_") in wide]
     return kernels
@@ -192,3 +198,44 @@ def test_an_unknown_depth_keeps_its_window(tmp_path):
     graph = optimize(load(path), targets=["x86"]).graph
     assert [n.op for n in graph.nodes] == ["Conv"]
     assert onnx.load_from_string(data).graph.node[0].op_type == "Conv"
+
+
+def _constants(weight, channels):
+    w = (RNG.standard_normal(weight) / np.sqrt(np.prod(weight[1:]))).astype(np.float32)
+    return {"w": w, "b": RNG.standard_normal(channels).astype(np.float32)}
+
+
+def _on_opencl():
+    for case in ("3x3x3", "batch", "strided", "depthwise", "shortcut", "same"):
+        shape, weight, attrs = CONVOLUTIONS[case]
+        yield case, "Conv", shape, attrs, _constants(weight, weight[0])
+    for case in ("doubled", "more behind", "frames alone"):
+        shape, weight, attrs = TRANSPOSED[case]
+        yield case, "ConvTranspose", shape, attrs, _constants(weight, weight[1])
+    line = {"strides": [2], "pads": [1, 1], "output_padding": [1]}
+    yield "line", "ConvTranspose", (2, 5, 7), line, _constants((5, 6, 3), 6)
+    for op in ("MaxPool", "AveragePool"):
+        for case in ("padded", "frames", "ceil"):
+            yield case, op, (2, 5, 6, 9, 8), POOLS[case], {}
+    for case in ("linear", "depth alone", "frames alone", "asymmetric"):
+        attrs, scales = RESIZES[case]
+        yield case, "Resize", (2, 3, 4, 6, 4), attrs, {"scales": np.array(scales, np.float32)}
+    for mode in ("DCR", "CRD"):
+        yield mode, "DepthToSpace", (2, 12, 3, 4), {"blocksize": 2, "mode": mode}, {}
+    yield "blocks", "SpaceToDepth", (2, 3, 4, 6), {"blocksize": 2}, {}
+
+
+ON_OPENCL = {f"{op}, {case}": call for case, op, *call in _on_opencl()}
+
+
+@pytest.mark.opencl
+@pytest.mark.parametrize("case", ON_OPENCL)
+def test_on_opencl(case, tmp_path):
+    """On the device, by kernels for images between views; the host may order the result."""
+    shape, attrs, constants = ON_OPENCL[case]
+    op = case.split(",")[0]
+    names = ["", "scales"] if op == "Resize" else list(constants)
+    nodes = [helper.make_node(op, ["x", *names], ["y"], **attrs)]
+    made = answers(model(nodes, shape, **constants), shape, tmp_path, "opencl", 2e-6)
+    steps = [step for step in made.plan().steps if step.op != "Relayout"]
+    assert {step.backend for step in steps} == {"opencl"}

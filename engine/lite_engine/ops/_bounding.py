@@ -11,7 +11,7 @@ from lite_messages import tr
 from ..errors import LiteError
 from ..ir import Graph, Node, Value
 from ._infer import fold_node, infer_node
-from .expand import Writer
+from ._writer import Writer
 
 
 class Unbounded(LiteError):

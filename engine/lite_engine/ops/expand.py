@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..ir import DType, Graph, Node, TypeInfo, Value
-from ._infer import infer_node
+from ._expand_views import VIEWS
+from ._writer import Writer
 from .attention import expressible, heads_type
 
 
@@ -31,9 +32,16 @@ def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
         return _of_two_computed(types)
     if node.op not in _EXPANSIONS or any(t is not None and not t.is_static for t in types):
         return False
+    if node.op in VIEWS:
+        return VIEWS[node.op][0](node, types)
     if node.op == "GroupNormalization":
         return True
     return not any(t is not None for t in types[4:]) and expressible(node, types) is True
+
+
+def is_ours(node: Node) -> bool:
+    """Whether an operator has this form here alone: others never take it as it is."""
+    return node.op in ("QLinearAttention", "QLinearMatMul", "Attention")
 
 
 def _of_two_computed(types: list[TypeInfo | None]) -> bool:
@@ -41,27 +49,6 @@ def _of_two_computed(types: list[TypeInfo | None]) -> bool:
     b, parameters = types[3], [types[i] for i in (1, 2, 4, 5, 6, 7)]
     single = all(t is not None and t.dims in ((), (1,)) for t in parameters)
     return single and b is not None and b.const is None
-
-
-class Writer:
-    """Adds nodes before one, typed, with its sources; at the end where there is none."""
-
-    def __init__(self, graph: Graph, node: Node | None) -> None:
-        self.graph, self.node = graph, node
-
-    def __call__(self, op: str, *inputs: Value | np.ndarray | None, **attrs: object) -> Value:
-        values = [self.graph.constant(v) if isinstance(v, np.ndarray) else v for v in inputs]
-        stem, sources = (self.node.name, self.node.sources) if self.node else ("end", ())
-        made = self.graph.add(
-            op, values, dict(attrs), before=self.node, sources=sources,
-            name=self.graph.unique(f"{stem}/{op}"),
-        )  # fmt: skip
-        for value, info in zip(made.outputs, infer_node(made), strict=False):
-            value.dtype, value.shape = info.dtype, info.shape
-        return made.output
-
-    def shaped(self, value: Value, *shape: int) -> Value:
-        return self("Reshape", value, np.array(shape, np.int64))
 
 
 #: What scalars are where float32 would not be of the type that is computed in.
@@ -179,4 +166,5 @@ _EXPANSIONS: dict[str, Callable[[Graph, Node, list[TypeInfo | None]], None]] = {
     "QLinearMatMul": _integer_product,
     "Attention": _attention,
     "GroupNormalization": _group_norm,
+    **{op: write for op, (_, write) in VIEWS.items()},
 }

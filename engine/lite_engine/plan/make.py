@@ -8,7 +8,7 @@ from lite_messages import tr
 
 from ..ir import DType, Graph, Shape
 from ..ops import specialise
-from ..ops.expand import expand_missing
+from ..ops.expand import expand_missing, is_ours
 from .accelerate import Accelerator, share
 from .bands import mark_bands
 from .lower import Lowering
@@ -51,7 +51,9 @@ def make_plan(
     if backend != "reference":
         expand_missing(
             fixed,
-            lambda node, types: not accelerate and bool(kernels_for(node, types, backend)[0]),
+            lambda node, types: (
+                not is_ours(node) if accelerate else bool(kernels_for(node, types, backend)[0])
+            ),
         )
     overrides = dict(overrides or {})
     sharing = share(

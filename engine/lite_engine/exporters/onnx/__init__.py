@@ -17,7 +17,7 @@ from lite_messages import tr
 from ...errors import UsageError
 from ...files import filling, write_file, writing
 from ...ir import Graph
-from ...ops.expand import expand_missing
+from ...ops.expand import expand_missing, is_ours
 from . import _expansions, _int16, _older  # noqa: F401  they register what they lower
 from ._forms import NEWEST, OLDEST, USUAL
 from ._lower import NeedsOpset, lower, why_not
@@ -102,8 +102,8 @@ def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     wanted = opset or USUAL
     while True:
         copy = graph.copy()
-        own = {"GroupNormalization", *(["Attention"] if wanted >= ATTENTION else [])}
-        expand_missing(copy, lambda node, _, own=own: node.op in own)  # type: ignore[misc]
+        own = "Attention" if wanted >= ATTENTION else ""
+        expand_missing(copy, lambda node, _, own=own: not is_ours(node) or node.op == own)  # type: ignore[misc]
         try:
             lower(copy, wanted)
         except NeedsOpset as error:

@@ -18,7 +18,7 @@ from ...files import write_file
 from ...importers.paddle.program import Program
 from ...ir import Graph, Shape
 from ...ops import specialise
-from ...ops.expand import expand_missing
+from ...ops.expand import expand_missing, is_ours
 from ...passes import optimize_graph
 from ...passes.pipeline import CLEAN, FINISH, FUSE, RECOMPOSE
 from . import lower_composed, lower_detection, lower_nn, lower_tensor  # noqa: F401  fill the table of lowerings
@@ -47,7 +47,7 @@ def _lowered(graph: Graph, shapes: Mapping[str, Shape] | None) -> tuple[Program,
         given = (shapes or {}).get(value.name, value.shape or ())
         fixed[value.name] = tuple(d if isinstance(d, int) else 1 for d in given)
     ready = specialise(graph, fixed)
-    expand_missing(ready, lambda node, _: node.op == "GroupNormalization")
+    expand_missing(ready, lambda node, _: not is_ours(node))
     ranges = float_form(ready)
     ranges.weights = weight_steps(graph)
     ready = optimize_graph(ready, passes=_PASSES)

@@ -1,0 +1,29 @@
+"""How an operator is written out in others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir import Graph, Node, Value
+from ._infer import infer_node
+
+
+class Writer:
+    """Adds nodes before one, typed, with its sources; at the end where there is none."""
+
+    def __init__(self, graph: Graph, node: Node | None) -> None:
+        self.graph, self.node = graph, node
+
+    def __call__(self, op: str, *inputs: Value | np.ndarray | None, **attrs: object) -> Value:
+        values = [self.graph.constant(v) if isinstance(v, np.ndarray) else v for v in inputs]
+        stem, sources = (self.node.name, self.node.sources) if self.node else ("end", ())
+        made = self.graph.add(
+            op, values, dict(attrs), before=self.node, sources=sources,
+            name=self.graph.unique(f"{stem}/{op}"),
+        )  # fmt: skip
+        for value, info in zip(made.outputs, infer_node(made), strict=False):
+            value.dtype, value.shape = info.dtype, info.shape
+        return made.output
+
+    def shaped(self, value: Value, *shape: int) -> Value:
+        return self("Reshape", value, np.array(shape, np.int64))
