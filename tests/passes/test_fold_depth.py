@@ -235,7 +235,10 @@ def test_on_opencl(case, tmp_path):
     shape, attrs, constants = ON_OPENCL[case]
     op = case.split(",")[0]
     names = ["", "scales"] if op == "Resize" else list(constants)
-    nodes = [helper.make_node(op, ["x", *names], ["y"], **attrs)]
+    nodes = [
+        helper.make_node("Neg", ["x"], ["n"]),
+        helper.make_node(op, ["n", *names], ["y"], **attrs),
+    ]
     made = answers(model(nodes, shape, **constants), shape, tmp_path, "opencl", 2e-6)
     steps = [step for step in made.plan().steps if step.op != "Relayout"]
     assert {step.backend for step in steps} == {"opencl"}
