@@ -12,6 +12,8 @@ from ..ir import Graph, Node, Value
 from ..ops import get_op
 
 DEPTH = 2
+#: Taps and strides of the depth, each of which becomes a few nodes.
+MOST = 64
 
 
 @dataclass(frozen=True)

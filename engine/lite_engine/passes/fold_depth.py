@@ -22,7 +22,7 @@ from ..ops._conv_window import conv_window
 from ..ops.pool import Window
 from ._core import Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, rank_of
-from ._volumes import DEPTH, Taps, filled, known_size, new_before, of_frames, read_frames
+from ._volumes import DEPTH, MOST, Taps, filled, known_size, new_before, of_frames, read_frames
 
 
 @rule("fold-conv-depth")
@@ -39,8 +39,11 @@ class fold_conv_depth:
             return skip(tr("the weight is not constant"), m.conv)
         if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.conv)
-        if _conv_taps(m.conv).alone:
+        taps = _conv_taps(m.conv)
+        if taps.alone:
             return no_match(m.conv)
+        if taps.kernel > MOST:
+            return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
         if m.conv.op == "QLinearConv":
             if m.conv.attrs.get("group", 1) != 1:
                 return skip(tr("grouped"), m.conv)
@@ -127,7 +130,10 @@ class fold_pool_depth:
             return skip(tr("its indices are an output"), m.pool)
         if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.pool)
-        return no_match(m.pool) if _pool_taps(m.pool).alone else None
+        taps = _pool_taps(m.pool)
+        if taps.kernel > MOST:
+            return skip(tr("more than {most} taps of depth", most=MOST), m.pool)
+        return no_match(m.pool) if taps.alone else None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         pool, taps = m.pool, _pool_taps(m.pool)

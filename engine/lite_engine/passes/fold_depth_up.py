@@ -16,7 +16,7 @@ from ..ir import Graph, Node, Value
 from ..ops.conv_transpose import transposed_window
 from ._core import C, Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, rank_of, static_shape
-from ._volumes import DEPTH, filled, known_size, new_before, of_frames, pad_depth, slice_depth
+from ._volumes import DEPTH, MOST, filled, known_size, new_before, of_frames, pad_depth, slice_depth
 
 
 @rule("fold-deconv-depth")
@@ -34,6 +34,8 @@ class fold_deconv_depth:
         if min(window["pads"]) < 0 or not _filled_by_taps(m.conv, window):
             return skip(tr("its output is larger than what its taps reach"), m.conv)
         kernel, stride, pads = m.w.const.shape[2], window["strides"][0], window["pads"]
+        if max(kernel, stride) > MOST:
+            return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
         alone = (kernel, stride, pads[0], pads[3]) == (1, 1, 0, 0)
         return no_match(m.conv) if alone and window["out"][0] == m.x.shape[DEPTH] else None
 
@@ -41,7 +43,7 @@ class fold_deconv_depth:
         window = _window(m.conv)
         stride, out = window["strides"][0], [int(d) for d in window["out"]]
         count = -(-out[0] // stride)
-        phases = [_taps(m, window, first, count) for first in range(stride)]
+        phases = [_taps(m, window, first) for first in range(stride)]
         starts = [start for phase in phases for _, start in phase]
         before = max(0, -min(starts))
         after = max(0, max(starts) + count - int(m.x.shape[DEPTH]))
@@ -87,9 +89,7 @@ def _filled_by_taps(conv: Node, window: dict[str, list[Any]]) -> bool:
     return bool(again["out"] == window["out"])
 
 
-def _taps(
-    m: Match, window: dict[str, list[Any]], first: int, count: int
-) -> list[tuple[np.ndarray, int]]:
+def _taps(m: Match, window: dict[str, list[Any]], first: int) -> list[tuple[np.ndarray, int]]:
     """The taps behind the frames `first`, `first` + stride, …: the weight of each, and the frame of
     x that it reads for the first of them."""
     stride, dilation = window["strides"][0], window["dilations"][0]
