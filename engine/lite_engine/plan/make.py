@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lite_messages import tr
 
-from ..ir import DType, Graph, Shape
+from ..ir import DType, Graph, Node, Shape, TypeInfo
 from ..ops import specialise
 from ..ops.expand import expand_missing, is_ours
 from .accelerate import Accelerator, share
@@ -49,12 +49,13 @@ def make_plan(
     """
     fixed = graph if specialised else specialise(graph, shapes)
     if backend != "reference":
-        expand_missing(
-            fixed,
-            lambda node, types: (
-                not is_ours(node) if accelerate else bool(kernels_for(node, types, backend)[0])
-            ),
-        )
+
+        def runs(node: Node, types: list[TypeInfo | None]) -> bool:
+            if not is_ours(node) and (accelerate or backend == "cpu"):
+                return True  # as it is, or nothing is gained by writing it out
+            return not accelerate and bool(kernels_for(node, types, backend)[0])
+
+        expand_missing(fixed, runs)
     overrides = dict(overrides or {})
     sharing = share(
         fixed, accelerators, free=accelerate, overrides=overrides, refused=refused or {}
