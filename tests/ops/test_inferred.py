@@ -146,3 +146,63 @@ def test_dimensions_of_numpy_become_static() -> None:
     graph.outputs[0].shape = tuple(map(np.int64, graph.outputs[0].shape or ()))
     infer_types(graph)
     assert graph.outputs[0].type.is_static
+
+
+def alike(op: str, first: list[np.ndarray], second: list[np.ndarray]) -> list[TypeInfo]:
+    """Types of two nodes of one input f32 (4, 6) and constants that may differ in contents."""
+    graph = Graph("g")
+    graph.inputs = [Value("x", DType.F32, (4, 6))]
+    for constants in (first, second):
+        graph.add(op, [graph.inputs[0], *map(graph.constant, constants)])
+    return [infer_node(node)[0] for node in graph.nodes]
+
+
+def test_nodes_of_one_kind_are_inferred_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lite_engine.ops._inferred._KINDS", {})
+    asked: list[str] = []
+    of_class = type(get_op("Relu")).infer_types
+    monkeypatch.setattr(
+        "lite_engine.ops._core.OpDef.infer_types",
+        lambda op, node, types: asked.append(op.name) or of_class(op, node, types),
+    )
+    one, other = alike("MatMul", [np.zeros((6, 3), "f4")], [np.ones((6, 3), "f4")])
+    assert one is other and one.shape == (4, 3) and asked == ["MatMul"]
+    alike("MatMul", [np.zeros((6, 2), "f4")], [np.ones((6, 2), "f8")])
+    assert len(asked) == 3
+
+
+def test_a_few_integers_are_part_of_a_kind() -> None:
+    one, other = alike("Reshape", [np.array([3, 8])], [np.array([2, 12])])
+    assert (one.shape, other.shape) == ((3, 8), (2, 12))
+
+
+def test_contents_that_an_operator_looks_at_are_looked_at_again() -> None:
+    every, third = np.ones(24, bool), np.arange(24) % 3 == 0
+    one, other = alike("Compress", [every], [third])
+    assert (one.shape, other.shape) == ((24,), (8,))
+
+
+def test_a_constant_that_is_handed_on_keeps_its_contents() -> None:
+    graph = Graph("g")
+    for number in (1.5, 2.5):
+        graph.add("Identity", [graph.constant(np.full((3,), number, "f4"))])
+    one, other = (infer_node(node)[0].const for node in graph.nodes)
+    assert one is None or other is None or (one[0], other[0]) == (1.5, 2.5)
+
+
+def test_numbers_of_other_types_are_other_kinds() -> None:
+    """1 and 1.0 are equal: an operator may refuse one of them."""
+
+    @custom_op("com.acme::Times")
+    def times(x: np.ndarray, *, by: object = 1) -> np.ndarray:
+        return x
+
+    @times.infer
+    def of(x: TypeInfo, *, by: object) -> TypeInfo:
+        return x if isinstance(by, int) else TypeInfo(DType.F64, x.shape)
+
+    graph = Graph("g")
+    graph.inputs = [Value("x", DType.F32, (2, 3))]
+    for by in (1, 1.0, True):
+        graph.add("com.acme::Times", graph.inputs, {"by": by})
+    assert [infer_node(node)[0].dtype for node in graph.nodes] == [DType.F32, DType.F64, DType.F32]

@@ -21,14 +21,13 @@ from ._infer import (
     check_types,
     fold_constants,
     fold_node,
-    infer_node,
     infer_outputs,
     infer_types,
     nested_graphs,
-    node_cost,
     run_node,
     specialise,
 )
+from ._inferred import infer_node, node_cost
 from ._records import Cost, KernelRef
 from ._samples import Draw, Sample, samples
 from ._sparse import share_of_zeros

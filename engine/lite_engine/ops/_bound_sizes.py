@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ir import DType, Node
 from ._bounding import Bounding, Count, Size, SizeRule
-from ._infer import infer_node
+from ._inferred import infer_node
 
 
 def _given(b: Bounding, node: Node) -> list[np.ndarray] | None:

@@ -10,7 +10,8 @@ from lite_messages import tr
 
 from ..errors import LiteError
 from ..ir import Graph, Node, Value
-from ._infer import fold_node, infer_node
+from ._infer import fold_node
+from ._inferred import infer_node
 from ._writer import Writer
 
 

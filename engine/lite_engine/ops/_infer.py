@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from operator import is_
-from typing import Any
 
 import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError, ShapeError
-from ..ir import DType, Graph, Node, Shape, TypeInfo, Value, holders
-from ._core import OpDef, find_op, get_op
-from ._records import Cost
+from ..ir import DType, Graph, Node, Shape, Value, holders
+from ._core import find_op, get_op
+from ._inferred import infer_node
 from .quantize import stored_integers
 
 #: A constant made by folding may not be larger than this unless it replaces larger inputs.
@@ -25,102 +24,6 @@ FOLD_TOTAL_BYTES = 1 << 30
 def run_node(node: Node, arrays: list[np.ndarray | None]) -> list[np.ndarray]:
     """Reference result of one node (no subgraphs: the reference backend runs those)."""
     return get_op(node.op, node.name).run(node, arrays)
-
-
-class _Inferred:
-    """A node's output types, and what they follow from; its cost, once that was asked for."""
-
-    __slots__ = ("attrs", "cost", "infer", "inputs", "op", "outputs", "types")
-
-    def __init__(
-        self,
-        op: OpDef,
-        attrs: dict[str, Any],
-        inputs: list[TypeInfo | None],
-        outputs: int,
-        types: list[TypeInfo],
-    ) -> None:
-        self.op, self.attrs, self.inputs = op, attrs, inputs
-        self.outputs, self.types = outputs, types
-        self.infer = op._infer  # an operator of a notebook may get another one
-        self.cost: tuple[Any, list[TypeInfo], Cost] | None = None
-
-    def holds(self, op: OpDef, node: Node, inputs: Sequence[TypeInfo | None]) -> bool:
-        """Whether the node is what it was. Types are compared by identity, which is quick: a
-        constant counts as the same while its array is, so change it by another array."""
-        return (
-            self.op is op
-            and self.infer is op._infer
-            and self.outputs == len(node.outputs)
-            and _are(self.inputs, inputs)
-            and (self.attrs == _held(node.attrs) if node.attrs else not self.attrs)
-        )
-
-    def cost_of(self, node: Node, outputs: list[TypeInfo]) -> Cost:
-        """Work of the node while it is what it was and has outputs of these types."""
-        known, stated = self.cost, self.op._cost
-        if known is None or known[0] is not stated or not _are(known[1], outputs):
-            self.cost = known = stated, outputs, self.op.cost_of(node, self.inputs, outputs)
-        return known[2]
-
-
-def _are(known: Sequence[TypeInfo | None], types: Sequence[TypeInfo | None]) -> bool:
-    """The same objects."""
-    return len(known) == len(types) and all(map(is_, known, types))
-
-
-def infer_node(node: Node) -> list[TypeInfo]:
-    """Output types of a node from its inputs' types. Unknown input types give a ShapeError.
-
-    The node remembers them, and its copies do: a graph is read, optimised, specialised and
-    planned, and most of its types stay what they were.
-    """
-    inputs = [None if v is None else v.type for v in node.inputs]
-    op = get_op(node.op, node.name)
-    known: _Inferred | None = node.inferred
-    if known is not None and known.holds(op, node, inputs):
-        return known.types
-    types = op.infer_types(node, inputs)
-    attrs = _held(node.attrs)
-    node.inferred = (
-        None if attrs is None else _Inferred(op, attrs, inputs, len(node.outputs), types)
-    )
-    return types
-
-
-#: Types of attributes that nobody can change in place.
-_FIXED = frozenset((int, float, str, bool, DType, type(None)))
-
-
-def _held(attrs: dict[str, Any]) -> dict[str, Any] | None:
-    """Attributes as they are now; None where one is an array or a graph."""
-    held = {}
-    for name, value in attrs.items():
-        if type(value) is list:
-            if not _FIXED.issuperset(map(type, value)):
-                return None
-            value = value.copy()
-        elif type(value) not in _FIXED:
-            return None
-        held[name] = value
-    return held
-
-
-def node_cost(node: Node) -> Cost | None:
-    """Work of a node; None where its sizes or its operator are not known, or the cost cannot be
-    stated."""
-    op = find_op(node.op)
-    try:
-        inputs = [None if v is None else v.type for v in node.inputs]
-        outputs = [v.type for v in node.outputs]
-        if op is None or not all(t is None or t.is_static for t in (*inputs, *outputs)):
-            return None
-        known: _Inferred | None = node.inferred
-        if known is not None and known.holds(op, node, inputs):
-            return known.cost_of(node, outputs)
-        return op.cost_of(node, inputs, outputs)
-    except LiteError:
-        return None
 
 
 def infer_types(graph: Graph, *, strict: bool = False) -> None:

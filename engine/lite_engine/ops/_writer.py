@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir import Graph, Node, Value
-from ._infer import infer_node
+from ._inferred import infer_node
 
 
 class Writer:
