@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Mapping
-from operator import is_
+from operator import eq, is_
 
 import numpy as np
 from lite_messages import tr
@@ -185,6 +185,37 @@ def _replace(graph: Graph, nested: Iterable[Graph], old: Value, new: Value) -> N
     graph.replace_uses(old, new)
     for sub in nested:
         sub.replace_uses(old, new)
+
+
+def has_sizes(graph: Graph) -> bool:
+    """Whether every size in the graph is a number, and those of its nodes follow from their
+    inputs."""
+    if not all(v.dtype is not None and v.type.is_static for v in graph.inputs):
+        return False
+    return all(map(_has_sizes, graph.nodes))
+
+
+def _has_sizes(node: Node) -> bool:
+    if node.attrs and node.has_subgraph:
+        return False  # some of its nodes may never run
+    try:
+        types = infer_node(node)
+    except LiteError:
+        return False
+    known = [v.type for v in node.outputs if v.dtype is not None]
+    return (
+        len(known) == len(node.outputs)
+        and all(info.is_static for info in known)
+        and all(map(eq, known, types))
+    )
+
+
+def is_specialised(graph: Graph) -> bool:
+    """Whether `specialise` would give a mere copy."""
+    if not has_sizes(graph) or any(_foldable(node) is not None for node in graph.nodes):
+        return False
+    handed = set(graph.outputs)
+    return all(any(v.readers or v in handed for v in node.outputs) for node in graph.nodes)
 
 
 def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..ir import Graph, Node, Shape
-from ..ops import find_op, specialise
+from ..ops import find_op, is_specialised, specialise
 from ..ops.bounds import Unbounded, bounded, is_open
 
 
@@ -45,6 +45,11 @@ def with_fixed_rows(
         return bounded(fixed), None
     except Unbounded:
         return out, fixed  # whoever asks learns which layers then run where
+
+
+def is_settled(graph: Graph) -> bool:
+    """Whether `specialised_rows` would give a mere copy."""
+    return is_specialised(graph) and not any(map(_ends, graph.nodes))
 
 
 def _ends(node: Node) -> bool:

@@ -170,7 +170,7 @@ def random_feeds(
     for value in graph.inputs:
         shape = (shapes or {}).get(value.name, value.shape)
         if shape is None or not all(isinstance(d, int) for d in shape):
-            from .support import assumed_shape
+            from .assumed import assumed_shape
 
             dims = assumed_shape(shape or (None,) * 4)
             raise ShapeError(

@@ -12,16 +12,16 @@ from lite_messages import tr, trn
 
 from ..backends import get_plugin
 from ..display import Displayed
-from ..errors import BackendUnavailableError, LiteError, UsageError
+from ..errors import BackendUnavailableError, LiteError
 from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
 from ..model_file.precision import ON_CPU
 from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros, specialise
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
-from ..passes.fixed_rows import with_fixed_rows
+from ..passes.fixed_rows import is_settled, with_fixed_rows
 from ..plan import kernels_for
-from ..preprocess import Preprocess
 from .answer import as_dict
+from .assumed import with_sizes
 from .hints import hints_of, sounds
 
 _UNKNOWN = tr("the operator is unknown")
@@ -131,13 +131,13 @@ def model_info(
     for target in targets:
         if target not in TARGET_BACKEND and not (state := get_plugin(target).usability()).usable:
             raise state.error(BackendUnavailableError)
-    fixed, assumed, misfit = _with_sizes(graph)
+    ready = _optimized(graph) if optimized is None else optimized
+    fixed, assumed, misfit = with_sizes(graph, folds=ready is not None)
     costs = {n.name: n for n in fixed.nodes} if fixed is not None else {}
     layers = [_layer(i, n, costs.get(n.name, n)) for i, n in enumerate(graph.nodes)]
     operators = Counter(n.op for n in graph.nodes)
     constants = [v.const for v in graph.constants() if v.const is not None]
     macs = [x.macs for x in layers if x.macs is not None]
-    ready = _optimized(graph) if optimized is None else optimized
     support, becomes = support_table(graph, targets, assumed, ready)
     inferred = {v.name: v.shape for v in ready.outputs} if ready is not None else {}
     assumed = {name: dims for name, dims in assumed.items() if name not in sounds(graph)}
@@ -159,56 +159,6 @@ def model_info(
         becomes,
         {k: list(v) for k, v in assumed.items()},
     )
-
-
-#: heights and widths that open image inputs are tried with
-_IMAGE_SIZES = (
-    (224, 224),
-    (48, 320),
-    (32, 320),
-    (320, 320),
-    (128, 128),
-    (96, 96),
-    (112, 112),
-    (640, 640),
-)
-_OPEN_LENGTH = 16
-
-
-def _with_sizes(graph: Graph) -> tuple[Graph | None, dict[str, tuple[int, ...]], str]:
-    """(the graph with every size known, the sizes assumed for inputs that leave them open, "");
-    (None, those sizes, why not) when none fits."""
-    is_open = [v for v in graph.inputs if v.shape is not None and not v.type.is_static]
-    sizes: tuple[tuple[int, int], ...] = _IMAGE_SIZES if is_open else _IMAGE_SIZES[:1]
-    stated = _stated_size(graph)
-    if stated and is_open:
-        sizes = (stated, *sizes)
-    misfit = ""
-    for size in sizes:
-        assumed = {v.name: assumed_shape(v.shape or (), size) for v in is_open}
-        try:
-            return specialise(graph, assumed), assumed, ""
-        except LiteError as error:
-            misfit = misfit or str(error)
-    return None, {v.name: assumed_shape(v.shape or (), sizes[0]) for v in is_open}, misfit
-
-
-def _stated_size(graph: Graph) -> tuple[int, int] | None:
-    try:
-        return Preprocess.of(graph.metadata).size
-    except UsageError:
-        return None  # what a picture's preparation lacks is told to who gives a picture
-
-
-def assumed_shape(shape: Shape, size: tuple[int, int] = _IMAGE_SIZES[0]) -> tuple[int, ...]:
-    """A batch of one, 3 channels where they are open, and an image's height and width."""
-    if len(shape) != 4:
-        return tuple(
-            d if isinstance(d, int) else 1 if i == 0 and len(shape) > 1 else _OPEN_LENGTH
-            for i, d in enumerate(shape)
-        )
-    likely = (1, *size, 3) if shape[3] in (1, 3) and shape[1] not in (1, 3) else (1, 3, *size)
-    return tuple(d if isinstance(d, int) else likely[i] for i, d in enumerate(shape))
 
 
 def _optimized(graph: Graph) -> Graph | None:
@@ -271,8 +221,9 @@ def support_table(
     ready = graph
     try:
         ready = optimize_graph(graph) if optimized is None else optimized
-        ready, fixed = with_fixed_rows(ready, assumed)  # as in a program
-        ready = specialise(ready, assumed) if fixed is None else fixed
+        if not is_settled(ready):
+            ready, fixed = with_fixed_rows(ready, assumed)  # as in a program
+            ready = specialise(ready, assumed) if fixed is None else fixed
     except LiteError:
         pass  # shapes stay open, or no passes apply: each row says so
     made: dict[str, list[Node]] = {}
