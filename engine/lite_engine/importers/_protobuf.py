@@ -48,7 +48,7 @@ def signed(value: int) -> int:
 class Message:
     """The fields of one message, by number, in file order."""
 
-    __slots__ = ("_fields", "_messages", "depth")
+    __slots__ = ("_fields", "_messages", "_texts", "depth")
 
     def __init__(self, data: Buffer | bytes, depth: int = 0) -> None:
         if depth > MAX_DEPTH:
@@ -58,6 +58,7 @@ class Message:
         self.depth = depth
         self._fields: dict[int, list[Any]] = {}
         self._messages: dict[int, list[Message]] = {}
+        self._texts: dict[int, list[str]] = {}
         view = data if isinstance(data, memoryview) else memoryview(data)
         self._parse(view)
 
@@ -105,7 +106,10 @@ class Message:
                     tr("wire type {wire} in field {number}", wire=wire, number=number),
                     where="protobuf",
                 )
-            fields.setdefault(number, []).append(value)
+            if number in fields:
+                fields[number].append(value)
+            else:
+                fields[number] = [value]
 
     def __contains__(self, number: int) -> bool:
         return number in self._fields
@@ -115,11 +119,17 @@ class Message:
 
     # ---- length-delimited
     def text(self, number: int, default: str = "") -> str:
-        views = self._views(number)
-        return _decode(views[-1], number) if views else default
+        if number not in self._fields:
+            return default
+        return _decode(self._views(number)[-1], number)
 
     def texts(self, number: int) -> list[str]:
-        return [_decode(v, number) for v in self._views(number)]
+        """Repeated texts, read once; the list is the caller's."""
+        if number not in self._fields:
+            return []
+        if number not in self._texts:
+            self._texts[number] = [_decode(v, number) for v in self._views(number)]
+        return self._texts[number].copy()
 
     # ---- repeated
     def ints(self, number: int) -> list[int]:
