@@ -24,6 +24,6 @@ def host_ms(node: Node) -> float:
         return 0.0
     cost = op.cost_of(node, types, [v.type for v in node.outputs])
     ms = max(cost.flops / FLOPS_PER_MS, (cost.bytes or 0) / BYTES_PER_MS)
-    if kernels_for(node, types, "cpu")[0]:
+    if kernels_for(node, types, "cpu", best=True)[0]:
         return STEP_MS + ms
     return NUMPY_STEP_MS + NUMPY_FACTOR * ms

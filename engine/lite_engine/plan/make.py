@@ -53,7 +53,7 @@ def make_plan(
         def runs(node: Node, types: list[TypeInfo | None]) -> bool:
             if not is_ours(node) and (accelerate or backend == "cpu"):
                 return True  # as it is, or nothing is gained by writing it out
-            return not accelerate and bool(kernels_for(node, types, backend)[0])
+            return not accelerate and bool(kernels_for(node, types, backend, best=True)[0])
 
         expand_missing(fixed, runs)
     overrides = dict(overrides or {})

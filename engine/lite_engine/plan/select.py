@@ -27,14 +27,16 @@ def kernels_for(
     backend: str,
     storage: DType = DType.F32,
     compute: DType = DType.F32,
+    *,
+    best: bool = False,
 ) -> tuple[list[KernelRef], list[str]]:
-    """Kernels of a backend that can run a node, best first, and why the others cannot.
+    """Kernels of a backend that can run a node, best first (the `best` alone, if that is enough);
+    where there is none, why not.
 
     `storage` is the element type that float32 values have on that backend (f16 or f32),
     `compute` the one that kernels may compute in on float32 values.
     """
     op = get_op(node.op, node.name)
-    usable, reasons = [], []
     refs = [k for k in op.kernels if k.backend == backend]
     if not refs:
         return [], [tr("{op} has no {backend} kernel", op=op.name, backend=backend)]
@@ -45,30 +47,34 @@ def kernels_for(
     narrow = next((d for d in given if d.is_narrow), None)
     if narrow is not None:
         return [], [tr("no kernel takes {narrow}; the NumPy reference converts it", narrow=narrow)]
-    missing = _runtime_attr(node, types)
+    missing = _runtime_attr(op, types)
     if missing:
         return [], [tr("{op}'s {missing} is computed at run time", op=op.name, missing=missing)]
+    dtype = first.dtype if first else DType.F32
+    wanted = storage if dtype is DType.F32 else dtype
+    usable: list[KernelRef] = []
+    others: list[tuple[KernelRef, bool, bool | str]] = []
     for ref in refs:
-        dtype = first.dtype if first else DType.F32
-        if ref.precision not in (None, compute):
+        if ref.precision is not None and ref.precision is not compute:
             continue
-        wanted = storage if dtype is DType.F32 else dtype
-        if first is not None and wanted not in ref.dtypes:
-            reasons.append(
-                tr(
-                    "{kernel} takes {types}, not {given}",
-                    kernel=ref.name,
-                    types=_names(ref),
-                    given=wanted,
-                )
-            )
+        takes = first is None or wanted in ref.dtypes
+        answer = takes and _applies(op, ref, node, types)
+        if answer is not True:
+            others.append((ref, takes, answer))
             continue
-        answer = _applies(op, ref, node, types)
-        if answer is True:
-            usable.append(ref)
-        else:
-            reasons.append(f"{ref.name}: {answer or tr('does not apply')}")
-    return usable, reasons
+        usable.append(ref)
+        if best:
+            break
+    return usable, [] if usable else [_reason(*other, wanted) for other in others]
+
+
+def _reason(ref: KernelRef, takes: bool, answer: bool | str, wanted: DType) -> str:
+    """Why a kernel does not run a node: it does not take its type, or what its condition said."""
+    if takes:
+        return f"{ref.name}: {answer or tr('does not apply')}"
+    return tr(
+        "{kernel} takes {types}, not {given}", kernel=ref.name, types=_names(ref), given=wanted
+    )
 
 
 def _applies(op: OpDef, ref: KernelRef, node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -85,10 +91,9 @@ def _names(ref: KernelRef) -> str:
     return " ".join(sorted(d.value for d in ref.dtypes))
 
 
-def _runtime_attr(node: Node, types: list[TypeInfo | None]) -> str | None:
+def _runtime_attr(op: OpDef, types: list[TypeInfo | None]) -> str | None:
     """Name of an input that kernels want as an attribute but that is not constant."""
-    op = get_op(node.op, node.name)
-    for i, info in enumerate(types):
+    for i, info in enumerate(types if op.attr_inputs else ()):
         if info is not None and info.const is None and op.input_name(i) in op.attr_inputs:
             return op.input_name(i)
     return None
@@ -114,9 +119,9 @@ def select(
         if candidate == "reference":
             break
         own = compute if candidate == backend else DType.F32
-        usable, reasons = kernels_for(node, types, candidate, storage, own)
+        usable, reasons = kernels_for(node, types, candidate, storage, own, best=not tuned)
         if not usable and storage is not DType.F32:
-            usable, _ = kernels_for(node, types, candidate)
+            usable, _ = kernels_for(node, types, candidate, best=not tuned)
         if usable:
             ref = next((k for k in usable if k.name == tuned), usable[0])
             why = tr("chosen for this layer") if ref.name == tuned else ref.why or tr("only kernel")

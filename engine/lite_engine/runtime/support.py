@@ -304,7 +304,7 @@ def _why_not(node: Node, target: str) -> str | None:
     if target not in TARGET_BACKEND:
         return get_plugin(target).refusal(node) or None
     try:
-        usable, reasons = kernels_for(node, types, TARGET_BACKEND[target])
+        usable, reasons = kernels_for(node, types, TARGET_BACKEND[target], best=True)
         if not usable and can_expand(node, types):
             return None  # the plan writes it out in operators that have one
     except LiteError as error:

@@ -162,7 +162,7 @@ def cpu_kernel(step: Step) -> str | None:
     if step.node is None:  # Cast and Relayout of the plan's own
         return step.kernel
     types = [None if v is None or v.dtype is None else v.type for v in step.node.inputs]
-    usable, _ = kernels_for(step.node, types, "cpu", DType.F32)
+    usable, _ = kernels_for(step.node, types, "cpu", DType.F32, best=True)
     return usable[0].name if usable else None
 
 
