@@ -193,17 +193,22 @@ def _held(attrs: dict[str, Any]) -> dict[str, Any] | None:
     return held
 
 
-def node_cost(node: Node) -> Cost | None:
-    """Work of a node; None where its sizes or its operator are not known, or the cost cannot be
-    stated."""
+def node_cost(node: Node, *, inferred: bool = False) -> Cost | None:
+    """Work of a node, whose types may have been `inferred` just now; None where its sizes or its
+    operator are not known, or the cost cannot be stated."""
     op = find_op(node.op)
+    known: _Inferred | None = node.inferred
     try:
-        inputs = [None if v is None else v.type for v in node.inputs]
         outputs = [v.type for v in node.outputs]
+        if known is not None and inferred:
+            inputs = known.inputs
+        else:
+            inputs = [None if v is None else v.type for v in node.inputs]
+            if known is not None and not (op is not None and known.holds(op, node, inputs)):
+                known = None
         if op is None or not all(t is None or t.is_static for t in (*inputs, *outputs)):
             return None
-        known: _Inferred | None = node.inferred
-        if known is not None and known.holds(op, node, inputs):
+        if known is not None:
             return known.cost_of(node, outputs)
         return op.cost_of(node, inputs, outputs)
     except LiteError:

@@ -94,9 +94,9 @@ class _Known:
                     self._types[value] = info
                     readers.update(value.readers)
             self._count(entry, -1)
-            nodes[node] = entry = _Entry(
-                node.inputs, node.outputs, node.has_subgraph, node_cost(node)
-            )
+            holds_graphs = bool(node.attrs) and node.has_subgraph
+            cost = node_cost(node, inferred=error is None)
+            nodes[node] = entry = _Entry(node.inputs, node.outputs, holds_graphs, cost)
             self._count(entry, 1)
         if len(nodes) > len(graph.nodes):
             for gone in nodes.keys() - set(graph.nodes):
