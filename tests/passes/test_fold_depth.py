@@ -27,6 +27,7 @@ CONVOLUTIONS = {
     "groups": ((1, 8, 5, 6, 6), (12, 4, 3, 3, 3), {"group": 2, "strides": [2, 1, 1]}),
     "all of depth": ((1, 4, 5, 6, 6), (7, 4, 5, 1, 1), {}),
     "same": ((1, 4, 6, 7, 7), (4, 4, 3, 3, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}),
+    "a dilation of one tap": ((2, 3, 5, 6, 4), (3, 3, 1, 4, 1), {"dilations": [2, 1, 1]}),
     "cut off": ((1, 4, 6, 7, 7), (4, 4, 2, 2, 2), {"strides": [3, 3, 3]}),
 }
 POOLS = {
@@ -35,6 +36,8 @@ POOLS = {
     "depth alone": {"kernel_shape": [3, 1, 1], "strides": [1, 1, 1], "pads": [1, 0, 0, 1, 0, 0]},
     "each second": {"kernel_shape": [1, 1, 1], "strides": [2, 2, 2]},
     "ceil": {"kernel_shape": [3, 3, 3], "strides": [2, 2, 2], "ceil_mode": 1},
+    "a dilation of one tap": {"kernel_shape": [1, 2, 2], "strides": [1, 2, 2],
+                              "dilations": [2, 1, 1]},
     "frames": {"kernel_shape": [1, 3, 3], "strides": [1, 2, 2], "pads": [0, 1, 1, 0, 1, 1]},
     "same": {"kernel_shape": [2, 3, 3], "strides": [1, 2, 2], "auto_pad": "SAME_LOWER"},
 }  # fmt: skip
@@ -52,6 +55,9 @@ TRANSPOSED = {
     "dilated": ((1, 3, 4, 4, 4), (3, 4, 3, 2, 2), {"strides": [2, 2, 2], "dilations": [2, 1, 1]}),
     "depth alone": ((1, 3, 4, 4, 4), (3, 4, 2, 1, 1), {"strides": [2, 1, 1]}),
     "frames alone": ((1, 3, 4, 4, 4), (3, 4, 1, 2, 2), {"strides": [1, 2, 2]}),
+    "a dilation of one tap": (
+        (1, 3, 4, 4, 4), (3, 4, 1, 2, 2), {"strides": [1, 2, 2], "dilations": [2, 1, 1]},
+    ),
     "same": ((1, 3, 4, 4, 4), (3, 4, 3, 3, 3), {"strides": [2, 2, 2], "auto_pad": "SAME_UPPER"}),
 }  # fmt: skip
 RESIZES = {

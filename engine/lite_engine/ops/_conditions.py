@@ -52,8 +52,9 @@ def within_frames(node: Node, types: Types) -> bool | str:
         return True
     filled = get_op(node.op).filled_attrs(node)
     kernel = [*filled["kernel_shape"]] or _window_of_weight(node, types)
-    depth = (kernel[:1], filled["strides"][:1] or [1], filled["pads"][::3] or [0, 0])
-    return depth == ([1], [1], [0, 0]) or tr("its window spans depth")
+    steps = [filled["strides"][:1] or [1], filled["dilations"][:1] or [1]]
+    depth = (kernel[:1], steps, filled["pads"][::3] or [0, 0])
+    return depth == ([1], [[1], [1]], [0, 0]) or tr("its window spans depth")
 
 
 def _window_of_weight(node: Node, types: Types) -> list[int]:

@@ -25,8 +25,9 @@ _SWAP = [0, 2, 1, 3, 4]
 
 
 def _is_volume(node: Node, types: Types) -> bool:
-    x = types[0]
-    return x is not None and x.rank == 5 and len(node.outputs) == 1
+    x, y = types[0], node.output.shape
+    holds = x is not None and y is not None and 0 not in (*x.dims, *y)
+    return holds and x is not None and x.rank == 5 and len(node.outputs) == 1
 
 
 def _has_frames(node: Node, types: Types) -> bool:

@@ -39,6 +39,11 @@ class Taps:
         """Each cell is read once, in its place."""
         return (self.kernel, self.stride, self.before, self.after) == (1, 1, 0, 0)
 
+    @property
+    def nothing(self) -> bool:
+        """Kernels find nothing over depth in the attributes, either."""
+        return self.alone and self.dilation == 1
+
 
 def of_frames(attrs: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a window whose depth does nothing."""
@@ -54,6 +59,8 @@ def read_frames(
     graph: Graph, x: Value, taps: Taps, node: Node, outside: Value | None
 ) -> list[Value]:
     """The frames that each tap reads; `outside` are the cells around the volume, 0 unless given."""
+    if taps.alone:
+        return [x]
     x = pad_depth(graph, x, taps.before, taps.after, node, outside)
     return [
         slice_depth(graph, x, tap * taps.dilation, taps.count, node, taps.stride)

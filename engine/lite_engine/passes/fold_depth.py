@@ -40,7 +40,7 @@ class fold_conv_depth:
         if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.conv)
         taps = _conv_taps(m.conv)
-        if taps.alone:
+        if taps.nothing:
             return no_match(m.conv)
         if taps.kernel > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
@@ -133,12 +133,14 @@ class fold_pool_depth:
         taps = _pool_taps(m.pool)
         if taps.kernel > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.pool)
-        return no_match(m.pool) if taps.alone else None
+        return no_match(m.pool) if taps.nothing else None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         pool, taps = m.pool, _pool_taps(m.pool)
         x, largest = m.x, pool.op == "MaxPool"
         attrs = of_frames(pool.attrs)
+        if taps.alone:
+            return graph.replace([pool], pool.op, [x], attrs)
         if _moves(attrs):
             x = new_before(graph, pool, pool.op, [x], attrs)
             x.dtype, x.shape = m.x.dtype, (*m.x.shape[:3], *pool.output.shape[3:])

@@ -36,7 +36,8 @@ class fold_deconv_depth:
         kernel, stride, pads = m.w.const.shape[2], window["strides"][0], window["pads"]
         if max(kernel, stride) > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
-        alone = (kernel, stride, pads[0], pads[3]) == (1, 1, 0, 0)
+        window_of_one = (kernel, stride, window["dilations"][0], pads[0], pads[3])
+        alone = window_of_one == (1, 1, 1, 0, 0)
         return no_match(m.conv) if alone and window["out"][0] == m.x.shape[DEPTH] else None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -134,6 +135,8 @@ class fold_resize_depth:
         attrs, x, y = filled(m.resize), static_shape(m.x), static_shape(m.resize.output)
         if x is None or y is None:
             return skip(tr("the input's size is not known"), m.resize)
+        if 0 in x or 0 in y:
+            return no_match(m.resize)
         if attrs["axes"] or attrs["keep_aspect_ratio_policy"] != "stretch":
             return skip(tr("it keeps the aspect ratio"), m.resize)
         if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize":
