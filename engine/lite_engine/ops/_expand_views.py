@@ -1,5 +1,5 @@
-"""Operators written out as the same ones of images, between views: for backends whose kernels know
-images alone. Channels-last tensors are not moved for it.
+"""Operators written out as operators on images, between views, for backends whose kernels take only
+images. Channels-last tensors stay where they are.
 
 volumes      (N, C, D, H, W) whose window leaves depth alone → (N·D, C, H, W)
 lines        ConvTranspose of (N, C, L) → (N, C, 1, L)
@@ -8,26 +8,29 @@ blocks       DepthToSpace and SpaceToDepth → Reshape, Transpose, Reshape
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..ir import Graph, Node, TypeInfo, Value
+from ..ir import Graph, Node, Value
 from ._conditions import within_frames
 from ._core import get_op
-from ._writer import Writer
+from ._writer import Condition, Rewrite, Types, Writer
 
-Types = list[TypeInfo | None]
 #: Of a window: what has one number for each axis, and what has two.
 _PER_AXIS = ("kernel_shape", "strides", "dilations", "output_padding")
 _SWAP = [0, 2, 1, 3, 4]
 
 
+def is_fixed(node: Node, types: Types) -> bool:
+    return all(t is None or t.is_static for t in types)
+
+
 def _is_volume(node: Node, types: Types) -> bool:
     x, y = types[0], node.output.shape
-    holds = x is not None and y is not None and 0 not in (*x.dims, *y)
-    return holds and x is not None and x.rank == 5 and len(node.outputs) == 1
+    if not is_fixed(node, types) or x is None or y is None or len(node.outputs) != 1:
+        return False
+    return x.rank == 5 and 0 not in (*x.dims, *y)
 
 
 def _has_frames(node: Node, types: Types) -> bool:
@@ -103,7 +106,8 @@ def _frames_of_resize(graph: Graph, node: Node, types: Types) -> None:
 
 def _is_line(node: Node, types: Types) -> bool:
     x, w = types[0], types[1]
-    return x is not None and x.rank == 3 and w is not None and w.const is not None
+    known = is_fixed(node, types) and x is not None and x.rank == 3
+    return known and w is not None and w.const is not None
 
 
 def _deconv(graph: Graph, node: Node, types: Types) -> None:
@@ -142,8 +146,6 @@ def _blocks(graph: Graph, node: Node, types: Types) -> None:
     graph.replace([node], "Reshape", [moved, graph.constant(np.array(node.output.shape, np.int64))])
 
 
-Condition = Callable[[Node, Types], bool]
-Rewrite = Callable[[Graph, Node, Types], None]
 #: Operator → whether a node can be written out, and how.
 VIEWS: dict[str, tuple[Condition, Rewrite]] = {
     "Conv": (_conv_has_frames, _frames_of_window),
@@ -151,6 +153,6 @@ VIEWS: dict[str, tuple[Condition, Rewrite]] = {
     "MaxPool": (_has_frames, _frames_of_window),
     "AveragePool": (_has_frames, _frames_of_window),
     "Resize": (_resizes_frames, _frames_of_resize),
-    "DepthToSpace": (lambda *_: True, _blocks),
-    "SpaceToDepth": (lambda *_: True, _blocks),
+    "DepthToSpace": (is_fixed, _blocks),
+    "SpaceToDepth": (is_fixed, _blocks),
 }

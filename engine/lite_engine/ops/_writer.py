@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ..ir import Graph, Node, Value
+from ..ir import Graph, Node, TypeInfo, Value
 from ._inferred import infer_node
+
+Types = list[TypeInfo | None]
+#: Whether a node of a specialised graph can be written out, and what does so.
+Condition = Callable[[Node, Types], bool]
+Rewrite = Callable[[Graph, Node, Types], None]
 
 
 class Writer:

@@ -148,7 +148,7 @@ def _(x: TypeInfo, w: TypeInfo, b: TypeInfo | None, **attrs: Any) -> Cost:
     return Cost(macs=x.size * product(w.dims[1:]))
 
 
-def _depth_ends(node: Node, types: list[TypeInfo | None]) -> bool | str:
+def depth_ends(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """Of a volume: no frame is added behind the last one."""
     x, extra = types[0], node.attrs.get("output_padding") or [0]
     ends = x is None or x.rank < 5 or (extra[0] == 0 and not node.attrs.get("output_shape"))
@@ -161,7 +161,7 @@ def stride_limit(node: Node, types: list[TypeInfo | None]) -> bool | str:
     )
 
 
-_frames = all_of(within_frames, _depth_ends, constant(1, 2), stride_limit)
+_frames = all_of(within_frames, depth_ends, constant(1, 2), stride_limit)
 float_kernels(
     conv_transpose,
     "deconv2d",

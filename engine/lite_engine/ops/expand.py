@@ -8,43 +8,39 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DType, Graph, Node, TypeInfo, Value
-from ._expand_views import VIEWS
-from ._writer import Writer
+from ..ir import DType, Graph, Node, Value
+from ._expand_views import VIEWS, is_fixed
+from ._writer import Condition, Rewrite, Types, Writer
 from .attention import expressible, heads_type
 
 
-def expand_missing(graph: Graph, runs: Callable[[Node, list[TypeInfo | None]], bool]) -> None:
+def expand_missing(graph: Graph, runs: Callable[[Node, Types], bool]) -> None:
     """Writes out, in place, every node that `runs` is false of and that can be written out. The
     graph is specialised: types are known and sizes fixed."""
-    for op in _EXPANSIONS:  # what one becomes another may write out
+    for op, (_, write) in _EXPANSIONS.items():  # what one becomes another may write out
         for node in [n for n in graph.nodes if n.op == op]:
             types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
             if can_expand(node, types) and not runs(node, types):
-                _EXPANSIONS[op](graph, node, types)
+                write(graph, node, types)
 
 
-def can_expand(node: Node, types: list[TypeInfo | None]) -> bool:
+def can_expand(node: Node, types: Types) -> bool:
     """Whether a node can be written out in others."""
-    if node.op == "QLinearAttention":
-        return True
-    if node.op == "QLinearMatMul":
-        return _of_two_computed(types)
-    if node.op not in _EXPANSIONS or any(t is not None and not t.is_static for t in types):
-        return False
-    if node.op in VIEWS:
-        return VIEWS[node.op][0](node, types)
-    if node.op == "GroupNormalization":
-        return True
-    return not any(t is not None for t in types[4:]) and expressible(node, types) is True
+    return node.op in _EXPANSIONS and _EXPANSIONS[node.op][0](node, types)
 
 
 def is_ours(node: Node) -> bool:
-    """Whether an operator has this form here alone: others never take it as it is."""
+    """Whether a model format may lack the operator in this form, or backends of others."""
     return node.op in ("QLinearAttention", "QLinearMatMul", "Attention")
 
 
-def _of_two_computed(types: list[TypeInfo | None]) -> bool:
+def _plain_attention(node: Node, types: Types) -> bool:
+    """Of fixed sizes, without a state of keys and values."""
+    fixed = all(t is None or t.is_static for t in types)
+    return fixed and all(t is None for t in types[4:]) and expressible(node, types) is True
+
+
+def _of_two_computed(_: Node, types: Types) -> bool:
     """Are both matrices computed, with one scale each?"""
     b, parameters = types[3], [types[i] for i in (1, 2, 4, 5, 6, 7)]
     single = all(t is not None and t.dims in ((), (1,)) for t in parameters)
@@ -55,7 +51,7 @@ def _of_two_computed(types: list[TypeInfo | None]) -> bool:
 _SCALARS: dict[DType, Any] = {DType.F16: np.float16, DType.F64: np.float64}
 
 
-def _attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+def _attention(graph: Graph, node: Node, types: Types) -> None:
     """Products around a softmax; a group's query heads are rows of one product."""
     q, k, v = types[:3]
     assert q is not None and k is not None and v is not None
@@ -128,7 +124,7 @@ def _biased(
     return scores, guarded
 
 
-def _integer_attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+def _integer_attention(graph: Graph, node: Node, types: Types) -> None:
     """Attention of real numbers between DequantizeLinear and QuantizeLinear."""
     write = Writer(graph, node)
     given = [node.input(i) for i in range(12)]
@@ -138,7 +134,7 @@ def _integer_attention(graph: Graph, node: Node, types: list[TypeInfo | None]) -
     graph.replace([node], "QuantizeLinear", [y, *given[9:11]])
 
 
-def _integer_product(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+def _integer_product(graph: Graph, node: Node, types: Types) -> None:
     """A product of real numbers between DequantizeLinear and QuantizeLinear."""
     write = Writer(graph, node)
     given = [node.input(i) for i in range(8)]
@@ -146,7 +142,7 @@ def _integer_product(graph: Graph, node: Node, types: list[TypeInfo | None]) -> 
     graph.replace([node], "QuantizeLinear", [write("MatMul", a, b), *given[6:]])
 
 
-def _group_norm(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
+def _group_norm(graph: Graph, node: Node, types: Types) -> None:
     """An instance norm of the groups, then scale and bias of each channel."""
     write, (x, scale, bias) = Writer(graph, node), node.inputs[:3]
     info, groups = types[0], int(node.attrs.get("num_groups", 1))
@@ -161,10 +157,14 @@ def _group_norm(graph: Graph, node: Node, types: list[TypeInfo | None]) -> None:
     graph.replace([node], "Add", [y, write.shaped(bias, *of_channels)])
 
 
-_EXPANSIONS: dict[str, Callable[[Graph, Node, list[TypeInfo | None]], None]] = {
-    "QLinearAttention": _integer_attention,
-    "QLinearMatMul": _integer_product,
-    "Attention": _attention,
-    "GroupNormalization": _group_norm,
-    **{op: write for op, (_, write) in VIEWS.items()},
+def _always(*_: object) -> bool:
+    return True
+
+
+_EXPANSIONS: dict[str, tuple[Condition, Rewrite]] = {
+    "QLinearAttention": (_always, _integer_attention),
+    "QLinearMatMul": (_of_two_computed, _integer_product),
+    "Attention": (_plain_attention, _attention),
+    "GroupNormalization": (is_fixed, _group_norm),
+    **VIEWS,
 }

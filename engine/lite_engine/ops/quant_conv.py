@@ -26,7 +26,7 @@ from ._samples import Draw, Sample
 from ._scales import Scale, per_axis, requantize, saturate
 from ._sparse import MULTIPLIES_ZEROS, SKIPS_ZEROS, pointwise, words_of_zeros
 from .conv import conv, correlate
-from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, stride_limit
+from .conv_transpose import TRANSPOSED_WINDOW, conv_transpose, depth_ends, stride_limit
 
 Array = np.ndarray
 
@@ -277,7 +277,7 @@ qlinear_conv_transpose.kernel(
     dtype="i8,u8",
     accepts_pitch=True,
     accepts_halo=True,
-    when=all_of(rank(3, 4), INTEGER_GEMM, stride_limit),
+    when=all_of(within_frames, depth_ends, INTEGER_GEMM, stride_limit),
     why=tr("one integer stride-1 GEMM over taps per remainder of the stride"),
 )
 

@@ -1,7 +1,7 @@
 """Windows over depth become windows over frames, which kernels for images know.
 
     W ∗ x      =  [W₀ … W_k] ∗ [x₀ … x_k]   x_t: the frames that tap t reads, joined along channels
-    W ∗ x      =  Σ W_t ∗ x_t               the same with groups, whose channels lie apart
+    W ∗ x      =  Σ W_t ∗ x_t               with groups, whose channels lie apart, or many taps
     max of x   =  max of the pooled frames' taps; averages in the same way
 
 The frames of all depths of a volume (N, C, D, H, W) are images to a kernel. Behind the fusions, so
@@ -23,6 +23,9 @@ from ..ops.pool import Window
 from ._core import Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, rank_of
 from ._volumes import DEPTH, MOST, Taps, filled, known_size, new_before, of_frames, read_frames
+
+#: Joined taps take so many times the memory of the input.
+_MOST_JOINED = 7
 
 
 @rule("fold-conv-depth")
@@ -62,7 +65,8 @@ class fold_conv_depth:
         frames = read_frames(graph, m.x, taps, conv, _zero_point(graph, conv))
         inputs = list(conv.inputs)
         at = inputs.index(weight)
-        if attrs.get("group", 1) != 1:
+        many = conv.op == "Conv" and len(frames) > _MOST_JOINED
+        if many or attrs.get("group", 1) != 1:
             return _sum(graph, conv, frames, attrs)
         if len(frames) > 1:
             joined = {"axis": 1}
@@ -156,7 +160,7 @@ class fold_pool_depth:
             first = reduce(lambda a, b: new_before(graph, pool, "Max", [a, b]), frames[:-1])
             return graph.replace([pool], "Max", [first, frames[-1]])
         total = reduce(lambda a, b: new_before(graph, pool, "Add", [a, b]), frames)
-        share = _shares(taps, bool(pool.attrs.get("count_include_pad", 0)), _end_pad(pool))
+        share = _shares(pool, taps)
         factor = constant_like(graph, share.astype(m.x.dtype.np), None, "share")
         return graph.replace([pool], "Mul", [total, factor])
 
@@ -172,29 +176,27 @@ def _lowest(x: Value) -> float | int:
     return -np.inf if np.dtype(kind).kind == "f" else int(np.iinfo(kind).min)
 
 
-def _pool_taps(pool: Node) -> Taps:
+def _window(pool: Node) -> Window:
     x = pool.inputs[0]
     assert x is not None and x.shape is not None
-    window = Window(x.shape, filled(pool))
+    return Window(x.shape, filled(pool))
+
+
+def _pool_taps(pool: Node) -> Taps:
+    x, window = pool.inputs[0], _window(pool)
+    assert x is not None and x.shape is not None
     size, count = int(x.shape[DEPTH] or 0), int(window.out[0] or 0)  # type: ignore[call-overload]
     first = (window.kernel[0], window.strides[0], window.dilations[0], window.pads[0])
     return Taps(size, *first, count)
 
 
-def _end_pad(pool: Node) -> int:
-    assert pool.inputs[0] is not None and pool.inputs[0].shape is not None
-    return int(Window(pool.inputs[0].shape, filled(pool)).pads[3])
-
-
-def _shares(taps: Taps, include_pad: bool, end: int) -> np.ndarray:
+def _shares(pool: Node, taps: Taps) -> np.ndarray:
     """1 / the cells of depth that count, (1, 1, D', 1, 1), or one number if it is the same for all.
     Cells behind the declared padding, which only ceil_mode reaches, never count."""
     cells = np.arange(taps.count)[:, None] * taps.stride + np.arange(taps.kernel) * taps.dilation
-    low, high = (
-        (0, taps.before + taps.size + end)
-        if include_pad
-        else (taps.before, taps.before + taps.size)
-    )
+    low, high = taps.before, taps.before + taps.size
+    if filled(pool)["count_include_pad"]:
+        low, high = 0, high + _window(pool).pads[3]
     counts = np.maximum(((cells >= low) & (cells < high)).sum(axis=1), 1)
     if len(set(counts.tolist())) == 1:
         return np.array(1 / counts[0])

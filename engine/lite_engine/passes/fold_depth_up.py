@@ -1,7 +1,7 @@
 """Volumes that grow: transposed convolutions and Resize over depth become ones over frames.
 
 o = d·s + t·f − p   One convolution makes every s-th frame o, of the taps t that reach it, joined
-                    along channels as in fold_depth; what they make is laid frame by frame.
+                    along channels as in fold_depth; their outputs take turns.
 Resize              First the frames, then the depth of (N, C, D, H·W): it works axis by axis.
 """
 

@@ -2,8 +2,8 @@
 
 (N, C, …) → (N, G, C/G·…), normalized, → (N, C, …) · γ + β        GroupNormalization
 
-Exporters write it so below opset 18. As one step it works on channels-last tensors, as convolutions
-do; the Reshapes ask for the channels first.
+Exporters write it so where the opset has no such operator. One step takes channels-last tensors, as
+convolutions do; the Reshapes need the channels first.
 """
 
 from __future__ import annotations
