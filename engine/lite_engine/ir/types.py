@@ -82,6 +82,11 @@ class TypeInfo:
         return TypeInfo(DType.of(array), array.shape, array)
 
     @property
+    def is_const(self) -> bool:
+        """Whether its contents are known, which says nothing of them."""
+        return self.const is not None
+
+    @property
     def rank(self) -> int:
         """Number of dimensions. Raises ShapeError when unknown."""
         if self.shape is None:

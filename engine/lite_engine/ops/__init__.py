@@ -29,7 +29,7 @@ from ._infer import (
     run_node,
     specialise,
 )
-from ._inferred import infer_node, node_cost
+from ._inferred import cost_of, infer_node, node_cost, of_kind
 from ._records import Cost, KernelRef
 from ._samples import Draw, Sample, samples
 from ._sparse import share_of_zeros
@@ -51,6 +51,7 @@ __all__ = [
     "all_ops",
     "check_shape",
     "check_types",
+    "cost_of",
     "custom_op",
     "define_op",
     "differs",
@@ -66,6 +67,7 @@ __all__ = [
     "is_specialised",
     "nested_graphs",
     "node_cost",
+    "of_kind",
     "op_names",
     "residual_of",
     "run_node",

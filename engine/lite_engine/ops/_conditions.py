@@ -68,7 +68,7 @@ def constant(*indices: int) -> Condition:
     def check(node: Node, types: Types) -> bool | str:
         for i in indices:
             info = types[i] if i < len(types) else None
-            if info is not None and info.const is None:
+            if info is not None and not info.is_const:
                 return tr(
                     "its {input_name} is computed, not constant",
                     input_name=get_op(node.op).input_name(i),

@@ -9,9 +9,9 @@ again, and whether it did is watched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import is_, is_not
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,10 +31,11 @@ _Types = Sequence[TypeInfo | None]
 class _Kind:
     """What nodes of one kind have in common."""
 
-    __slots__ = ("cost", "types")
+    __slots__ = ("cost", "found", "types")
 
     def __init__(self, types: list[TypeInfo]) -> None:
         self.types = types
+        self.found: dict[Any, Any] = {}  # by others, with `of_kind`
         #: of outputs of these types, as this function states it
         self.cost: tuple[Any, list[TypeInfo], Cost] | None = None
 
@@ -47,6 +48,7 @@ class _Watched(TypeInfo):
     """A constant's type that notes who asks for its contents."""
 
     __slots__ = ("_asked", "given")
+    is_const = True
 
     def __init__(self, given: TypeInfo, asked: list[TypeInfo]) -> None:
         self.dtype, self.shape, self.is_static = given.dtype, given.shape, given.is_static
@@ -62,7 +64,7 @@ def _is_few(const: np.ndarray) -> bool:
     return const.size <= _FEW and const.dtype.kind in "iu"
 
 
-def _watched(types: _Types, asked: list[TypeInfo]) -> _Types:
+def _watched(types: _Types, asked: list[TypeInfo]) -> list[TypeInfo | None]:
     """The types; those of constants that are no part of a kind note it in `asked`."""
     return [
         t if t is None or t.const is None or _is_few(t.const) else _Watched(t, asked) for t in types
@@ -200,16 +202,51 @@ def node_cost(node: Node, *, inferred: bool = False) -> Cost | None:
     known: _Inferred | None = node.inferred
     try:
         outputs = [v.type for v in node.outputs]
-        if known is not None and inferred:
-            inputs = known.inputs
-        else:
+        if known is None or not inferred:
             inputs = [None if v is None else v.type for v in node.inputs]
-            if known is not None and not (op is not None and known.holds(op, node, inputs)):
-                known = None
+            known = _known(op, node, inputs)
+        else:
+            inputs = known.inputs  # type: ignore[assignment]
         if op is None or not all(t is None or t.is_static for t in (*inputs, *outputs)):
             return None
-        if known is not None:
-            return known.cost_of(node, outputs)
-        return op.cost_of(node, inputs, outputs)
+        return op.cost_of(node, inputs, outputs) if known is None else known.cost_of(node, outputs)
     except LiteError:
         return None
+
+
+def cost_of(node: Node, inputs: _Types, outputs: list[TypeInfo]) -> Cost:
+    """Work of a node of these types. Raises as `OpDef.cost_of` does."""
+    op = get_op(node.op, node.name)
+    known = _known(op, node, inputs)
+    return op.cost_of(node, inputs, outputs) if known is None else known.cost_of(node, outputs)
+
+
+def _known(op: OpDef | None, node: Node, inputs: _Types) -> _Inferred | None:
+    """What was inferred of the node, while it is what it was."""
+    known: _Inferred | None = node.inferred
+    return known if known is not None and op is not None and known.holds(op, node, inputs) else None
+
+
+_Found = TypeVar("_Found")
+
+
+def of_kind(
+    node: Node, types: _Types, key: tuple[Any, ...], find: Callable[[list[TypeInfo | None]], _Found]
+) -> _Found:
+    """What `find` makes of the types of a node's inputs, found once for nodes of one kind whose
+    outputs have the same types. Besides these it may only depend on `key`, the operator and the
+    node's attributes."""
+    known = _known(find_op(node.op), node, types)
+    kind = None if known is None else known.kind
+    if kind is None:
+        return find(list(types))
+    for value in node.outputs:
+        key += (id(value.dtype), value.shape)
+    if key in kind.found:
+        found: _Found = kind.found[key]
+        return found
+    asked: list[TypeInfo] = []
+    found = find(_watched(types, asked))
+    if not asked:
+        kind.found[key] = found
+    return found

@@ -65,7 +65,7 @@ def mostly_zeros(index: int, most: float = MAX_DENSITY) -> Condition:
 
     def check(node: Node, types: list[TypeInfo | None]) -> bool | str:
         info = types[index] if index < len(types) else None
-        if info is None or info.const is None or info.const.size < MIN_ELEMS:
+        if info is None or not info.is_const or info.size < MIN_ELEMS or info.const is None:
             return tr("its weight is small or not constant")
         y = node.output.type
         if not y.is_static or not y.rank:
@@ -83,7 +83,7 @@ def mostly_zeros(index: int, most: float = MAX_DENSITY) -> Condition:
 def words_of_zeros(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """An integer product whose weights have few words that are not 0, and meet enough rows."""
     w, zero = types[3], types[5]
-    if w is None or w.const is None or w.const.size < MIN_ELEMS:
+    if w is None or not w.is_const or w.size < MIN_ELEMS or w.const is None:
         return tr("its weight is small or not constant")
     if zero is not None and (zero.const is None or zero.const.any()):
         return tr("its weights have a zero point")

@@ -314,7 +314,7 @@ def _device_conv(node: Node, types: list[TypeInfo | None]) -> bool | str:
     bias = types[2] if len(types) > 2 else None
     if ok is not True:
         return ok
-    return bias is None or bias.const is not None or tr("the bias is not constant")
+    return bias is None or bias.is_const or tr("the bias is not constant")
 
 
 def _one_group(node: Node, types: list[TypeInfo | None]) -> bool | str:

@@ -167,7 +167,7 @@ def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if c is None or not c.is_static:
         return c is None or tr("the shape of c is not known")
     y = node.output.shape or (0,)
-    if c.const is not None and (c.size == 1 or (c.dims[-1] == y[-1] and c.size == y[-1])):
+    if c.is_const and (c.size == 1 or (c.dims[-1] == y[-1] and c.size == y[-1])):
         return True
     whole = c.shape == y and node.attrs.get("beta", 1.0) == 1.0 and node.input(3) is None
     return whole or tr("c is neither one row nor as large as the output")
@@ -176,7 +176,7 @@ def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
 def _no_constant_matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """c of many rows is added as it lies, and constants keep their type."""
     c = types[2] if len(types) > 2 else None
-    return c is None or c.const is None or c.size in (1, c.dims[-1]) or tr("c is a constant matrix")
+    return c is None or not c.is_const or c.size in (1, c.dims[-1]) or tr("c is a constant matrix")
 
 
 gemm.kernel(
@@ -213,7 +213,7 @@ def _row_bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """c is absent, or a constant of one number per column."""
     c = types[2] if len(types) > 2 else None
     columns = (node.output.shape or (0,))[-1]
-    return c is None or (c.const is not None and c.size == columns) or tr("c is not one row")
+    return c is None or (c.is_const and c.size == columns) or tr("c is not one row")
 
 
 for _most, _rank in SPARSE_FORMS:

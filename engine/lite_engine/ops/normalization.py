@@ -25,7 +25,7 @@ def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
 def _constant_statistics(node: Node, types: list[TypeInfo | None]) -> bool | str:
     if node.attrs.get("training_mode") or len(node.outputs) > 1:
         return tr("it is in training mode")
-    constant = all(t is not None and t.const is not None for t in types[1:5])
+    constant = all(t is not None and t.is_const for t in types[1:5])
     return constant or tr("scale, bias, mean or variance is not constant")
 
 

@@ -50,7 +50,7 @@ def _(
     x: TypeInfo, pads: TypeInfo, value: TypeInfo | None, axes: TypeInfo | None, *, mode: str
 ) -> TypeInfo:
     given = known_ints(pads)
-    if given is None or (axes is not None and axes.const is None):
+    if given is None or (axes is not None and not axes.is_const):
         return x.with_shape(unknown_dims(x.rank))
     widths = _widths(x.rank, given, known_ints(axes))
     out = tuple(

@@ -274,7 +274,7 @@ def _(y_scale: Array, y_zero: Array, *xs: Array, axis: int) -> Array:
 def _fixed_scales(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """All but the joined tensors are constants, and those are bytes."""
     parts = range(2, len(types), 3)
-    if any(t is None or t.const is None for i, t in enumerate(types) if i not in parts):
+    if any(t is None or not t.is_const for i, t in enumerate(types) if i not in parts):
         return tr("a scale is computed")
     return of_type(*parts, dtype="i8,u8")(node, types)
 

@@ -7,7 +7,7 @@ they decide which layers are worth a copy, not how long a network takes. `lite p
 from __future__ import annotations
 
 from ..ir import Node
-from ..ops import get_op
+from ..ops import cost_of, get_op
 from .select import kernels_for
 
 FLOPS_PER_MS = 2e7
@@ -22,7 +22,7 @@ def host_ms(node: Node) -> float:
     op = get_op(node.op, node.name)
     if op.layout == "view":
         return 0.0
-    cost = op.cost_of(node, types, [v.type for v in node.outputs])
+    cost = cost_of(node, types, [v.type for v in node.outputs])
     ms = max(cost.flops / FLOPS_PER_MS, (cost.bytes or 0) / BYTES_PER_MS)
     if kernels_for(node, types, "cpu", best=True)[0]:
         return STEP_MS + ms

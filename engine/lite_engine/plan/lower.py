@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
-from ..ops import Cost, OpDef, get_op
+from ..ops import Cost, OpDef, cost_of, get_op
 from ..ops._bf16 import bf16_to_f32
 from . import layout as lay
 from .accelerate import Sharing
@@ -138,7 +138,7 @@ class Lowering:
             )
         if op.layout in ("axis", "channels_last"):
             attrs = lay.remap_attrs(op, attrs, layout)
-        cost = op.cost_of(node, types, [v.type for v in node.outputs])
+        cost = cost_of(node, types, [v.type for v in node.outputs])
         step = _step(node, placement, inputs, outputs, attrs, cost)
         step.in_place = chosen.in_place
         self.pool.emit(step)
@@ -285,7 +285,7 @@ class Lowering:
         known = static and all(t is None or t.is_static for t in types)
         cost = Cost()
         if known and not any(True for _ in node.subgraphs()):
-            cost = get_op(node.op, node.name).cost_of(node, types, [v.type for v in node.outputs])
+            cost = cost_of(node, types, [v.type for v in node.outputs])
         self.pool.emit(_step(node, placement, inputs, outputs, {}, cost))
 
     def _reference_input(self, value: Value) -> int:

@@ -8,7 +8,7 @@ from lite_messages import tr
 
 from ..errors import MISFIT, UnsupportedOperatorError
 from ..ir import DType, Node, TypeInfo
-from ..ops import KernelRef, OpDef, get_op
+from ..ops import KernelRef, OpDef, get_op, is_custom, of_kind
 from .model import Placement
 
 #: Where a node goes when its backend has no kernel for it.
@@ -36,7 +36,24 @@ def kernels_for(
     `storage` is the element type that float32 values have on that backend (f16 or f32),
     `compute` the one that kernels may compute in on float32 values.
     """
+
     op = get_op(node.op, node.name)
+
+    def find(given: list[TypeInfo | None]) -> tuple[list[KernelRef], list[str], list[KernelRef]]:
+        found = _kernels_for(op, node, given, backend, storage, compute, best)
+        return *found, op.kernels.copy()  # held, so that no id of the key is used again
+
+    if is_custom(op.name):
+        return find(types)[:2]  # conditions of other people may look at anything
+    key = backend, id(storage), id(compute), best, *map(id, op.kernels)
+    usable, reasons, _ = of_kind(node, types, key, find)
+    return usable.copy(), reasons.copy()
+
+
+def _kernels_for(
+    op: OpDef, node: Node, types: list[TypeInfo | None], backend: str, storage: DType,
+    compute: DType, best: bool,
+) -> tuple[list[KernelRef], list[str]]:  # fmt: skip
     refs = [k for k in op.kernels if k.backend == backend]
     if not refs:
         return [], [tr("{op} has no {backend} kernel", op=op.name, backend=backend)]
@@ -94,7 +111,7 @@ def _names(ref: KernelRef) -> str:
 def _runtime_attr(op: OpDef, types: list[TypeInfo | None]) -> str | None:
     """Name of an input that kernels want as an attribute but that is not constant."""
     for i, info in enumerate(types if op.attr_inputs else ()):
-        if info is not None and info.const is None and op.input_name(i) in op.attr_inputs:
+        if info is not None and not info.is_const and op.input_name(i) in op.attr_inputs:
             return op.input_name(i)
     return None
 
