@@ -119,9 +119,11 @@ class Message:
 
     # ---- length-delimited
     def text(self, number: int, default: str = "") -> str:
-        if number not in self._fields:
+        values = self._fields.get(number)
+        if values is None:
             return default
-        return _decode(self._views(number)[-1], number)
+        alone = len(values) == 1 and type(values[0]) is memoryview  # mostly
+        return _decode(values[0] if alone else self._views(number)[-1], number)
 
     def texts(self, number: int) -> list[str]:
         """Repeated texts, read once; the list is the caller's."""
