@@ -7,7 +7,6 @@ that a person names. Nothing that a model file says is looked up here.
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,6 +52,10 @@ def found(group: str) -> dict[str, Extension]:
 
 @cache
 def _installed(group: str) -> dict[str, Extension]:
+    from importlib.metadata import (
+        entry_points,
+    )  # with the modules of e-mail: most verbs need neither
+
     return {
         entry.name: Extension(
             entry.name,
@@ -60,7 +63,7 @@ def _installed(group: str) -> dict[str, Extension]:
             f"{entry.dist.name} {entry.dist.version}" if entry.dist else "",
             entry.load,
         )
-        for entry in importlib.metadata.entry_points(group=group)
+        for entry in entry_points(group=group)
     }
 
 
