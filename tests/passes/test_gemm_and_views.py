@@ -214,6 +214,16 @@ def test_equal_nodes_become_one(bench):
     assert new.nodes[0].sources == ("m", "n")
 
 
+def test_equal_branches_become_one(bench):
+    """The second nodes read other values until the first ones are one."""
+    bench.rewrites(
+        drop_duplicates,
+        'input x: f32[4]\n"m": m = Relu(x)\n"o": o = Neg(m)\n"n": n = Relu(x)\n"p": p = Neg(n)\n'
+        '"y": y = Add(o, p)\noutput y',
+        'input x: f32[4]\n"m": m = Relu(x)\n"o": o = Neg(m)\n"y": y = Add(o, o)\noutput y',
+    )
+
+
 def test_duplicate_that_is_an_output_stays(bench):
     bench.refuses(
         drop_duplicates,

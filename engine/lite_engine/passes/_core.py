@@ -80,10 +80,13 @@ class P:
     def may_fit(self, node: Node) -> bool:
         """False where an operator that the pattern asks for is not among those that make the node's
         inputs, which is so at most nodes and quickly told."""
-        if not self._below:
-            return True
-        makers = [v.producer.op for v in node.inputs if v is not None and v.producer is not None]
-        return not any(below.isdisjoint(makers) for below in self._below)
+        for below in self._below:
+            for value in node.inputs:
+                if value is not None and (maker := value.producer) and maker.op in below:
+                    break
+            else:
+                return False
+        return True
 
 
 @dataclass
