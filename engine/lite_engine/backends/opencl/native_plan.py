@@ -84,7 +84,9 @@ class Shared:
         self.plan, self.table = plan, table
         self._program = b""
         self._kernels: dict[int, str | None] = {}
-        self._kinds: dict[int, Hashable] = {}
+        self._kinds: dict[int, int | None] = {}
+        self._numbers: dict[Hashable, int] = {}
+        self._ports: dict[int, list[PlanTensor | None]] = {}
 
     @cached_property
     def owners(self) -> list[int]:
@@ -105,10 +107,18 @@ class Shared:
             self._kernels[step.index] = cpu_kernel(step)
         return self._kernels[step.index]
 
-    def kind(self, step: Step) -> Hashable:
+    def kind(self, step: Step) -> int | None:
+        """Number of the step's kind, which is quick to look up, None where it has none."""
         if step.index not in self._kinds:
-            self._kinds[step.index] = kind_of(step, self.plan)
+            kind, numbers = kind_of(step, self.plan), self._numbers
+            number = None if kind is None else numbers.setdefault(kind, len(numbers))
+            self._kinds[step.index] = number
         return self._kinds[step.index]
+
+    def ports(self, step: Step) -> list[PlanTensor | None]:
+        if step.index not in self._ports:
+            self._ports[step.index] = ports_of(step, self.plan)
+        return self._ports[step.index]
 
 
 def encode_opencl(
@@ -193,7 +203,7 @@ class _Writer:
         self.ways: list[bytes] = []
         self.columns = self.rows = 0
         self.needs: set[str] = set()
-        self.known: dict[Hashable, Repeatable | None] = {}  # by kind of step
+        self.known: dict[int | None, Repeatable | None] = {}  # by kind of step
         self.used: set[int] = set()  # storage owners that launches and copies touch
 
     def written(self) -> bytes:
@@ -258,7 +268,7 @@ class _Writer:
         """Writes the launches of a step after those of an earlier one of its kind; how many they
         are, 0 where none was."""
         known = self.known.get(self._kind(step))
-        ports = ports_of(step, self.plan)
+        ports = self.shared.ports(step)
         if known is None or not known.fits(ports):
             return 0
         rows = [*map(bytearray, known.rows)]
@@ -270,7 +280,7 @@ class _Writer:
         self.launches += map(bytes, rows)
         return len(rows)
 
-    def _kind(self, step: Step) -> Hashable:
+    def _kind(self, step: Step) -> int | None:
         # What fits into a program with several ways depends on what it has already.
         return self.shared.kind(step) if self.most == 1 else None
 
@@ -298,7 +308,7 @@ class _Writer:
                 self._launches(way)
                 self._way(way, at)
         if (kind := self._kind(step)) is not None and kind not in self.known:
-            ports, rows = ports_of(step, self.plan), self.launches[first:]
+            ports, rows = self.shared.ports(step), self.launches[first:]
             self.known[kind] = repeatable(ports, preferred.launches, rows)
         return count
 
