@@ -52,6 +52,10 @@ class DType(str, Enum):
     def __str__(self) -> str:
         return self.value
 
+    #: There is one object of each: Enum's own hash, of the name, is a call of Python, and types are
+    #: part of many keys.
+    __hash__ = object.__hash__
+
     @staticmethod
     def of(array_or_dtype: object) -> DType:
         """The DType of an array or NumPy dtype. Raises ShapeError for strings, objects, complex."""
