@@ -6,7 +6,9 @@ import numpy as np
 import onnx
 import pytest
 from lite_engine.importers import load
+from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import optimize
+from lite_engine.ops import run_node
 from lite_engine.runtime import Predictor
 from onnx import TensorProto, helper, numpy_helper
 
@@ -28,6 +30,7 @@ CONVOLUTIONS = {
     "all of depth": ((1, 4, 5, 6, 6), (7, 4, 5, 1, 1), {}),
     "same": ((1, 4, 6, 7, 7), (4, 4, 3, 3, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}),
     "a dilation of one tap": ((2, 3, 5, 6, 4), (3, 3, 1, 4, 1), {"dilations": [2, 1, 1]}),
+    "many taps": ((1, 2, 12, 5, 5), (3, 2, 9, 1, 3), {"pads": [4, 0, 1, 4, 0, 1]}),
     "cut off": ((1, 4, 6, 7, 7), (4, 4, 2, 2, 2), {"strides": [3, 3, 3]}),
 }
 POOLS = {
@@ -194,6 +197,29 @@ def test_integers(groups, tmp_path):
     ]  # fmt: skip
     wide = {"QLinearConv"} if groups == 1 else ()
     check(model(nodes, shape, **constants), shape, tmp_path, wide)
+
+
+@pytest.mark.parametrize("case", TRANSPOSED)
+def test_transposed_integers(case, tmp_path):
+    """Against NumPy's reference, since onnxruntime has no such operator: no bit differs."""
+    shape, weight, attrs = TRANSPOSED[case]
+    graph, channels = Graph("g", [Value("x", DType.U8, shape)]), weight[1]
+    constants = [
+        np.array(np.float32(0.03)), np.array(np.uint8(117)),
+        RNG.integers(-127, 128, weight).astype(np.int8),
+        RNG.uniform(0.005, 0.02, channels).astype(np.float32), np.zeros(channels, np.int8),
+        np.array(np.float32(0.1)), np.array(np.uint8(120)),
+        RNG.integers(-900, 900, channels).astype(np.int32),
+    ]  # fmt: skip
+    inputs = [*graph.inputs, *map(graph.constant, constants)]
+    graph.outputs = [graph.add("QLinearConvTranspose", inputs, attrs).output]
+    data = RNG.integers(0, 256, shape).astype(np.uint8)
+    (want,) = run_node(graph.nodes[0], [data, *constants])
+    made = Predictor(optimize(graph, targets=["x86"]), "x86")
+    (got,) = made.run({"x": data}).values()
+    np.testing.assert_array_equal(got, want)
+    assert want.std() > 10
+    assert not [s for s in made.plan().steps if s.kernel == "numpy" and "Conv" in s.op]
 
 
 def test_an_unknown_depth_keeps_its_window(tmp_path):

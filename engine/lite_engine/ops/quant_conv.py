@@ -364,3 +364,7 @@ def _(draw: Draw) -> Iterator[Sample]:
         w = draw.ints(-128, 128, c, o, k, k, dtype=np.int8)
         given = _quantized(draw, draw.full(1, c, 4, 5), w, o, s == 2)
         yield Sample(given, {"strides": [s, s]}, constant=tuple(range(1, 9)))
+    w = draw.ints(-128, 128, 5, 7, 1, 3, 3, dtype=np.int8)
+    given = _quantized(draw, draw.full(2, 5, 3, 4, 5), w, 7, True)
+    frames: dict[str, Any] = {"strides": [1, 2, 2], "pads": [0, 1, 1, 0, 0, 1]}
+    yield Sample(given, frames, constant=tuple(range(1, 9)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import get_op
@@ -55,13 +56,37 @@ def of_frames(attrs: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+def weight_of(conv: Node) -> Value | None:
+    return conv.input(get_op(conv.op).inputs.index("w"))
+
+
+def unknown_operand(conv: Node) -> str | None:
+    """Why a convolution of floats or integers keeps its window: an operand is not constant."""
+    weight, names = weight_of(conv), get_op(conv.op).inputs
+    if weight is None or weight.const is None:
+        return tr("the weight is not constant")
+    points = [i for i, name in enumerate(names) if name in ("x_zero_point", "w_zero_point")]
+    known = all(v is not None and v.const is not None for v in map(conv.input, points))
+    return None if known else tr("the zero point is not constant")
+
+
+def outside(graph: Graph, conv: Node) -> Value | None:
+    """What stands for 0 around the volume that a convolution reads; None is a 0."""
+    names = get_op(conv.op).inputs
+    if "x_zero_point" not in names:
+        return None
+    zero = conv.inputs[names.index("x_zero_point")]
+    assert zero is not None and zero.const is not None
+    return graph.constant(zero.const.reshape(()))
+
+
 def read_frames(
-    graph: Graph, x: Value, taps: Taps, node: Node, outside: Value | None
+    graph: Graph, x: Value, taps: Taps, node: Node, around: Value | None
 ) -> list[Value]:
-    """The frames that each tap reads; `outside` are the cells around the volume, 0 unless given."""
+    """The frames that each tap reads; `around` is what lies around the volume, 0 unless given."""
     if taps.alone:
         return [x]
-    x = pad_depth(graph, x, taps.before, taps.after, node, outside)
+    x = pad_depth(graph, x, taps.before, taps.after, node, around)
     return [
         slice_depth(graph, x, tap * taps.dilation, taps.count, node, taps.stride)
         for tap in range(taps.kernel)
@@ -69,7 +94,7 @@ def read_frames(
 
 
 def pad_depth(
-    graph: Graph, x: Value, before: int, after: int, node: Node, outside: Value | None = None
+    graph: Graph, x: Value, before: int, after: int, node: Node, around: Value | None = None
 ) -> Value:
     """x with more frames, where any are asked for."""
     if not before and not after:
@@ -77,7 +102,7 @@ def pad_depth(
     assert x.shape is not None
     pads = np.zeros((2, len(x.shape)), np.int64)
     pads[:, DEPTH] = before, after
-    inputs = [x, graph.constant(pads.ravel()), *([outside] if outside is not None else [])]
+    inputs = [x, graph.constant(pads.ravel()), *([around] if around is not None else [])]
     return new_before(graph, node, "Pad", inputs)
 
 

@@ -17,12 +17,23 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Node, Value
-from ..ops import get_op
 from ..ops._conv_window import conv_window
 from ..ops.pool import Window
 from ._core import Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, rank_of
-from ._volumes import DEPTH, MOST, Taps, filled, known_size, new_before, of_frames, read_frames
+from ._volumes import (
+    DEPTH,
+    MOST,
+    Taps,
+    filled,
+    known_size,
+    new_before,
+    of_frames,
+    outside,
+    read_frames,
+    unknown_operand,
+    weight_of,
+)
 
 #: Joined taps take so many times the memory of the input.
 _MOST_JOINED = 7
@@ -37,9 +48,8 @@ class fold_conv_depth:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if rank_of(m.x) != 5:
             return no_match(m.conv)
-        weight = _weight(m.conv)
-        if weight is None or weight.const is None:
-            return skip(tr("the weight is not constant"), m.conv)
+        if reason := unknown_operand(m.conv):
+            return skip(reason, m.conv)
         if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.conv)
         taps = _conv_taps(m.conv)
@@ -47,32 +57,26 @@ class fold_conv_depth:
             return no_match(m.conv)
         if taps.kernel > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
-        if m.conv.op == "QLinearConv":
-            if m.conv.attrs.get("group", 1) != 1:
-                return skip(tr("grouped"), m.conv)
-            if m.conv.inputs[2] is None or m.conv.inputs[2].const is None:
-                return skip(tr("the zero point is not constant"), m.conv)
+        if m.conv.op == "QLinearConv" and m.conv.attrs.get("group", 1) != 1:
+            return skip(tr("grouped"), m.conv)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         conv, taps = m.conv, _conv_taps(m.conv)
-        weight = _weight(conv)
+        weight = weight_of(conv)
         assert weight is not None and weight.const is not None
         kernel, strides, pads, dilations = conv_window(m.x.type, weight.type, filled(conv))
         window = {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations}
         attrs = of_frames({**conv.attrs, **window})
         attrs.pop("auto_pad", None)
-        frames = read_frames(graph, m.x, taps, conv, _zero_point(graph, conv))
+        frames = read_frames(graph, m.x, taps, conv, outside(graph, conv))
         inputs = list(conv.inputs)
         at = inputs.index(weight)
         many = conv.op == "Conv" and len(frames) > _MOST_JOINED
         if many or attrs.get("group", 1) != 1:
             return _sum(graph, conv, frames, attrs)
         if len(frames) > 1:
-            joined = {"axis": 1}
-            inputs[0] = graph.add(
-                "Concat", frames, joined, before=conv, sources=conv.sources
-            ).output
+            inputs[0] = new_before(graph, conv, "Concat", frames, {"axis": 1})
         else:
             inputs[0] = frames[0]
         # (O, C, k, …) → (O, k·C, 1, …): the channels of tap 0 first
@@ -82,21 +86,10 @@ class fold_conv_depth:
         return graph.replace([conv], conv.op, inputs, attrs)
 
 
-def _zero_point(graph: Graph, conv: Node) -> Value | None:
-    """What stands for 0 around an integer input."""
-    if conv.op == "Conv":
-        return None
-    zero = conv.inputs[2]
-    assert zero is not None and zero.const is not None
-    return graph.constant(zero.const.reshape(()))
-
-
 def _sum(graph: Graph, conv: Node, frames: list[Value], attrs: dict[str, Any]) -> Node:
     """One convolution for each tap; each adds what those before it made."""
-    weight, plain = (
-        conv.inputs[1],
-        {k: v for k, v in attrs.items() if not k.startswith("activation")},
-    )
+    weight = conv.inputs[1]
+    plain = {k: v for k, v in attrs.items() if not k.startswith("activation")}
     assert weight is not None and weight.const is not None
     bias, total = conv.input(2), conv.input(3)
     for tap, frame in enumerate(frames):
@@ -110,12 +103,8 @@ def _sum(graph: Graph, conv: Node, frames: list[Value], attrs: dict[str, Any]) -
     raise AssertionError("a window has taps")
 
 
-def _weight(conv: Node) -> Value | None:
-    return conv.input(get_op(conv.op).inputs.index("w"))
-
-
 def _conv_taps(conv: Node) -> Taps:
-    x, weight = conv.inputs[0], _weight(conv)
+    x, weight = conv.inputs[0], weight_of(conv)
     assert x is not None and x.shape is not None and weight is not None
     kernel, strides, pads, dilations = conv_window(x.type, weight.type, filled(conv))
     size, reach = int(x.shape[DEPTH] or 0), (kernel[0] - 1) * dilations[0] + 1  # type: ignore[call-overload]
@@ -148,8 +137,8 @@ class fold_pool_depth:
         if _moves(attrs):
             x = new_before(graph, pool, pool.op, [x], attrs)
             x.dtype, x.shape = m.x.dtype, (*m.x.shape[:3], *pool.output.shape[3:])
-        outside = graph.constant(np.array(_lowest(m.x), m.x.dtype.np)) if largest else None
-        frames = read_frames(graph, x, taps, pool, outside)
+        around = graph.constant(np.array(_lowest(m.x), m.x.dtype.np)) if largest else None
+        frames = read_frames(graph, x, taps, pool, around)
         if largest:
             if len(frames) == 1:
                 made = frames[0].producer

@@ -13,19 +13,34 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Node, Value
+from ..ops import get_op
 from ..ops.conv_transpose import transposed_window
 from ._core import C, Match, P, Skip, no_match, rule, skip
 from ._rewrite import constant_like, rank_of, static_shape
-from ._volumes import DEPTH, MOST, filled, known_size, new_before, of_frames, pad_depth, slice_depth
+from ._volumes import (
+    DEPTH,
+    MOST,
+    filled,
+    known_size,
+    new_before,
+    of_frames,
+    outside,
+    pad_depth,
+    slice_depth,
+    unknown_operand,
+    weight_of,
+)
 
 
 @rule("fold-deconv-depth")
 class fold_deconv_depth:
-    patterns = [P("ConvTranspose", "x", C("w"), C("b?"), name="conv")]
+    patterns = [P(("ConvTranspose", "QLinearConvTranspose"), "x", name="conv", more=True)]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if rank_of(m.x) != 5:
             return no_match(m.conv)
+        if reason := unknown_operand(m.conv):
+            return skip(reason, m.conv)
         if not known_size(m.x):
             return skip(tr("the input's size is not known"), m.conv)
         if filled(m.conv)["group"] != 1:
@@ -33,7 +48,7 @@ class fold_deconv_depth:
         window = _window(m.conv)
         if min(window["pads"]) < 0 or not _filled_by_taps(m.conv, window):
             return skip(tr("its output is larger than what its taps reach"), m.conv)
-        kernel, stride, pads = m.w.const.shape[2], window["strides"][0], window["pads"]
+        kernel, stride, pads = _weight(m.conv).shape[2], window["strides"][0], window["pads"]
         if max(kernel, stride) > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
         window_of_one = (kernel, stride, window["dilations"][0], pads[0], pads[3])
@@ -44,21 +59,21 @@ class fold_deconv_depth:
         window = _window(m.conv)
         stride, out = window["strides"][0], [int(d) for d in window["out"]]
         count = -(-out[0] // stride)
-        phases = [_taps(m, window, first) for first in range(stride)]
+        phases = [_taps(m.conv, window, first) for first in range(stride)]
         starts = [start for phase in phases for _, start in phase]
         before = max(0, -min(starts))
         after = max(0, max(starts) + count - int(m.x.shape[DEPTH]))
-        x = pad_depth(graph, m.x, before, after, m.conv)
+        x = pad_depth(graph, m.x, before, after, m.conv, outside(graph, m.conv))
         attrs = _attributes(m.conv, window)
         made = [
-            _phase(graph, m, attrs, [(w, slice_depth(graph, x, start + before, count, m.conv))
-                                     for w, start in phase])
+            _phase(graph, m.conv, attrs, [(w, slice_depth(graph, x, start + before, count, m.conv))
+                                          for w, start in phase])
             for phase in phases
         ]  # fmt: skip
         if stride == 1:
             node = made[0].producer
             assert node is not None
-            last = graph.replace([m.conv], "ConvTranspose", node.inputs, attrs)
+            last = graph.replace([m.conv], node.op, node.inputs, attrs)
             graph.remove(node)
             return last
         apart = graph.constant(np.array([0, 0, count, 1, *out[1:]], np.int64))
@@ -75,33 +90,46 @@ class fold_deconv_depth:
         return last
 
 
-def _window(conv: Node) -> dict[str, list[Any]]:
-    x, w = conv.inputs[0], conv.inputs[1]
-    assert x is not None and x.shape is not None and w is not None and w.const is not None
-    return transposed_window(x.shape, list(w.const.shape[2:]), filled(conv))
+def _weight(conv: Node) -> np.ndarray:
+    w = weight_of(conv)
+    assert w is not None and w.const is not None
+    return w.const
+
+
+def _window(conv: Node, **given: Any) -> dict[str, list[Any]]:
+    x = conv.inputs[0]
+    assert x is not None and x.shape is not None
+    return transposed_window(x.shape, list(_weight(conv).shape[2:]), {**filled(conv), **given})
 
 
 def _filled_by_taps(conv: Node, window: dict[str, list[Any]]) -> bool:
     """Does the output end in rows and columns where the attributes say, and not behind?"""
-    without = {**filled(conv), "auto_pad": "NOTSET", "output_shape": [], "pads": window["pads"]}
-    x, w = conv.inputs[0], conv.inputs[1]
-    assert x is not None and x.shape is not None and w is not None and w.const is not None
-    again = transposed_window(x.shape, list(w.const.shape[2:]), without)
+    again = _window(conv, auto_pad="NOTSET", output_shape=[], pads=window["pads"])
     return bool(again["out"] == window["out"])
 
 
-def _taps(m: Match, window: dict[str, list[Any]], first: int) -> list[tuple[np.ndarray, int]]:
+def _taps(conv: Node, window: dict[str, list[Any]], first: int) -> list[tuple[np.ndarray, int]]:
     """The taps behind the frames `first`, `first` + stride, …: the weight of each, and the frame of
     x that it reads for the first of them."""
     stride, dilation = window["strides"][0], window["dilations"][0]
     place, phase = divmod(window["pads"][0] + first, stride)
-    w = m.w.const
+    w = _weight(conv)
     found = []
     for tap in range(w.shape[2]):
         ahead, rest = divmod(tap * dilation, stride)
         if rest == phase:
             found.append((w[:, :, tap : tap + 1], place - ahead))
-    return found or [(np.zeros_like(w[:, :, :1]), 0)]
+    return found or [(_nothing(conv, w[:, :, :1]), 0)]
+
+
+def _nothing(conv: Node, w: np.ndarray) -> np.ndarray:
+    """Weights that stand for 0, (C, O, 1, kH, kW)."""
+    zero = np.zeros((), w.dtype)
+    if conv.op != "ConvTranspose":
+        point = conv.inputs[get_op(conv.op).inputs.index("w_zero_point")]
+        assert point is not None and point.const is not None
+        zero = point.const.reshape(-1, 1, 1, 1)
+    return np.broadcast_to(zero, w.shape).copy()
 
 
 def _attributes(conv: Node, window: dict[str, list[Any]]) -> dict[str, Any]:
@@ -113,16 +141,17 @@ def _attributes(conv: Node, window: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _phase(
-    graph: Graph, m: Match, attrs: dict[str, Any], taps: list[tuple[np.ndarray, Value]]
+    graph: Graph, conv: Node, attrs: dict[str, Any], taps: list[tuple[np.ndarray, Value]]
 ) -> Value:
     frames = [frame for _, frame in taps]
-    x = frames[0]
+    weight, inputs = weight_of(conv), list(conv.inputs)
+    assert weight is not None
+    joined = np.concatenate([w for w, _ in taps])
+    inputs[inputs.index(weight)] = constant_like(graph, joined, weight, "weight")
+    inputs[0] = frames[0]
     if len(frames) > 1:
-        x = new_before(graph, m.conv, "Concat", frames, {"axis": 1})
-    weight = constant_like(graph, np.concatenate([w for w, _ in taps]), m.w, "weight")
-    bias = m.bound.get("b")
-    inputs = [x, weight] if bias is None else [x, weight, bias]
-    return new_before(graph, m.conv, "ConvTranspose", inputs, attrs)
+        inputs[0] = new_before(graph, conv, "Concat", frames, {"axis": 1})
+    return new_before(graph, conv, conv.op, inputs, attrs)
 
 
 @rule("fold-resize-depth")
