@@ -1,6 +1,6 @@
 // SPMD thread pool: `run(work)` calls work on every thread; workers meet at barriers while a run
-// lasts. Between runs they first spin for some tens of microseconds, which is about what waking a thread
-// takes, for callers in a loop; then they sleep.
+// lasts. Between runs they first spin for some tens of microseconds, which is about what waking a
+// thread takes, for callers in a loop; then they sleep.
 #pragma once
 
 #include <atomic>
