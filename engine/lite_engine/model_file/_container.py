@@ -87,7 +87,7 @@ def container(
     for tag, given in sections.items():
         buffers = list(given)
         if tag in compressed:
-            buffers = [zlib.compress(b"".join(buffers), 9)]
+            buffers = [zlib.compress(b"".join(buffers))]
         size, crc = 0, 0
         for buffer in buffers:
             size += len(buffer)

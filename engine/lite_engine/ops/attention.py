@@ -255,12 +255,22 @@ def mask_fits(mask: TypeInfo | None, k: TypeInfo, kv_num_heads: int | None) -> b
     return True
 
 
+_on_cpu = all_of(absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible)
 attention.kernel(
     "cpu",
     "f32_attention",
     accepts_pitch=True,
-    when=all_of(absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible),
+    when=_on_cpu,
     why=tr("keys are read in blocks that fit the cache; the score matrix is never stored"),
+)
+attention.kernel(
+    "cpu",
+    "bf16_attention",
+    accepts_pitch=True,
+    when=_on_cpu,
+    rank=-1,
+    why=tr("bf16 products, float32 sums: two multiplications per lane"),
+    precision="bf16",
 )
 attention.kernel(
     "opencl",

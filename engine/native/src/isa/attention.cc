@@ -1,4 +1,5 @@
-// f32_attention: softmax(scale q kᵀ + bias) v per head, in blocks that stay in the cache.
+// f32_attention: softmax(scale q kᵀ + bias) v per head, in blocks that stay in the cache. bf16_attention is the
+// same, with both products of bf16 where there are products of pairs: q, k, v and the weights are rounded.
 //
 // Keys and values of one head are packed a block at a time. Each tile of rows meets every block with
 // its scores in the cache: softmax runs over the blocks with the highest score so far and a sum that
@@ -7,9 +8,8 @@
 #include <math.h>
 
 #include "lite_kernel.h"
+#include "attention_pack.h"
 #include "core_kind.h"
-#include "ops/attention_shape.h"
-#include "row_product.h"
 #include "transcendental.h"
 #include "transpose.h"
 
@@ -46,16 +46,16 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
   s->chunk_rows = round_up((s->rows + s->chunks - 1) / s->chunks, kProductRows);
   s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
   const int64_t v_width = round_up(s->v_size, kTileColumns);
-  s->k_elems = s->few_rows ? 0 : s->block * product_depth(s->size);
-  s->v_elems = s->few_rows ? 0 : s->block * v_width;
+  s->k_elems = s->few_rows ? 0 : s->block * depth_of(s->size);
+  s->v_elems = s->few_rows ? 0 : depth_of(s->block) * v_width;
   // One cache line more than the keys: rows of a power of two would share cache sets.
   s->score_row = s->block + 16;
   s->score_elems = s->few_rows ? round_up(s->keys, kTileColumns) : kProductRows * s->score_row;
-  // A tile's rows of q are copied where they would evict each other.
-  s->copies_rows = !kPacks && s->q.row * sizeof(float) % kSetsBytes == 0;
+  // A tile's rows of q are copied where they would evict each other, and to be rounded.
+  s->copies_rows = kProducts > 1 || (!kPacks && s->q.row * sizeof(float) % kSetsBytes == 0);
   const int64_t deepest = s->block > s->size ? s->block : s->size;
   s->a_elems = s->few_rows      ? 0
-               : s->copies_rows ? kProductRows * s->size
+               : s->copies_rows ? kProductRows * depth_of(s->size)
                                 : product_floats(deepest);
   const int64_t totals = s->few_rows ? 0 : 2 * s->chunk_rows;
   const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, s->a_elems, totals};
@@ -84,48 +84,6 @@ bool prepare(Step& step, Env& env) {
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, s->few_rows ? 1 : kProductRows,
               kTileColumns);
   return true;
-}
-
-// Keys [0, n) as panels [panel][element][kTileColumns]; behind the last key and element lie zeros.
-void pack_keys(const Attention& s, const float* k, int64_t n, float* out) {
-  const int64_t depth = product_depth(s.size);
-  for (int64_t key = 0; key < n; key += kLanes) {
-    float* to = out + key / kTileColumns * kTileColumns * depth + key % kTileColumns;
-    const int64_t here = n - key < kLanes ? n - key : kLanes;
-    for (int64_t e = 0; e < s.size; e += kLanes) {
-      const int width = s.size - e < kLanes ? static_cast<int>(s.size - e) : kLanes;
-      F rows[kLanes];
-      for (int i = 0; i < kLanes; ++i) {
-        const float* from = k + (key + i) * s.k.row + e;
-        rows[i] = i >= here ? F{} : width == kLanes ? load(from) : load_part(from, width);
-      }
-      transpose(rows);
-      const int64_t filled = depth - e < kLanes ? depth - e : kLanes;
-      for (int i = 0; i < filled; ++i) store(to + (e + i) * kTileColumns, rows[i]);
-    }
-  }
-  if ((n + kLanes - 1) / kLanes % 2) {  // the panel's other half is loaded, too
-    float* to = out + n / kTileColumns * kTileColumns * depth + kLanes;
-    for (int64_t e = 0; e < depth; ++e) store(to + e * kTileColumns, F{});
-  }
-}
-
-// Values [0, n) as panels [panel][key][columns, in whole vectors]; behind the last key lie zeros.
-void pack_values(const Attention& s, const float* v, int64_t n, float* out) {
-  const int64_t depth = product_depth(n);
-  for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
-    const int64_t columns = s.v_size - column;
-    const int width = tile_vectors(columns) * kLanes;
-    for (int64_t key = 0; key < n; ++key, out += width) {
-      const float* from = v + key * s.v.row + column;
-      for (int i = 0; i < width; i += kLanes) {
-        const int64_t left = columns - i;
-        store(out + i, left >= kLanes ? load(from + i) : load_part(from + i, static_cast<int>(left)));
-      }
-    }
-    for (int64_t key = n; key < depth; ++key, out += width)
-      for (int i = 0; i < width; i += kLanes) store(out + i, F{});
-  }
 }
 
 // The highest score; those behind the keys that a row sees become -inf, up to the next whole vector.
@@ -219,13 +177,12 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
   float* const scores = room.scores;
   const int64_t ld = s.score_row, n = seen_keys(s, row + height - 1, key, packed);
   if (n == 0) return;
-  RowProduct p{head.q + row * s.q.row, s.q.row, height, s.size, room.keys,
-               kTileColumns * product_depth(s.size), scores, ld, round_up(n, kTileColumns), false};
+  RowProduct p{head.q + row * s.q.row, s.q.row, height, product_length(s.size), room.keys,
+               kTileColumns * depth_of(s.size), scores, ld, round_up(n, kTileColumns), false};
   if (s.copies_rows) {
-    for (int m = 0; m < height; ++m)
-      memcpy(room.rows + m * s.size, p.a + m * s.q.row, s.size * sizeof(float));
+    for (int m = 0; m < height; ++m) copy_row(p.a + m * s.q.row, s.size, room.rows + m * p.k);
     p.a = room.rows;
-    p.lda = s.size;
+    p.lda = p.k;
   }
   multiply_rows(p, room.reorders, room.rows);
   const bool plain = !head.mask && s.softcap == 0 && s.scale > 0;  // scaled in the exponent
@@ -245,8 +202,9 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
     }
     peaks[m] = peak;
     sums[m] = first ? more : sums[m] + more;
+    if (kProducts > 1) copy_row(x, n, x);
   }
-  p = {scores, ld, height, product_depth(n), room.values, kTileColumns * product_depth(packed),
+  p = {scores, ld, height, depth_of(n), room.values, kTileColumns * depth_of(packed),
        head.y + row * s.y.row, s.y.row, s.v_size, key > 0};
   multiply_rows(p, room.reorders, room.rows);
 }
@@ -357,7 +315,12 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
   }
 }
 
-const Kernel kAttention[] = {{"Attention", "f32_attention", prepare, run, kAcceptsPitch}};
+const Kernel kAttention[] = {
+#if !defined(LITE_PAIRS)
+    {"Attention", "f32_attention", prepare, run, kAcceptsPitch},
+#endif
+    {"Attention", "bf16_attention", prepare, run, kAcceptsPitch},
+};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

@@ -1,5 +1,6 @@
 // f32_softmax: Softmax and LogSoftmax along any axis. Along the last axis a row is reduced across
-// its lanes; along another one each lane is a series of its own.
+// its lanes; along another one each lane is a series of its own, or a part of one where few series
+// lie side by side.
 #include "transcendental.h"
 
 #include "lite_kernel.h"
@@ -85,6 +86,44 @@ void softmax_columns(const float* x, float* y, int64_t n, int64_t inner, int lan
   }
 }
 
+// Lanes `inner` apart belong to one series: each gets what `combine` makes of all of them.
+template <class Combine>
+F of_series(F v, int64_t inner, Combine combine) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (int64_t i = inner; i < kLanes; ++i) lanes[i % inner] = combine(lanes[i % inner], lanes[i]);
+  for (int64_t i = inner; i < kLanes; ++i) lanes[i] = lanes[i - inner];
+  return load(lanes);
+}
+
+// `inner` neighbouring series of n, whose number divides kLanes: n * inner numbers without a gap.
+void softmax_series(const float* x, float* y, int64_t n, int64_t inner, bool take_log) {
+  const int64_t whole = n * inner / kLanes * kLanes;
+  const int rest = static_cast<int>(n * inner - whole);
+  float last[kLanes];
+  for (int i = 0; i < kLanes; ++i) last[i] = i < rest ? x[whole + i] : -__builtin_inff();
+  F peak = load(last);
+  for (int64_t i = 0; i < whole; i += kLanes) peak = max(peak, load(x + i));
+  peak = of_series(peak, inner, [](float a, float b) { return a > b ? a : b; });
+  F total = splat(0.0f);
+  for (int64_t i = 0; i < whole; i += kLanes) {
+    const F e = exp(load(x + i) - peak);
+    total += e;
+    if (!take_log) store(y + i, e);
+  }
+  F of_last{};
+  if (rest) {
+    of_last = exp(load(last) - peak);
+    for (int i = rest; i < kLanes; ++i) of_last[i] = 0;
+    total += of_last;
+  }
+  total = of_series(total, inner, [](float a, float b) { return a + b; });
+  const F scale = splat(1.0f) / total, shift = peak + log(total);
+  for (int64_t i = 0; i < whole; i += kLanes)
+    store(y + i, take_log ? load(x + i) - shift : load(y + i) * scale);
+  if (rest) store_part(y + whole, take_log ? load(last) - shift : of_last * scale, rest);
+}
+
 void run(const Step& step, int, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
   const float* x = step.inputs[0]->as<float>();
@@ -95,6 +134,12 @@ void run(const Step& step, int, int thread, int threads, void*) {
     share(s.outer, 1, thread, threads, &begin, &end);
     for (int64_t o = begin; o < end; ++o)
       softmax_row(x + o * s.axis, y + o * s.axis, s.axis, s.log);
+    return;
+  }
+  if (s.inner < kLanes && kLanes % s.inner == 0) {
+    share(s.outer, 1, thread, threads, &begin, &end);
+    for (int64_t o = begin * s.axis * s.inner; o < end * s.axis * s.inner; o += s.axis * s.inner)
+      softmax_series(x + o, y + o, s.axis, s.inner, s.log);
     return;
   }
   const int64_t groups = (s.inner + kLanes - 1) / kLanes;

@@ -1,0 +1,2 @@
+// attention.cc for the instruction set of this folder.
+#include "isa/attention.cc"

@@ -1,0 +1,62 @@
+"""Float attention on every instruction set, with products of float32 and of bf16."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine.backends.cpu import native
+from lite_engine.ir import DType, Node, Value
+from lite_engine.ops import get_op
+
+from ..tiny import run_step
+from .cases_f32 import short
+
+pytestmark = pytest.mark.cpu
+
+#: Of the largest value. A weight that is rounded to bf16 is off by 2^-9 of itself at most, so is what
+#: the weights make of the values.
+TOLERANCE = {"f32_attention": 1e-5, "bf16_attention": 2**-9 + 1e-5}
+#: Rows, keys, numbers of a key and of a value, attributes.
+CALLS = [
+    *((rows, 22, 6, 13, {}) for rows in range(1, 31)),
+    *((9, keys, 7, 5, {}) for keys in (1, 2, 15, 16, 17, 31, 33, 64, 65)),
+    *(
+        (17, 40, size, value, {})
+        for size, value in ((1, 1), (16, 16), (31, 33), (33, 32), (64, 48))
+    ),
+    (50, 50, 24, 24, {"is_causal": 1}),
+    (20, 35, 24, 24, {"softcap": 2.0}),
+    (30, 4999, 40, 33, {}),  # keys and values of some blocks
+]
+
+
+def _called(q, k, v, mask, attrs):
+    given = [q, k, v, mask]
+    values = [None if x is None else Value("x", DType.of(x), x.shape) for x in given]
+    exact = [None if x is None or x.dtype == bool else x.astype(np.float64) for x in given]
+    exact[3] = mask
+    return get_op("Attention").run(Node("Attention", values, [Value("y")], attrs), exact)[0]
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("kernel", TOLERANCE)
+def test_attention(kernel, isa):
+    rng = np.random.default_rng(3)
+    for i, (rows, keys, size, value, attrs) in enumerate(CALLS):
+        shapes = (2, 3, rows, size), (2, 3, keys, size), (2, 3, keys, value)
+        q, k, v = (short(rng.standard_normal(s, np.float32)) for s in shapes)
+        mask = None
+        if i % 3 == 1:
+            mask = rng.random((rows, keys)) < 0.7
+            mask[:, 0] = True  # every row sees a key
+        elif i % 3 == 2:
+            mask = rng.standard_normal((rows, keys), np.float32)
+        want = _called(q, k, v, mask, attrs)
+        inputs = [q, k, v] if mask is None else [q, k, v, mask]
+        for threads in (1, 3):
+            (got,) = run_step(
+                "Attention", kernel, inputs, [np.full(want.shape, np.nan, np.float32)], attrs,
+                constant=(), threads=threads, max_isa=isa,
+            )  # fmt: skip
+            error = np.abs(got - want).max() / np.abs(v).max()
+            assert error <= TOLERANCE[kernel], (rows, keys, size, value, attrs, error)
