@@ -299,9 +299,15 @@ def _fits_local_memory(node: Node, types: list[TypeInfo | None]) -> bool | str:
 
 
 _native = (constant(1, 2, 3), absent(4), attr("clip", 0), _plain_cells)
-lstm.kernel("cpu", "f32_lstm", when=all_of(*_native, absent(7), attr("input_forget", 0)))
-gru.kernel("cpu", "f32_gru", when=all_of(*_native))
-rnn.kernel("cpu", "f32_rnn", when=all_of(*_native))
+_cells: tuple[tuple[OpDef, tuple[Any, ...]], ...] = (
+    (lstm, (*_native, absent(7), attr("input_forget", 0))), (gru, _native), (rnn, _native),
+)  # fmt: skip
+for _op, _conditions in _cells:
+    _op.kernel("cpu", f"f32_{_op.name.lower()}", when=all_of(*_conditions))
+    _op.kernel(
+        "cpu", f"bf16_{_op.name.lower()}", when=all_of(*_conditions), rank=-1, precision="bf16",
+        why=tr("bf16 products, float32 sums: two multiplications per lane"),
+    )  # fmt: skip
 _device = (*_native, absent(7), _alike_directions, _fits_local_memory)
 _walks = tr("a work-group walks a sequence")
 lstm.kernel(

@@ -180,7 +180,7 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
   RowProduct p{head.q + row * s.q.row, s.q.row, height, product_length(s.size), room.keys,
                kTileColumns * depth_of(s.size), scores, ld, round_up(n, kTileColumns), false};
   if (s.copies_rows) {
-    for (int m = 0; m < height; ++m) copy_row(p.a + m * s.q.row, s.size, room.rows + m * p.k);
+    for (int m = 0; m < height; ++m) to_products(p.a + m * s.q.row, s.size, room.rows + m * p.k);
     p.a = room.rows;
     p.lda = p.k;
   }
@@ -202,7 +202,7 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
     }
     peaks[m] = peak;
     sums[m] = first ? more : sums[m] + more;
-    if (kProducts > 1) copy_row(x, n, x);
+    if (kProducts > 1) to_products(x, n, x);
   }
   p = {scores, ld, height, depth_of(n), room.values, kTileColumns * depth_of(packed),
        head.y + row * s.y.row, s.y.row, s.v_size, key > 0};

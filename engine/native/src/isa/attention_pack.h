@@ -1,8 +1,6 @@
 // Keys, values and rows of attention as its products take them: as they are, or as pairs of bf16.
 #pragma once
 
-#include <string.h>
-
 #include "ops/attention_shape.h"
 #include "pairs.h"
 #include "row_product.h"
@@ -10,8 +8,7 @@
 
 namespace lite::LITE_ISA {
 
-// k of a product over n elements, kProducts at a time.
-LITE_INLINE int64_t product_length(int64_t n) { return (n + kProducts - 1) / kProducts; }
+// k of a product over n elements, filled up where W has to be.
 LITE_INLINE int64_t depth_of(int64_t n) { return product_depth(product_length(n)); }
 
 // The first n of kProducts vectors of numbers, n > 0, as products take them; zeros behind.
@@ -78,17 +75,6 @@ LITE_INLINE void pack_values(const AttentionShape& s, const float* v, int64_t n,
         store(out + i, load_values(from ? from + i : from, next ? next + i : next, columns - i));
     }
   }
-}
-
-// n numbers as the left factor of a product; in place, too. Behind an odd one lies a zero.
-LITE_INLINE void copy_row(const float* x, int64_t n, float* y) {
-#if defined(LITE_PAIRS)
-  uint16_t* to = reinterpret_cast<uint16_t*>(y);
-  round_floats(x, to, n);
-  if (n % 2) to[n] = 0;
-#else
-  memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
-#endif
 }
 
 }  // namespace lite::LITE_ISA

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "activation.h"
+#include "pairs.h"
 
 namespace lite::LITE_ISA {
 namespace {
@@ -83,16 +84,6 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
     if (kFull) store(c, acc[m][0]);
     store_part(c + kFull * kLanes, acc[m][kFull], tail);
   }
-}
-
-LITE_INLINE F multiply_add(F a, F b, F sum) {
-#if defined(__AVX512BF16__)
-  // NOTE: as vpdpbusd, the intrinsic makes gcc 12 copy accumulators around.
-  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-  return sum;
-#else
-  return fma(a, b, sum);
-#endif
 }
 
 // One k: a row vector of weights against one float of every row of A.

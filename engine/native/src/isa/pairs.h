@@ -1,11 +1,13 @@
-// Floats as bf16, where there are products of its pairs.
+// Numbers as the tile's products take them: floats, or pairs of bf16 where there are products of these.
 #pragma once
+
+#include <string.h>
 
 #include "f32_tile.h"
 
-#if defined(LITE_PAIRS)
 namespace lite::LITE_ISA {
 
+#if defined(LITE_PAIRS)
 LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
@@ -17,6 +19,32 @@ LITE_INLINE void round_floats(const float* x, uint16_t* y, int64_t n) {
     memcpy(y + i, &v, static_cast<size_t>(n - i) * sizeof *y);
   }
 }
+#endif
+
+LITE_INLINE F multiply_add(F a, F b, F sum) {
+#if defined(LITE_PAIRS)
+  // NOTE: as vpdpbusd, the intrinsic makes gcc 12 copy accumulators around.
+  asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+#else
+  return fma(a, b, sum);
+#endif
+}
+
+#if !defined(LITE_FP16)
+// k of a product over n numbers, kProducts at a time.
+LITE_INLINE int64_t product_length(int64_t n) { return (n + kProducts - 1) / kProducts; }
+
+// n numbers as the left factor of a product; in place, too. Behind an odd one of a pair lies a zero.
+LITE_INLINE void to_products(const float* x, int64_t n, float* y) {
+#if defined(LITE_PAIRS)
+  uint16_t* to = reinterpret_cast<uint16_t*>(y);
+  round_floats(x, to, n);
+  if (n % 2) to[n] = 0;
+#else
+  memmove(y, x, static_cast<size_t>(n) * sizeof(float));
+#endif
+}
+#endif
 
 }  // namespace lite::LITE_ISA
-#endif

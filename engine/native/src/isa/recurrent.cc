@@ -1,6 +1,7 @@
-// f32_lstm, f32_gru, f32_rnn: whole sequences, one or two directions.
+// f32_lstm, f32_gru, f32_rnn: whole sequences, one or two directions. bf16_lstm and so on are the same, with
+// products of bf16 where there are those of pairs: inputs, states and weights are rounded for them.
 //
-// Lanes are hidden units. Weights are packed [direction][block of kLanes units][k][gate][kLanes],
+// Lanes are hidden units. Weights are packed [direction][block of kLanes units][kProducts k][gate][kLanes],
 // so that one pass over k gives all gates of a block. Phase 0 does the input products of all time
 // steps at once (they do not depend on each other); then each time step is one phase (two for a GRU
 // whose reset comes before its product), in which threads share the blocks. States are
@@ -10,6 +11,7 @@
 #include <initializer_list>
 
 #include "activation.h"
+#include "recurrent_products.h"
 
 namespace lite::LITE_ISA {
 
@@ -31,20 +33,16 @@ struct State {
   // Offsets in floats into Step::shared.
   int64_t products;           // [direction][steps * batch][block][gate][kLanes]
   int64_t h[2], c, z, reset;  // [direction][batch][padded]
+  // What products take of x, [steps * batch], of h and of reset, where they take pairs.
+  int64_t x_pairs, h_pairs[2], reset_pairs;
+
+  int64_t width_pairs() const { return product_length(width); }
+  int64_t hidden_pairs() const { return product_length(hidden); }
+  PackedCell packed() const { return {directions, gates, hidden, blocks}; }
 };
 
 float* shared(const Step& step, int64_t offset) {
   return static_cast<float*>(step.shared) + offset;
-}
-
-// w (D, G*H, K) -> [d][block][k][gate][lane]; units beyond H stay 0.
-void pack(const State& s, const float* w, int64_t k_count, float* packed) {
-  for (int d = 0; d < s.directions; ++d)
-    for (int g = 0; g < s.gates; ++g)
-      for (int64_t j = 0; j < s.hidden; ++j)
-        for (int64_t k = 0; k < k_count; ++k)
-          packed[(((d * s.blocks + j / kLanes) * k_count + k) * s.gates + g) * kLanes +
-                 j % kLanes] = w[((d * s.gates + g) * s.hidden + j) * k_count + k];
 }
 
 void pack_bias(State* s, const float* b) {
@@ -136,20 +134,30 @@ bool prepare(Step& step, Env& env) {
     return env.fail("clip and input_forget are not supported");
   if (!check_ports(step, env, *s) || !read_functions(step, env, s)) return false;
   const size_t unit = sizeof(float) * s->directions * s->padded;
-  s->input_weights = static_cast<float*>(env.allocate(unit * s->gates * (s->width ? s->width : 1)));
-  s->state_weights = static_cast<float*>(env.allocate(unit * s->gates * s->hidden));
+  s->input_weights = static_cast<float*>(env.allocate(unit * s->gates * (s->width ? s->width_pairs() : 1)));
+  s->state_weights = static_cast<float*>(env.allocate(unit * s->gates * s->hidden_pairs()));
   s->bias = static_cast<float*>(env.allocate(unit * s->gates));
   s->late_bias = static_cast<float*>(env.allocate(unit));
   if (!s->input_weights || !s->state_weights || !s->bias || !s->late_bias)
     return env.out_of_memory();
-  pack(*s, w->as<float>(), s->width, s->input_weights);
-  pack(*s, r->as<float>(), s->hidden, s->state_weights);
+  pack(s->packed(), w->as<float>(), s->width, s->input_weights);
+  pack(s->packed(), r->as<float>(), s->hidden, s->state_weights);
   pack_bias(s, input_of(step, 3) ? step.inputs[3]->as<float>() : nullptr);
   const int64_t state = s->directions * s->batch * s->padded;
   int64_t at = state * s->gates * s->steps;
   for (int64_t* place : {&s->h[0], &s->h[1], &s->c, &s->z, &s->reset}) {
     *place = at;
     at += state;
+  }
+  if (kProducts > 1) {
+    for (int64_t* place : {&s->h_pairs[0], &s->h_pairs[1], &s->reset_pairs}) {
+      *place = at;
+      at += state / kProducts;
+    }
+    s->x_pairs = at;
+    at += s->steps * s->batch * s->width_pairs();
+  } else {
+    s->h_pairs[0] = s->h[0], s->h_pairs[1] = s->h[1], s->reset_pairs = s->reset;
   }
   step.shared_bytes = at * sizeof(float);
   const bool twice = s->cell == Cell::kGru && !s->reset_after;
@@ -158,24 +166,10 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
-// acc[row][gate] += x[row][k] * w[k][gate] for gates [0, G) of a block whose k has `all` gates.
-template <int G, int Rows>
-LITE_INLINE void multiply(const float* const* x, const float* w, int all, int64_t k_count,
-                          F acc[Rows][G]) {
-  for (int64_t k = 0; k < k_count; ++k) {
-    F column[G];
-    LITE_UNROLL for (int g = 0; g < G; ++g)
-      column[g] = load(w + (k * all + g) * kLanes);
-    LITE_UNROLL for (int row = 0; row < Rows; ++row) {
-      const F value = splat(x[row][k]);
-      LITE_UNROLL for (int g = 0; g < G; ++g)
-        acc[row][g] = fma(value, column[g], acc[row][g]);
-    }
-  }
-}
-
-const float* input_row(const State& s, const float* x, int64_t t, int64_t b) {
-  return x + (s.batch_first ? b * s.steps + t : t * s.batch + b) * s.width;
+// The row of x, or of its pairs, of which the products of a time step are made.
+const float* input_row(const State& s, const float* x, int64_t row) {
+  const int64_t t = row / s.batch, b = row % s.batch;
+  return x + (s.batch_first ? b * s.steps + t : row) * s.width_pairs();
 }
 
 template <int G, int Rows>
@@ -185,11 +179,11 @@ void input_rows(const State& s, const float* x, int d, int64_t block, int64_t ro
   F acc[Rows][G];
   const int64_t unit = d * s.blocks + block;
   LITE_UNROLL for (int i = 0; i < Rows; ++i) {
-    rows[i] = input_row(s, x, (row + i) / s.batch, (row + i) % s.batch);
+    rows[i] = input_row(s, x, row + i);
     LITE_UNROLL for (int g = 0; g < G; ++g)
       acc[i][g] = load(s.bias + (unit * G + g) * kLanes);
   }
-  multiply<G, Rows>(rows, s.input_weights + unit * s.width * G * kLanes, G, s.width, acc);
+  multiply<G, Rows>(rows, s.input_weights + unit * s.width_pairs() * G * kLanes, G, s.width_pairs(), acc);
   const int64_t total = s.steps * s.batch;
   LITE_UNROLL for (int i = 0; i < Rows; ++i) LITE_UNROLL
     for (int g = 0; g < G; ++g)
@@ -202,6 +196,14 @@ void input_phase(const Step& step, const State& s, int thread, int threads) {
   int64_t begin, end;
   share(s.steps * s.batch, 4, thread, threads, &begin, &end);
   float* products = shared(step, s.products);
+  if (kProducts > 1) {
+    float* pairs = shared(step, s.x_pairs);
+    for (int64_t row = begin; row < end; ++row) {
+      float* to = const_cast<float*>(input_row(s, pairs, row));
+      to_products(x + (to - pairs) / s.width_pairs() * s.width, s.width, to);
+    }
+    x = pairs;
+  }
   for (int d = 0; d < s.directions; ++d)
     for (int64_t block = 0; block < s.blocks; ++block) {
       int64_t row = begin;
@@ -220,6 +222,8 @@ void input_phase(const Step& step, const State& s, int thread, int threads) {
                    (s.batch_first ? b * s.directions + d : d * s.batch + b) * s.hidden,
                s.hidden * sizeof(float));
   }
+  if (kProducts > 1)
+    to_products(shared(step, s.h[0]), s.directions * s.batch * s.padded, shared(step, s.h_pairs[0]));
 }
 
 F apply(F v, const Activation& function) {
@@ -234,9 +238,15 @@ struct Place {
   int d;
   int64_t block, t, b, state;  // state: offset of the block in [direction][batch][padded]
   const float *h, *input;      // previous state (whole row), input products of the block
+  const float* factors;        // the previous state as products take it
   const float* weights;        // packed r of the block
-  float* next;
+  float *next, *next_factors;
 };
+
+void store_state(const Place& p, F h) {
+  store(p.next, h);
+  if (kProducts > 1) to_products(p.next, kLanes, p.next_factors);
+}
 
 void write_output(const Step& step, const State& s, const Place& p, F h, F c) {
   const int64_t left = s.hidden - p.block * kLanes;
@@ -265,30 +275,30 @@ LITE_INLINE void load_products(const Place& p, F acc[1][G]) {
 void lstm_block(const Step& step, const State& s, const Place& p) {
   F acc[1][4];  // i, o, f, c
   load_products<4>(p, acc);
-  multiply<4, 1>(&p.h, p.weights, 4, s.hidden, acc);
+  multiply<4, 1>(&p.factors, p.weights, 4, s.hidden_pairs(), acc);
   const Activation* f = s.functions[p.d];
   float* c_at = shared(step, s.c) + p.state;
   const F c =
       fma(apply(acc[0][2], f[0]), load(c_at), apply(acc[0][0], f[0]) * apply(acc[0][3], f[1]));
   const F h = apply(acc[0][1], f[0]) * apply(c, f[2]);
   store(c_at, c);
-  store(p.next, h);
+  store_state(p, h);
   write_output(step, s, p, h, c);
 }
 
 void rnn_block(const Step& step, const State& s, const Place& p) {
   F acc[1][1];
   load_products<1>(p, acc);
-  multiply<1, 1>(&p.h, p.weights, 1, s.hidden, acc);
+  multiply<1, 1>(&p.factors, p.weights, 1, s.hidden_pairs(), acc);
   const F h = apply(acc[0][0], s.functions[p.d][0]);
-  store(p.next, h);
+  store_state(p, h);
   write_output(step, s, p, h, h);
 }
 
 void gru_finish(const Step& step, const State& s, const Place& p, F z, F candidate) {
   const F previous = load(p.h + p.block * kLanes);
   const F h = fma(z, previous - candidate, candidate);
-  store(p.next, h);
+  store_state(p, h);
   write_output(step, s, p, h, h);
 }
 
@@ -298,7 +308,7 @@ void gru_block(const Step& step, const State& s, const Place& p) {
   load_products<3>(p, acc);
   const F input = acc[0][2];
   acc[0][2] = load(s.late_bias + p.d * s.padded + p.block * kLanes);
-  multiply<3, 1>(&p.h, p.weights, 3, s.hidden, acc);
+  multiply<3, 1>(&p.factors, p.weights, 3, s.hidden_pairs(), acc);
   const Activation* f = s.functions[p.d];
   const F z = apply(acc[0][0], f[0]), r = apply(acc[0][1], f[0]);
   gru_finish(step, s, p, z, apply(fma(r, acc[0][2], input), f[1]));
@@ -307,15 +317,17 @@ void gru_block(const Step& step, const State& s, const Place& p) {
 // Reset before the product: z and r * h first, the candidate when all of r * h is there.
 void gru_gates(const Step& step, const State& s, const Place& p) {
   F acc[1][2] = {{load(p.input), load(p.input + kLanes)}};
-  multiply<2, 1>(&p.h, p.weights, 3, s.hidden, acc);
+  multiply<2, 1>(&p.factors, p.weights, 3, s.hidden_pairs(), acc);
   const Activation* f = s.functions[p.d];
   store(shared(step, s.z) + p.state, apply(acc[0][0], f[0]));
-  store(shared(step, s.reset) + p.state, apply(acc[0][1], f[0]) * load(p.h + p.block * kLanes));
+  float* reset = shared(step, s.reset) + p.state;
+  store(reset, apply(acc[0][1], f[0]) * load(p.h + p.block * kLanes));
+  if (kProducts > 1) to_products(reset, kLanes, shared(step, s.reset_pairs) + p.state / kProducts);
 }
 void gru_candidate(const Step& step, const State& s, const Place& p) {
   F acc[1][1] = {{load(p.input + 2 * kLanes)}};
-  const float* reset = shared(step, s.reset) + p.state - p.block * kLanes;
-  multiply<1, 1>(&reset, p.weights + 2 * kLanes, 3, s.hidden, acc);
+  const float* reset = shared(step, s.reset_pairs) + (p.state - p.block * kLanes) / kProducts;
+  multiply<1, 1>(&reset, p.weights + 2 * kLanes, 3, s.hidden_pairs(), acc);
   gru_finish(step, s, p, load(shared(step, s.z) + p.state), apply(acc[0][0], s.functions[p.d][1]));
 }
 
@@ -340,10 +352,12 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
     p.state = row + p.block * kLanes;
     p.h = shared(step, s.h[i & 1]) + row;
     p.next = shared(step, s.h[(i + 1) & 1]) + p.state;
+    p.factors = shared(step, s.h_pairs[i & 1]) + row / kProducts;
+    p.next_factors = shared(step, s.h_pairs[(i + 1) & 1]) + p.state / kProducts;
     p.input = shared(step, s.products) +
               ((p.d * s.steps + p.t) * s.batch + p.b) * s.blocks * s.gates * kLanes +
               p.block * s.gates * kLanes;
-    p.weights = s.state_weights + (p.d * s.blocks + p.block) * s.hidden * s.gates * kLanes;
+    p.weights = s.state_weights + (p.d * s.blocks + p.block) * s.hidden_pairs() * s.gates * kLanes;
     if (s.cell == Cell::kLstm) lstm_block(step, s, p);
     else if (s.cell == Cell::kRnn) rnn_block(step, s, p);
     else if (!twice) gru_block(step, s, p);
@@ -352,9 +366,16 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
   }
 }
 
-const Kernel kRecurrent[] = {{"LSTM", "f32_lstm", prepare, run, 0},
-                             {"GRU", "f32_gru", prepare, run, 0},
-                             {"RNN", "f32_rnn", prepare, run, 0}};
+const Kernel kRecurrent[] = {
+#if !defined(LITE_PAIRS)
+    {"LSTM", "f32_lstm", prepare, run, 0},
+    {"GRU", "f32_gru", prepare, run, 0},
+    {"RNN", "f32_rnn", prepare, run, 0},
+#endif
+    {"LSTM", "bf16_lstm", prepare, run, 0},
+    {"GRU", "bf16_gru", prepare, run, 0},
+    {"RNN", "bf16_rnn", prepare, run, 0},
+};
 
 }  // namespace
 }  // namespace lite::LITE_ISA
