@@ -13,8 +13,8 @@ from .cases_f32 import short
 
 pytestmark = pytest.mark.cpu
 
-#: Of the largest value. A weight that is rounded to bf16 is off by 2^-9 of itself at most, so is what
-#: the weights make of the values.
+#: Of the largest value. Weights that are rounded to bf16 are off by at most 2^-9 of themselves, and so
+#: is what they make of the values.
 TOLERANCE = {"f32_attention": 1e-5, "bf16_attention": 2**-9 + 1e-5}
 #: Rows, keys, numbers of a key and of a value, attributes.
 CALLS = [

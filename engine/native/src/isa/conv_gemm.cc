@@ -188,6 +188,13 @@ bool beats_winograd(const Step& step, Env& env) {
   return products * 9 / 64 + 9 * 2 * reading <
          products * 36 / 32 * tiles / pixels + transforms * channels + 36 * 4 * reading;
 }
+
+// Small groups share vectors with zeros. From four in a vector on, floats are faster, which have a form without
+// (grouped_conv.h).
+bool has_few_zeros(const Step& step, Env& env) {
+  ConvShape s;
+  return read_shape(step, env, &s) && groups_to_join(s, kLanes) < 4;
+}
 #else
 bool read_shape(const Step& step, Env& env, ConvShape* s) {
   return read_conv(step, env, false, s, kReal);
@@ -368,7 +375,11 @@ const Kernel kConvGemm[] = {
     {"Conv", "f16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
 #else
+#if defined(LITE_PAIRS)
+    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags, has_few_zeros, run_rows},
+#else
     {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
+#endif
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
 #if defined(LITE_PAIRS)
     {"Conv", "bf16_conv2d_3x3", prepare_conv, run, kConvFlags, beats_winograd, run_rows},
