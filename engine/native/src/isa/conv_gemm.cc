@@ -182,10 +182,13 @@ bool beats_winograd(const Step& step, Env& env) {
   const double pixels = static_cast<double>(s.out.h) * s.out.w, channels = s.in.c + s.out.c;
   const double weights = static_cast<double>(s.group_in) * s.out.c;
   const double products = weights * cycles.product, reading = weights * cycles.byte / pixels;
+  // A tile of one vector loads as much as one of two.
+  const int64_t vectors = (s.out.c + kLanes - 1) / kLanes;
+  const double loads = 1 + 0.3 * static_cast<double>(vectors % 2) / static_cast<double>(vectors);
   const double tiles = static_cast<double>((s.out.h + 3) / 4) * ((s.out.w + 3) / 4);
   const double filled = pixels * channels * 2 / static_cast<double>(env.l2_bytes);
   const double transforms = cycles.transform + cycles.filled * (filled < 1 ? filled : 1);
-  return products * 9 / 64 + 9 * 2 * reading <
+  return products * loads * 9 / 64 + 9 * 2 * reading <
          products * 36 / 32 * tiles / pixels + transforms * channels + 36 * 4 * reading;
 }
 
@@ -196,6 +199,7 @@ bool has_few_zeros(const Step& step, Env& env) {
   return read_shape(step, env, &s) && groups_to_join(s, kLanes) < 4;
 }
 #else
+bool (*const has_few_zeros)(const Step&, Env&) = nullptr;  // takes any
 bool read_shape(const Step& step, Env& env, ConvShape* s) {
   return read_conv(step, env, false, s, kReal);
 }
@@ -375,11 +379,7 @@ const Kernel kConvGemm[] = {
     {"Conv", "f16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
     {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
 #else
-#if defined(LITE_PAIRS)
     {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags, has_few_zeros, run_rows},
-#else
-    {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
-#endif
     {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
 #if defined(LITE_PAIRS)
     {"Conv", "bf16_conv2d_3x3", prepare_conv, run, kConvFlags, beats_winograd, run_rows},

@@ -99,7 +99,7 @@ bool read(const Step& step, Env& env, ConvShape* s) {
   return read_conv_shape(step, env, o, false, s) && parse_activation(step, env, &s->activation);
 }
 
-// Everything else is left to the kernel of floats.
+// Everything else is left to the kernel of floats, as are channels that fill half of a block.
 bool suits(const Step& step, Env& env) {
   ConvShape s;
   const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
@@ -107,7 +107,7 @@ bool suits(const Step& step, Env& env) {
     return false;
   const Act act = s.activation.act;
   const bool floats = s.weights->dtype == DType::kF32 && (!s.bias || s.bias->dtype == DType::kF32);
-  return floats && !s.has_residual && s.group_in == 1 && s.group_out == 1 &&
+  return floats && !s.has_residual && s.out.c > kLanes && s.group_in == 1 && s.group_out == 1 &&
          s.kernel[0] == s.kernel[1] && (s.kernel[0] == 3 || s.kernel[0] == 5) &&
          (s.stride[1] == 1 || s.stride[1] == 2) && s.dilation[1] == 1 &&
          (act == Act::kNone || act == Act::kClip || act == Act::kHardSwish);
