@@ -24,6 +24,7 @@ from .isa import (
     test_compute_f32,
     test_compute_int8,
     test_elementwise,
+    test_float_attention,
     test_float_kernels,
     test_matmul_f32,
     test_quant_kernels,
@@ -94,7 +95,8 @@ def plans(*, all_constant: bool = False) -> tuple[Plan, ...]:
             found.append(one_step_plan(op, kernel, inputs, outputs, attrs, weights))
         return got
 
-    for module in (*MODULES, test_compute_f32, test_matmul_f32, test_compute_int8):
+    others = (test_compute_f32, test_matmul_f32, test_compute_int8, test_float_attention)
+    for module in (*MODULES, *others):
         _call_tests(module, lambda *args, **more: None, record)
     tested = {plan.steps[0].kernel for plan in found}
     for kernel in all_kernels("cpu"):
