@@ -36,7 +36,13 @@ def cell(op, steps, batch, width, hidden, directions, states):
 @pytest.mark.parametrize("op", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_recurrent(op, direction, kind, isa):
-    for steps, batch, width, hidden in [(1, 1, 3, 4), (5, 2, 7, 17), (9, 3, 16, 33), (4, 1, 5, 16)]:
+    for steps, batch, width, hidden in [
+        (1, 1, 3, 4),
+        (5, 2, 7, 17),
+        (9, 3, 16, 33),
+        (4, 1, 5, 16),
+        (3, 2, 0, 5),
+    ]:
         inputs = cell(
             op, steps, batch, width, hidden, 1 + (direction == "bidirectional"), steps > 4
         )

@@ -166,10 +166,10 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
-// The row of x, or of its pairs, of which the products of a time step are made.
-const float* input_row(const State& s, const float* x, int64_t row) {
+// Which row of x the products of a time step are made of.
+int64_t place_of(const State& s, int64_t row) {
   const int64_t t = row / s.batch, b = row % s.batch;
-  return x + (s.batch_first ? b * s.steps + t : row) * s.width_pairs();
+  return s.batch_first ? b * s.steps + t : row;
 }
 
 template <int G, int Rows>
@@ -179,7 +179,7 @@ void input_rows(const State& s, const float* x, int d, int64_t block, int64_t ro
   F acc[Rows][G];
   const int64_t unit = d * s.blocks + block;
   LITE_UNROLL for (int i = 0; i < Rows; ++i) {
-    rows[i] = input_row(s, x, row + i);
+    rows[i] = x + place_of(s, row + i) * s.width_pairs();
     LITE_UNROLL for (int g = 0; g < G; ++g)
       acc[i][g] = load(s.bias + (unit * G + g) * kLanes);
   }
@@ -199,8 +199,8 @@ void input_phase(const Step& step, const State& s, int thread, int threads) {
   if (kProducts > 1) {
     float* pairs = shared(step, s.x_pairs);
     for (int64_t row = begin; row < end; ++row) {
-      float* to = const_cast<float*>(input_row(s, pairs, row));
-      to_products(x + (to - pairs) / s.width_pairs() * s.width, s.width, to);
+      const int64_t at = place_of(s, row);
+      to_products(x + at * s.width, s.width, pairs + at * s.width_pairs());
     }
     x = pairs;
   }
