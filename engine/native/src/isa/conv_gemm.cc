@@ -192,8 +192,8 @@ bool beats_winograd(const Step& step, Env& env) {
          products * 36 / 32 * tiles / pixels + transforms * channels + 36 * 4 * reading;
 }
 
-// Small groups share vectors with zeros. From four in a vector on, floats are faster, which have a form without
-// (grouped_conv.h).
+// Small groups share vectors with zeros. From four groups to a vector on, the kernel of floats is faster: it
+// multiplies none (grouped_conv.h).
 bool has_few_zeros(const Step& step, Env& env) {
   ConvShape s;
   return read_shape(step, env, &s) && groups_to_join(s, kLanes) < 4;

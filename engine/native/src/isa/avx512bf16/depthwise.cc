@@ -99,7 +99,7 @@ bool read(const Step& step, Env& env, ConvShape* s) {
   return read_conv_shape(step, env, o, false, s) && parse_activation(step, env, &s->activation);
 }
 
-// Everything else is left to the kernel of floats, as are channels that fill half of a block.
+// Everything else is left to the kernel of floats, and so are so few channels that half of a block is empty.
 bool suits(const Step& step, Env& env) {
   ConvShape s;
   const Tensor *x = input_of(step, 0), *y = output_of(step, 0);
