@@ -21,7 +21,7 @@ from lite_messages import tr
 
 from ... import system
 
-TIMEOUT_S = 20
+TIMEOUT_S = 60  # from a cold card a driver and its compiler take tens of seconds
 
 # Opens each library of argv in turn and prints one JSON line for each.
 _PROBE = """

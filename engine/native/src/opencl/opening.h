@@ -22,7 +22,7 @@ struct Probing {
   int timeout_s = 0;             // without any answer; 0: kProbeTimeoutS
 };
 
-constexpr int kProbeTimeoutS = 20;
+constexpr int kProbeTimeoutS = 60;     // from a cold card a driver and its compiler take tens of s
 constexpr int kDevicesTimeoutS = 120;  // compilers are slow, and slower in an emulator
 
 // Opens each candidate; returns their number.

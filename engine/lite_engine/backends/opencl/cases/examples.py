@@ -83,6 +83,8 @@ def examples() -> dict[str, list[Graph]]:
             single("MaxPool", _IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
             single("MaxPool", _IMAGE, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
             single("AveragePool", _IMAGE, kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+            # windows that lie in padding alone
+            single("AveragePool", _IMAGE, kernel_shape=[2, 2], pads=[2, 2, 3, 2]),
             single(
                 "AveragePool", _IMAGE, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1,
                 ceil_mode=1, strides=[2, 2],

@@ -39,7 +39,7 @@ kernel void pool(global const T *x, global T *y, int total, int H, int W, int C,
     }
   }
 #ifdef AVERAGE
-  s /= (float)count;
+  s /= (float)max(count, 1);  // a window that lies in padding alone is 0
 #endif
   STV(y, i, s);
 }
