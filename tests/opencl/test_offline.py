@@ -7,13 +7,16 @@ import shutil
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 import pytest
+from lite_engine.backends.opencl import matrix_units
 from lite_engine.backends.opencl.programs import KERNELS, program_text
 from lite_engine.backends.opencl.steps import kernels
 from lite_engine.passes.fuse_activation import FUSABLE
 
 from tests.opencl import hot, offline
 from tests.opencl.texts import Text, all_texts
+from tests.tools import ROOT
 
 pytestmark = pytest.mark.offline
 
@@ -120,6 +123,14 @@ def test_matrix_units_assemble(chip: str) -> None:
     found = of("conv_mma")
     shapes = {t.options: t for t in found if "ACT(x)" not in t.options}
     assert shapes and not assembled(list(shapes.values()), chip)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_the_trial_of_matrix_units_assembles(kind: type) -> None:
+    """Where it does not, they are not used, and nothing else fails."""
+    assert not offline.assemble(matrix_units.source(kind), CHIPS[0]).error
+    native = ROOT / "engine/native/src/opencl/matrix_units.cc"
+    assert matrix_units._TILE.replace("\n", "\\n") in native.read_text()
 
 
 @pytest.mark.hours

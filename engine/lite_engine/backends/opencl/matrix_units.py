@@ -14,6 +14,12 @@ _HEIGHT, _WIDTH, _CHANNELS, _OUTPUTS, _ROWS = 6, 8, 40, 40, 64
 _TOLERANCE = {np.float32: 1e-6, np.float16: 2e-3}
 
 
+def source(kind: Any) -> str:
+    """The program of the trial, for numbers of this NumPy type."""
+    text = "#define HALF\n#define OCTS\n" if kind is np.float16 else ""
+    return program_text("conv_mma", f"{text}{_TILE}#define BK {_step(kind)}")
+
+
 def work(cl: Any, context: Any, queue: Any, options: tuple[str, ...]) -> bool:
     """In both precisions. `options` are those that kernels are built with."""
     if "NVIDIA" not in queue.device.platform.name:
@@ -24,24 +30,26 @@ def work(cl: Any, context: Any, queue: Any, options: tuple[str, ...]) -> bool:
         return False
 
 
+def _step(kind: Any) -> int:
+    return 64 // np.dtype(kind).itemsize
+
+
 def _convolves(cl: Any, context: Any, queue: Any, options: tuple[str, ...], kind: Any) -> bool:
     """3x3 with padding, depth beyond the last whole step."""
     rng = np.random.default_rng(3)
     x = rng.standard_normal((_HEIGHT, _WIDTH, _CHANNELS)).astype(kind)
     w = rng.standard_normal((_OUTPUTS, 9, _CHANNELS)).astype(kind)
     y = np.zeros((_HEIGHT * _WIDTH, _OUTPUTS), kind)
-    step = 64 // x.itemsize
+    step = _step(kind)
     deep = -(-9 * _CHANNELS // step) * step
     packed = np.zeros((_ROWS, deep), kind)
     packed[:_OUTPUTS, : 9 * _CHANNELS] = w.reshape(_OUTPUTS, -1)
-    text = "#define HALF\n#define OCTS\n" if kind is np.float16 else ""
-    source = program_text("conv_mma", f"{text}{_TILE}#define BK {step}")
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
     arrays = (x, packed, np.zeros(_ROWS, np.float32), y)
     image, weights, bias, out = (cl.Buffer(context, flags, hostbuf=a) for a in arrays)
     sizes = [len(y), _HEIGHT, _WIDTH, _CHANNELS, _HEIGHT, _WIDTH, _OUTPUTS]
     numbers = [*sizes, 3, 3, 1, 1, 1, 1, 1, 1, deep, deep, deep, _CHANNELS, 0, _OUTPUTS, 0]
-    program = built(cl, cl.Program(context, source), options)
+    program = built(cl, cl.Program(context, source(kind)), options)
     program.conv_mma(
         queue, (128, 1, 1), (128, 1, 1), image, weights, bias, out, out, bias,
         *(np.int32(n) for n in numbers),

@@ -184,24 +184,29 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
   const int first = get_group_id(2) * part, last = min(first + part, K);
 #endif
 
-  // What this item fetches of A: rows fixed, the same k in every row.
+  // What this item fetches of A: rows fixed, the same k in every row. Rows beyond the last are zeros: groups
+  // that all read the last one in their place wait for each other.
   const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / SIXTEENS);
   int from[A_LOADS];  // in x, without k
 #ifdef POINTWISE
   int k_c = start;
-  UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * XP;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) {
+    const int m = m0 + (id + i * ITEMS) / UNITS;
+    from[i] = m < M ? m * XP : -1;
+  }
 #else
   // Where the window starts, and bits of its rows (lower half) and columns inside the image.
   uint inside[A_LOADS];
   int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
   UNROLL for (int i = 0; i < A_LOADS; ++i) {
-    const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
+    const int at = m0 + (id + i * ITEMS) / UNITS, m = min(at, M - 1);
     const int row = m / OW % OH * SH - PT, column = m % OW * SW - PL;
     from[i] = ((m / OW / OH * H + row) * W + column) * XP;
     inside[i] = 0;
     _Pragma("unroll 1") for (int j = 0; j < KH; ++j) inside[i] |= (uint)(row + j * DH >= 0 && row + j * DH < H) << j;
     _Pragma("unroll 1") for (int j = 0; j < KW; ++j)
       inside[i] |= (uint)(column + j * DW >= 0 && column + j * DW < W) << (16 + j);
+    if (at >= M) inside[i] = 0;
   }
 #endif
   // What this lane reads: where its rows begin, and the sixteen of the first products.
@@ -239,7 +244,8 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
     if (step >= 0 && step < steps) {
       local U *a_to = (local U *)a_tile[step % STAGES];
 #ifdef POINTWISE
-      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH(a_to + PLACE(i), x + from[i] + k_c, k_c < C);
+      UNROLL for (int i = 0; i < A_LOADS; ++i)
+        FETCH(a_to + PLACE(i), x + from[i] + k_c, from[i] >= 0 && k_c < C);
       k_c += BK;
 #else
       const int tap = (k_y * DH * W + k_x * DW) * XP + k_c;

@@ -161,12 +161,15 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
   const int first = get_group_id(2) * part, last = min(first + part, K);
   x += x_at;
   y += y_at;
-  // What this item fetches of A: rows fixed, the same k in every row.
+  // What this item fetches of A: rows fixed, the same k in every row; none beyond the last (FETCH_OR_FILL).
   const int start = first + id % UNITS * UNIT, place = id ^ TURN(id / UNITS) * (UNITS / 4);
   int from[A_LOADS];  // in x, without k
 #ifdef POINTWISE
   int k_c = start;
-  UNROLL for (int i = 0; i < A_LOADS; ++i) from[i] = min(m0 + (id + i * ITEMS) / UNITS, M - 1) * XP;
+  UNROLL for (int i = 0; i < A_LOADS; ++i) {
+    const int m = m0 + (id + i * ITEMS) / UNITS;
+    from[i] = m < M ? m * XP : -1;
+  }
 #elif defined(BYTES)
   int rows[A_LOADS], columns[A_LOADS];  // of the window's first tap
   UNROLL for (int i = 0; i < A_LOADS; ++i) {
@@ -180,13 +183,14 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
   uint inside[A_LOADS];
   int k_c = start % C, k_y = start / C / KW, k_x = start / C % KW;
   UNROLL for (int i = 0; i < A_LOADS; ++i) {
-    const int m = min(m0 + (id + i * ITEMS) / UNITS, M - 1);
+    const int at = m0 + (id + i * ITEMS) / UNITS, m = min(at, M - 1);
     const int row = m / OW % OH * SH - PT, column = m % OW * SW - PL;
     from[i] = ((m / OW / OH * H + row) * W + column) * XP;
     inside[i] = 0;
     _Pragma("unroll 1") for (int j = 0; j < KH; ++j) inside[i] |= (uint)(row + j * DH >= 0 && row + j * DH < H) << j;
     _Pragma("unroll 1") for (int j = 0; j < KW; ++j)
       inside[i] |= (uint)(column + j * DW >= 0 && column + j * DW < W) << (16 + j);
+    if (at >= M) inside[i] = 0;
   }
 #endif
 #ifndef MMA_IN_C
@@ -236,7 +240,8 @@ void mma(global const uchar *x, global const uchar *w, int fill, global const in
     if (step < steps) {
       local U *a_to = (local U *)a_tile[step % STAGES] + place;
 #ifdef POINTWISE
-      UNROLL for (int i = 0; i < A_LOADS; ++i) FETCH_OR_FILL(a_to + i * ITEMS, x + from[i] + k_c, k_c < C);
+      UNROLL for (int i = 0; i < A_LOADS; ++i)
+        FETCH_OR_FILL(a_to + i * ITEMS, x + from[i] + k_c, from[i] >= 0 && k_c < C);
       k_c += DEPTH;
 #elif defined(BYTES)
       uint words[A_LOADS][UNIT / 4];
