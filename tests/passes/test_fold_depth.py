@@ -26,6 +26,21 @@ CONVOLUTIONS = {
     "shortcut": ((1, 8, 4, 6, 6), (16, 8, 1, 1, 1), {"strides": [2, 2, 2]}),
     "dilated": ((1, 4, 9, 8, 8), (4, 4, 3, 3, 3), {"pads": [2] * 6, "dilations": [2, 2, 2]}),
     "depthwise": ((1, 12, 5, 8, 8), (12, 1, 3, 3, 3), {"pads": [1] * 6, "group": 12}),
+    "depthwise, strided": (
+        (2, 6, 7, 9, 8),
+        (6, 1, 3, 3, 3),
+        {"pads": [1] * 6, "strides": [1, 2, 2], "group": 6},
+    ),
+    "depthwise, uneven": (
+        (1, 6, 6, 7, 8),
+        (12, 1, 2, 3, 4),
+        {"pads": [1, 0, 2, 0, 1, 2], "dilations": [3, 1, 2], "group": 6},
+    ),
+    "depthwise, depth alone": (
+        (1, 8, 6, 5, 5),
+        (8, 1, 3, 1, 1),
+        {"dilations": [2, 2, 2], "group": 8},
+    ),
     "groups": ((1, 8, 5, 6, 6), (12, 4, 3, 3, 3), {"group": 2, "strides": [2, 1, 1]}),
     "all of depth": ((1, 4, 5, 6, 6), (7, 4, 5, 1, 1), {}),
     "same": ((1, 4, 6, 7, 7), (4, 4, 3, 3, 3), {"auto_pad": "SAME_UPPER", "strides": [2, 2, 2]}),
@@ -179,23 +194,27 @@ def test_a_batch_norm_that_no_convolution_takes_in(tmp_path):
     check(model(nodes, shape, **values), shape, tmp_path, {"BatchNormalization", "Conv"})
 
 
-@pytest.mark.parametrize("groups", [1, 4])
-def test_integers(groups, tmp_path):
-    """The zero point stands around the volume; with groups the layer keeps its window."""
-    shape = (1, 4, 5, 7, 6)
-    w = RNG.integers(-127, 128, (6 if groups == 1 else 4, 4 // groups, 3, 3, 3)).astype(np.int8)
+DILATED_ROWS = ((1, 4, 5, 7, 6), (4, 1, 3, 3, 3), {"dilations": [1, 2, 1], "group": 4})
+
+
+@pytest.mark.parametrize("case", [*CONVOLUTIONS, "dilated rows"])
+def test_integers(case, tmp_path):
+    """The zero point stands around the volume; groups with dilated rows keep their window."""
+    shape, weight, attrs = CONVOLUTIONS.get(case, DILATED_ROWS)
+    w = RNG.integers(-127, 128, weight).astype(np.int8)
     scale, zero = np.float32(0.03), np.uint8(117)
-    constants = {"s": np.array(scale), "z": np.array(zero), "ws": np.array(np.float32(0.01)),
-                 "wz": np.array(np.int8(0)), "ys": np.array(np.float32(0.1)), "w": w}  # fmt: skip
+    apart = RNG.uniform(0.005, 0.02, weight[0]).astype(np.float32)
+    spread = np.float32(0.03 * 0.01 * 70 * np.sqrt(np.prod(weight[1:])) / 2)
+    constants = {"s": np.array(scale), "z": np.array(zero), "ws": apart,
+                 "wz": np.zeros(weight[0], np.int8), "ys": np.array(spread), "w": w}  # fmt: skip
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
         helper.make_node(
-            "QLinearConv", ["q", "s", "z", "w", "ws", "wz", "ys", "z"], ["c"],
-            pads=[1] * 6, group=groups,
+            "QLinearConv", ["q", "s", "z", "w", "ws", "wz", "ys", "z"], ["c"], **attrs
         ),
         helper.make_node("DequantizeLinear", ["c", "ys", "z"], ["y"]),
     ]  # fmt: skip
-    wide = {"QLinearConv"} if groups == 1 else ()
+    wide = {"QLinearConv"} if case in CONVOLUTIONS else ()
     check(model(nodes, shape, **constants), shape, tmp_path, wide)
 
 

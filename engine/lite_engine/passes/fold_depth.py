@@ -2,6 +2,8 @@
 
     W ∗ x      =  [W₀ … W_k] ∗ [x₀ … x_k]   x_t: the frames that tap t reads, joined along channels
     W ∗ x      =  Σ W_t ∗ x_t               with groups, whose channels lie apart, or many taps
+    W ∗ x      =  W' ∗ x'                   integers with groups: x' has row h of x₀, of x₁, … below
+                                            each other, W' the rows of W₀, W₁, … in the same way
     max of x   =  max of the pooled frames' taps; averages in the same way
 
 The frames of all depths of a volume (N, C, D, H, W) are images to a kernel. Behind the fusions, so
@@ -41,7 +43,7 @@ _MOST_JOINED = 7
 
 @rule("fold-conv-depth")
 class fold_conv_depth:
-    """QLinearConv likewise, unless it has groups: partial sums of integers have no type there."""
+    """QLinearConv likewise, but without sums: those of integers have no type there."""
 
     patterns = [P(("Conv", "QLinearConv"), "x", name="conv", more=True)]
 
@@ -57,8 +59,8 @@ class fold_conv_depth:
             return no_match(m.conv)
         if taps.kernel > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
-        if m.conv.op == "QLinearConv" and m.conv.attrs.get("group", 1) != 1:
-            return skip(tr("grouped"), m.conv)
+        if _grouped_integers(m.conv) and taps.kernel > 1 and _rows_apart(m.conv):
+            return skip(tr("grouped, and its rows are dilated"), m.conv)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -73,17 +75,59 @@ class fold_conv_depth:
         inputs = list(conv.inputs)
         at = inputs.index(weight)
         many = conv.op == "Conv" and len(frames) > _MOST_JOINED
-        if many or attrs.get("group", 1) != 1:
+        grouped = attrs.get("group", 1) != 1
+        if conv.op == "Conv" and (many or grouped):
             return _sum(graph, conv, frames, attrs)
-        if len(frames) > 1:
-            inputs[0] = new_before(graph, conv, "Concat", frames, {"axis": 1})
+        if len(frames) == 1:
+            inputs[0], array = frames[0], weight.const
+        elif grouped:
+            inputs[0], array = _rows_joined(graph, m.x, conv, frames), _rows_of_taps(weight.const)
+            attrs = _among_rows(attrs, len(frames))
         else:
-            inputs[0] = frames[0]
-        # (O, C, k, …) → (O, k·C, 1, …): the channels of tap 0 first
-        array = np.moveaxis(weight.const, 2, 1)
-        array = array.reshape(len(array), -1, 1, *array.shape[3:])
+            inputs[0] = new_before(graph, conv, "Concat", frames, {"axis": 1})
+            # (O, C, k, …) → (O, k·C, 1, …): the channels of tap 0 first
+            array = np.moveaxis(weight.const, 2, 1)
+            array = array.reshape(len(array), -1, 1, *array.shape[3:])
         inputs[at] = constant_like(graph, array, weight, "weight")
         return graph.replace([conv], conv.op, inputs, attrs)
+
+
+def _grouped_integers(conv: Node) -> bool:
+    return conv.op == "QLinearConv" and bool(conv.attrs.get("group", 1) != 1)
+
+
+def _rows_apart(conv: Node) -> bool:
+    """Whether other rows lie between those that a window reads."""
+    x, weight = conv.inputs[0], weight_of(conv)
+    assert x is not None and weight is not None
+    kernel, _, _, dilations = conv_window(x.type, weight.type, filled(conv))
+    return bool(kernel[1] > 1 and dilations[1] > 1)
+
+
+def _rows_joined(graph: Graph, x: Value, conv: Node, frames: list[Value]) -> Value:
+    """k frames (N, C, D, H, W) of x as (N, C, D, H·k, W): their rows h below each other."""
+    assert x.shape is not None
+    height, width = (int(d) for d in x.shape[DEPTH + 1 :])  # type: ignore[arg-type]
+    wide = new_before(graph, conv, "Concat", frames, {"axis": -1})
+    dims = np.array([0, 0, 0, height * len(frames), width], np.int64)  # 0: as it is
+    return new_before(graph, conv, "Reshape", [wide, graph.constant(dims)])
+
+
+def _rows_of_taps(weight: np.ndarray) -> np.ndarray:
+    """(O, C, k, KH, KW) → (O, C, 1, KH·k, KW)"""
+    array = np.moveaxis(weight, 2, 3)
+    return array.reshape(*array.shape[:2], 1, -1, array.shape[-1])
+
+
+def _among_rows(attrs: dict[str, Any], taps: int) -> dict[str, Any]:
+    """A window of frames as one of rows that are `taps` times as many."""
+    scaled = {k: list(attrs[k]) for k in ("kernel_shape", "strides", "pads")}
+    for key, axes in (("kernel_shape", (1,)), ("strides", (1,)), ("pads", (1, 4))):
+        for axis in axes:
+            scaled[key][axis] *= taps
+    dilations = list(attrs["dilations"])
+    dilations[1] = 1
+    return {**attrs, **scaled, "dilations": dilations}
 
 
 def _sum(graph: Graph, conv: Node, frames: list[Value], attrs: dict[str, Any]) -> Node:
