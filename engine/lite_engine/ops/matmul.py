@@ -191,6 +191,8 @@ gemm.kernel(
 gemm.kernel(
     "cpu",
     "bf16_gemm",
+    dtype="f32,bf16",
+    mixed=True,
     accepts_pitch=True,
     when=all_of(constant(1), attr("transA", 0), _bias),
     rank=-1,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lite_engine.ops._bf16 import bf16_to_f32, f32_to_bf16
 from lite_engine.ops.activation import apply_activation
 
 from ..oracles import conv, deconv
@@ -314,6 +315,12 @@ def close(got: np.ndarray, want: np.ndarray, limit: float = 3e-5) -> None:
     assert np.all(np.isfinite(got)) and error[worst] <= limit * scale, (
         f"{got[worst]} instead of {want[worst]} at {worst}, output rms {scale}"
     )
+
+
+def close_short(got: np.ndarray, want: np.ndarray, limit: float) -> None:
+    """`close` of a result that was rounded to bf16: at most half a unit of its last place off."""
+    nearest = bf16_to_f32(f32_to_bf16(want.astype(np.float32)))
+    close(np.where(np.abs(got - want) <= np.abs(want) * 2.0**-8, nearest, got), nearest, limit)
 
 
 def rounding_error(got: np.ndarray, want: np.ndarray) -> float:

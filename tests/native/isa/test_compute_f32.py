@@ -29,6 +29,7 @@ from .cases_f32 import (
     W43_BF16,
     cases,
     close,
+    close_short,
     conv_case,
     limit_of,
     rounding_error,
@@ -142,12 +143,6 @@ SHORTS += [
     (DEPTHWISE_BF16, (1, 40, 37, 48), 48, (3, 3), {"pads": [1, 1, 1, 1], "activation": "Relu"}),
     (DEPTHWISE_BF16, (2, 9, 8, 33), 33, (5, 5), {"pads": [2, 2, 2, 2], "activation": "Silu"}),
 ]
-
-
-def close_short(got: np.ndarray, want: np.ndarray, limit: float) -> None:
-    """`close` of a result that was rounded to bf16: at most half a unit of its last place off."""
-    nearest = bf16_to_f32(f32_to_bf16(want.astype(np.float32)))
-    close(np.where(np.abs(got - want) <= np.abs(want) * 2.0**-8, nearest, got), nearest, limit)
 
 
 @pytest.mark.parametrize("isa", native.isas())

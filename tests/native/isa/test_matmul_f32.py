@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.backends.cpu import native
+from lite_engine.ops._bf16 import bf16_to_f32
 from lite_engine.ops.activation import apply_activation
 
-from ..tiny import run_step
-from .cases_f32 import close, short
+from ..tiny import as_bf16, run_step
+from .cases_f32 import close, close_short, short
 
 pytestmark = pytest.mark.cpu
 
@@ -56,6 +57,36 @@ def test_gemm(kernel, a, b, c, attrs, isa):
         )
         if want.size:  # alpha is part of the weights, and rounded with them
             close(got, want, 1e-2 if "alpha" in attrs and kernel == "bf16_gemm" else 3e-5)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize(("a", "b", "c", "attrs"), [g for g in GEMMS if "alpha" not in g[3]])
+def test_gemm_of_shorts(a, b, c, attrs, isa):
+    """All values in bf16, or only a, what is added, or the output; c is added, or a residual."""
+    rng = np.random.default_rng(1)
+    a, b = (short(rng.standard_normal(x, np.float32)) for x in (a, b))
+    want = a.astype(np.float64) @ (b.T if attrs.get("transB") else b)
+    whole = c == want.shape
+    c, residual = (short(rng.standard_normal(x, np.float32)) for x in (c or (), want.shape))
+    inputs = [a, b, c, None if whole else residual]
+    want = want + attrs.get("beta", 1) * c + (0 if whole else residual)
+    want = apply_activation(attrs.get("activation", ""), [], want)
+    every = [0, 2 if whole else 3, -1]
+    for which in [every, *([i] for i in every)]:
+        y = np.full(want.shape, np.nan, np.float32)
+        (got,) = run_step(
+            "Gemm",
+            "bf16_gemm",
+            [as_bf16(x) if i in which else x for i, x in enumerate(inputs)],
+            [as_bf16(y) if -1 in which else y],
+            attrs,
+            constant=(1,) if whole else (1, 2),
+            threads=1 + len(which) % 3,
+            max_isa=isa,
+        )
+        if want.size:
+            check = close_short if -1 in which else close
+            check(bf16_to_f32(got) if -1 in which else got, want, 3e-5)
 
 
 MATMULS = [

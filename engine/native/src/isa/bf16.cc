@@ -289,6 +289,7 @@ const Kernel kBf16[] = {
     {"Conv", "bf16_conv2d_gemm", prepare, run, kFlags, has_shorts},
     {"Conv", "bf16_conv2d_3x3", prepare, run, kFlags, has_shorts},
     {"ConvTranspose", "bf16_deconv2d", prepare, run, kFlags, has_shorts},
+    {"Gemm", "bf16_gemm", prepare, run, kAcceptsPitch, has_shorts},
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 // Conv and Gemm with constant weights, as tap GEMM.
 //
-// Where there are products of bf16 pairs, the bf16 kernels multiply them: input, residual and output of a
-// convolution may be bf16 or floats. Pixels of bf16 with an even number of channels per group are read
-// in place; else phase 0 makes a copy, [image][row][pixel][group][pairs]. Elsewhere these kernels take floats
-// and compute in them.
+// Where there are products of bf16 pairs, the bf16 kernels multiply them: input, residual and output may be
+// bf16 or floats. Pixels of bf16 with an even number of channels per group are read in place; else phase 0
+// makes a copy, [image][row][pixel][group][pairs]. Elsewhere these kernels take floats and compute in them.
 #include "ops/gemm_shape.h"
-#include "pairs.h"
+#include "pair_pixels.h"
 #include "tap_gemm.h"
 #if !defined(LITE_FP16) && !defined(LITE_PAIRS)
 #include "row_gemm.h"
@@ -21,13 +20,12 @@ struct State {
   RowGemm row;               // in its place, where `row.weights` is set
 #endif
   int32_t residual;          // input added before the activation, or -1
-  PixelView input;           // that is copied as bf16 pairs
+  PairPixels input;          // that is copied as bf16 pairs
   bool copied;
   int64_t window_rows;       // of the output at once, where rows of the copy lie in scratch memory; or 0
   size_t window_at;
   int64_t out_rows;
   RowMap rows;
-  int64_t groups, group_in;
 };
 
 State* new_state(Step& step, Env& env) {
@@ -45,9 +43,7 @@ void finish_step(Step& step, const TapGemm& gemm) {
 
 // Makes the shape one of bf16 pairs, where products are of those.
 bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
-  state->input = s->in;
-  state->groups = s->groups;
-  state->group_in = s->group_in;
+  state->input = {s->in, s->groups, s->group_in};
   if (kProducts == 1) return true;
   PixelView& in = s->in;
   const bool in_place = step.inputs[0]->dtype == DType::kBF16 && s->group_in % 2 == 0 &&
@@ -74,66 +70,15 @@ bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
 }
 
 #if defined(LITE_PAIRS)
-// n numbers as bf16, and zeros behind them up to `padded`.
-LITE_INLINE void copy_numbers(const float* x, uint16_t* y, int64_t n, int64_t padded) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) round_floats(x + i, y + i, kLanes);
-  if (i == padded) return;
-  const __m256bh v = _mm512_cvtneps_pbh((__m512)load_part(x + i, static_cast<int>(n - i)));
-  touches(y + i, 2 * (padded - i));
-  _mm256_mask_storeu_epi16(y + i, first_lanes(static_cast<int>(padded - i)), (__m256i)v);
-}
-LITE_INLINE void copy_numbers(const uint16_t* x, uint16_t* y, int64_t n, int64_t padded) {
-  memcpy(y, x, static_cast<size_t>(n) * sizeof *y);
-  if (n < padded) y[n] = 0;
-}
-
-// Pixels of three numbers, as a first layer has them, become pairs four at a time; returns how many.
-LITE_INLINE int64_t copy_colors(const float* x, uint16_t* y, int64_t pixels) {
-  const __m512i places = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
-  int64_t i = 0;
-  for (; i + 4 <= pixels; i += 4) {
-    const __m512 spread = _mm512_maskz_permutexvar_ps(0x7777, places, (__m512)load_part(x + 3 * i, 12));
-    const __m256bh v = _mm512_cvtneps_pbh(spread);
-    memcpy(y + 4 * i, &v, sizeof v);
-  }
-  return i;
-}
-LITE_INLINE int64_t copy_colors(const uint16_t*, uint16_t*, int64_t) { return 0; }
-
-// Pixels [begin, end) of all images.
-template <class Number>
-void copy_pixels(const State& state, const Number* x, uint16_t* y, int64_t begin, int64_t end) {
-  const PixelView& v = state.input;
-  const int64_t groups = state.groups, channels = state.group_in;
-  const int64_t padded = (channels + 1) / 2 * 2, pixel = groups * padded;
-  const bool one_run = padded == channels && v.pixel == pixel;
-  while (begin < end) {
-    const int64_t row = begin / v.w, column = begin % v.w;
-    const int64_t n = v.w - column < end - begin ? v.w - column : end - begin;
-    const Number* from = x + v.origin + row / v.h * v.image + row % v.h * v.row + column * v.pixel;
-    uint16_t* to = y + begin * pixel;
-    begin += n;
-    if (one_run) {
-      copy_numbers(from, to, n * pixel, n * pixel);
-      continue;
-    }
-    const int64_t done = pixel == 4 && v.pixel == 3 ? copy_colors(from, to, n) : 0;
-    from += done * v.pixel, to += done * pixel;
-    for (int64_t i = done; i < n; ++i, from += v.pixel)
-      for (int64_t g = 0; g < groups; ++g, to += padded)
-        copy_numbers(from + g * channels, to, channels, padded);
-  }
-}
-
 bool is_short(const Tensor* t) { return t && t->dtype == DType::kBF16; }
+bool is_too_large(const Tensor* t) { return is_short(t) && t->bytes / 2 >= 1u << 30; }
 
 void copy_pixels(const State& state, const Step& step, const uint8_t* x, void* to, int64_t begin,
                  int64_t end) {
   uint16_t* y = static_cast<uint16_t*>(to);
   if (is_short(step.inputs[0]))
-    copy_pixels(state, reinterpret_cast<const uint16_t*>(x), y, begin, end);
-  else copy_pixels(state, reinterpret_cast<const float*>(x), y, begin, end);
+    copy_pixels(state.input, reinterpret_cast<const uint16_t*>(x), y, begin, end);
+  else copy_pixels(state.input, reinterpret_cast<const float*>(x), y, begin, end);
 }
 
 int64_t rows_read(const RowMap& map, int64_t rows) { return (rows - 1) * map.stride + map.span; }
@@ -164,7 +109,7 @@ bool read_shape(const Step& step, Env& env, ConvShape* s) {
     const bool may_be_short = t != o.w && t != o.b;
     if (t && t->dtype != DType::kF32 && !(may_be_short && is_short(t)))
       return env.fail("'%s' is %s, this kernel takes f32 or bf16", t->name, dtype_name(t->dtype));
-    if (is_short(t) && t->bytes / 2 >= 1u << 30) return env.fail("tensors of 2 GiB and more");
+    if (is_too_large(t)) return env.fail("tensors of 2 GiB and more");
   }
   return read_conv_shape(step, env, o, false, s) && parse_activation(step, env, &s->activation);
 }
@@ -198,7 +143,9 @@ bool has_few_zeros(const Step& step, Env& env) {
   ConvShape s;
   return read_shape(step, env, &s) && groups_to_join(s, kLanes) < 4;
 }
+constexpr DType kOther = DType::kBF16;
 #else
+constexpr DType kOther = kReal;
 bool (*const has_few_zeros)(const Step&, Env&) = nullptr;  // takes any
 bool read_shape(const Step& step, Env& env, ConvShape* s) {
   return read_conv(step, env, false, s, kReal);
@@ -273,7 +220,7 @@ bool prepare_direct(Step& step, Env& env) {
 // there is no residual, which is one too.
 bool prepare_gemm(Step& step, Env& env) {
   GemmShape g;
-  if (!read_gemm_shape(step, env, kReal, &g)) return false;
+  if (!read_gemm_shape(step, env, kReal, kOther, &g)) return false;
   const Tensor *a = g.a, *b = g.b, *c = g.c, *y = g.y;
   const int64_t m = g.m, n = g.n, k = g.k;
   const float alpha = g.alpha, beta = g.beta;
@@ -301,7 +248,7 @@ bool prepare_gemm(Step& step, Env& env) {
     if (!filled) return env.out_of_memory();
     for (int64_t i = 0; i < n; ++i) filled[i] = c->as<float>()[0];
     bias = filled;
-  } else if (c && c->dtype == kReal && same_dims(*c, *y) && beta == 1.0f && !g.residual) {
+  } else if (c && (!is_weight(*c) || kReal == DType::kF32) && same_dims(*c, *y) && beta == 1.0f && !g.residual) {
     add(*c, 2);
   } else if (c) {
     return env.fail("c must be a constant of %lld values or one, or [M,N] with beta 1",
@@ -316,6 +263,10 @@ bool prepare_gemm(Step& step, Env& env) {
       !prepare_tap_gemm(s, w, bias, beta, env, &state->gemm)) {
     return false;
   }
+#if defined(LITE_PAIRS)
+  state->gemm.short_out = is_short(y);
+  state->gemm.short_residual = state->residual >= 0 && is_short(step.inputs[state->residual]);
+#endif
   finish_step(step, state->gemm);
   return true;
 }
@@ -326,8 +277,8 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
   const Real* residual =
       state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>();
 #if defined(LITE_PAIRS)
-  const PixelView& v = state.input;
-  const int64_t pixel_bytes = state.groups * ((state.group_in + 1) / 2) * 4;
+  const PixelView& v = state.input.view;
+  const int64_t pixel_bytes = state.input.groups * ((state.input.group_in + 1) / 2) * 4;
   for (int64_t row = r.begin; state.window_rows && row < r.end; row += state.window_rows) {
     const int64_t stop = row + state.window_rows < r.end ? row + state.window_rows : r.end;
     int64_t first = row * state.rows.stride - state.rows.pad;
@@ -358,7 +309,7 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   }
   if (state.copied && phase == 0) {
     int64_t begin, end;
-    const PixelView& v = state.input;
+    const PixelView& v = state.input.view;
     share(v.images * v.h * v.w, 16, thread, threads, &begin, &end);
     return copy_pixels(state, step, step.inputs[0]->data, step.shared, begin, end);
   }

@@ -96,7 +96,7 @@ bool prepare_conv(Step& step, Env& env) {
 
 bool prepare_gemm(Step& step, Env& env) {
   GemmShape g;
-  if (!read_gemm_shape(step, env, DType::kF32, &g)) return false;
+  if (!read_gemm_shape(step, env, DType::kF32, DType::kF32, &g)) return false;
   if (!is_dense(*g.b)) return env.fail("b must be dense");
   if (g.c && (!is_weight(*g.c) || !is_dense(*g.c) || g.c->size != g.n))
     return env.fail("c must be a constant of one value per column");

@@ -2,16 +2,18 @@
 
 namespace lite {
 
-bool read_gemm_shape(const Step& step, Env& env, DType real, GemmShape* s) {
+bool read_gemm_shape(const Step& step, Env& env, DType real, DType other, GemmShape* s) {
   const Tensor *a = input_of(step, 0), *b = input_of(step, 1), *c = input_of(step, 2);
   const Tensor *residual = input_of(step, 3), *y = output_of(step, 0);
   if (!a || !b || !y) return env.fail("needs inputs a and b and an output");
-  if (a->dtype != real || b->dtype != DType::kF32 || y->dtype != real ||
-      (c && c->dtype != (is_weight(*c) ? DType::kF32 : real))) {
-    return env.fail("takes %s and constants of f32 only", dtype_name(real));
+  const Tensor* all[] = {a, b, c, residual, y};
+  for (const Tensor* t : all) {
+    const bool constant = t && (t == b || (t == c && is_weight(*c)));
+    if (t && (constant ? t->dtype != DType::kF32 : t->dtype != real && t->dtype != other))
+      return env.fail("'%s' is %s, this kernel takes %s and constants of f32", t->name,
+                      dtype_name(t->dtype), dtype_name(real));
   }
-  if (residual && (residual->dtype != real || !same_dims(*residual, *y)))
-    return env.fail("the residual must have the output's type and dims");
+  if (residual && !same_dims(*residual, *y)) return env.fail("the residual must have the output's dims");
   if (!is_weight(*b)) return env.fail("b must be constant");
   if (a->rank != 2 || b->rank != 2 || y->rank != 2) return env.fail("takes matrices");
   if (attr_int(step, "transA", 0)) return env.fail("transA must be 0");

@@ -13,7 +13,7 @@ struct GemmShape {
   float alpha, beta;
 };
 
-// a, y, the residual and a computed c are of the type `real`, constants of f32.
-bool read_gemm_shape(const Step&, Env&, DType real, GemmShape*);
+// a, y, the residual and a computed c are each of the type `real` or `other`, constants of f32.
+bool read_gemm_shape(const Step&, Env&, DType real, DType other, GemmShape*);
 
 }  // namespace lite
