@@ -68,3 +68,38 @@ def test_taps_are_floats_and_close():
         assert short[name].dtype == np.float32 and short[name].shape == exact[name].shape
         off = np.linalg.norm(short[name] - exact[name]) / np.linalg.norm(exact[name])
         assert off < 1e-2, name
+
+
+def test_the_sum_over_a_transformers_layers_stays_in_floats():
+    """What products read is in bf16; what is added, and what a normalisation reads, is not."""
+    rng, rows, width = np.random.default_rng(1), 96, 96
+    b = Builder((rows, width), "block")
+
+    def product(x, n, m, name, **attrs):
+        w = b.graph.constant((rng.standard_normal((n, m)) * n**-0.5).astype(np.float32))
+        return b.add("Gemm", x, w, name=name, **attrs)
+
+    def normal(x, name):
+        ones = b.graph.constant(np.ones(width, np.float32))
+        return b.add("LayerNormalization", x, ones, ones, name=name)
+
+    x = product(b.x, width, width, "stem")
+    first = normal(x, "first")
+    heads = [
+        b.add("Unsqueeze", product(first, width, width, n), b.ints(0), name=f"{n}3") for n in "qkv"
+    ]
+    y = b.add("Attention", *heads, q_num_heads=2, kv_num_heads=2, name="attention")
+    y = product(b.add("Reshape", y, b.ints(rows, width)), width, width, "back")
+    x = b.add("Add", x, y, name="sum")
+    y = product(normal(x, "second"), width, 4 * width, "wide", activation="Gelu")
+    x = b.add("Add", x, product(y, 4 * width, width, "narrow"), name="last")
+    model = b.done(normal(x, "third"))
+    plan = Predictor(model, host_target(), precision="bf16").plan()
+    short = {s.name for s in plan.steps if plan.tensors[s.outputs[0]].dtype is DType.BF16}
+    assert short == {"first", *"qkv", "attention", "second", "wide"}, short
+    feeds = {"x": rng.standard_normal((rows, width)).astype(np.float32)}
+    exact, found = (
+        Predictor(model, host_target(), precision=p).run(feeds) for p in ("fp32", "bf16")
+    )
+    for name, y in exact.items():
+        assert np.linalg.norm(found[name] - y) < 1e-2 * np.linalg.norm(y)

@@ -132,11 +132,12 @@ class OpDef:
         in_place: bool = False,
         by_rows: bool = False,
         precision: str = "",
-        mixed: bool = False,
+        mixed: str | None = None,
         code: str = "",
     ) -> None:
-        """Registers a kernel. `dtype` lists the element types of the first input it takes; `code`
-        is the operator's own part of a kernel that several share, in that kernel's language.
+        """Registers a kernel. `dtype` lists the element types of the first input it takes, any of
+        which outputs and the inputs named in `mixed` may have, too; `code` is the operator's own
+        part of a kernel that several share, in that kernel's language.
 
         A kernel with a `precision` computes in that type on values of `dtype`, and only where a
         plan asks for it.
@@ -145,7 +146,7 @@ class OpDef:
         computes = DType(precision) if precision else None
         ref = KernelRef(
             self.name, backend, name, dtypes, when, why, rank, accepts_pitch, accepts_halo,
-            in_place, by_rows, computes, mixed, code,
+            in_place, by_rows, computes, None if mixed is None else tuple(mixed.split()), code,
         )  # fmt: skip
         self.kernels.append(ref)
         self.kernels.sort(key=lambda k: k.rank)

@@ -26,7 +26,7 @@ class KernelRef:
 
     `when(node, types)` gets the Node and its inputs' TypeInfos (None for absent) and answers
     True, or a string that says why not. Kernels of one operator are tried in `rank` order, lowest
-    first.
+    first. With `mixed`, outputs and the inputs that it names may each be of any of `dtypes`.
     """
 
     op: str
@@ -41,7 +41,7 @@ class KernelRef:
     in_place: bool = False
     by_rows: bool = False  # can compute some rows of an image, as plan/bands.py wants it
     precision: DType | None = None  # only for plans of this precision; None: for all
-    mixed: bool = False  # inputs and outputs may each be of any of `dtypes`
+    mixed: tuple[str, ...] | None = None
     code: str = ""  # the operator's own part of a kernel that several share, in its language
 
     def __str__(self) -> str:

@@ -266,6 +266,8 @@ attention.kernel(
 attention.kernel(
     "cpu",
     "bf16_attention",
+    dtype="f32,bf16",
+    mixed="q k v",
     accepts_pitch=True,
     when=_on_cpu,
     rank=-1,

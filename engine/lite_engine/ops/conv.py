@@ -292,7 +292,7 @@ for _name, _rank, _when, _why in _CPU:
         "cpu",
         _name,
         dtype=f"f32,{_number}" if _name in _MIXED else _number,
-        mixed=_name in _MIXED,
+        mixed="x residual" if _name in _MIXED else None,
         accepts_pitch=True,
         accepts_halo=True,
         by_rows=_name not in _WHOLE,

@@ -174,7 +174,7 @@ conv_transpose.kernel(
     "cpu",
     "bf16_deconv2d",
     dtype="f32,bf16",
-    mixed=True,
+    mixed="x residual",
     accepts_pitch=True,
     accepts_halo=True,
     when=_frames,

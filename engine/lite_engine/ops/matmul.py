@@ -192,7 +192,7 @@ gemm.kernel(
     "cpu",
     "bf16_gemm",
     dtype="f32,bf16",
-    mixed=True,
+    mixed="a",  # not what is added, a sum over many layers
     accepts_pitch=True,
     when=all_of(constant(1), attr("transA", 0), _bias),
     rank=-1,

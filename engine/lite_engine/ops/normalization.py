@@ -192,11 +192,13 @@ def _(
 
 
 layer_norm.cost(lambda x, *_, **__: Cost(flops=7 * x.size))
-layer_norm.kernel(
-    "cpu",
-    "f32_layer_norm",
-    when=lambda node, types: len(node.outputs) == 1 or tr("its statistics are outputs"),
-)
+
+
+def _one_result(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    return len(node.outputs) == 1 or tr("its statistics are outputs")
+
+
+layer_norm.kernel("cpu", "f32_layer_norm", when=_one_result)
 
 rms_norm = define_op(
     "RMSNormalization", inputs="x scale", attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1},
@@ -218,6 +220,12 @@ def _(
 
 rms_norm.cost(lambda x, *_, **__: Cost(flops=5 * x.size))
 rms_norm.kernel("cpu", "f32_layer_norm")
+for _op in (layer_norm, rms_norm):
+    # Products round its output anyway; its input is a sum over many layers.
+    _op.kernel(
+        "cpu", "bf16_layer_norm", dtype="f32,bf16", mixed="", rank=1, when=_one_result,
+        precision="bf16",
+    )  # fmt: skip
 
 lp_norm = define_op(
     "LpNormalization", inputs="x", attrs={"axis": -1, "p": 2}, layout="axis", axis_attrs=("axis",),

@@ -4,7 +4,7 @@ In precision bf16 products take 8 bits of significand anyway: a value that every
 takes in bf16 is half the bytes to write and to read, and a convolution rounds it no second time.
 Values that some step wants in float32, the network's inputs and outputs and small ones stay
 float32: nothing is ever converted in a step of its own. A kernel `f32_NAME` becomes `bf16_NAME`
-where all its values are; `mixed` ones choose for each tensor.
+where all its values are; `mixed` ones choose for each output and each of some inputs.
 
 fp16 needs no such pass: its kernels take nothing else, so lowering stores every value that they
 touch in it, and converts at their borders.
@@ -28,10 +28,10 @@ def store_shorts(plan: Plan) -> None:
     taking = {step.index: _taking(step) for step in plan.steps}
     values = {step.index: _values(plan, step) for step in plan.steps}
     owners = {at: {plan.root(i).index for i in found} for at, found in values.items()}
-    refused = {i for at, own in owners.items() if taking[at] is None for i in own}
+    refused = {plan.root(i).index for s in plan.steps for i in _wide(s, taking[s.index], values)}
     chosen = {i for own in owners.values() for i in own if i not in refused}
     chosen = {i for i in chosen if _may_shrink(plan.tensors[i], parts[i])}
-    whole = [owners[at] for at, ref in taking.items() if ref is not None and not ref.mixed]
+    whole = [owners[at] for at, ref in taking.items() if ref is not None and ref.mixed is None]
     while dropped := {i for own in whole if not own <= chosen for i in own & chosen}:
         chosen -= dropped
     for step in plan.steps:
@@ -67,6 +67,17 @@ def _values(plan: Plan, step: Step) -> list[int]:
         for i, index in enumerate((*step.inputs, *step.outputs))
         if index >= 0 and plan.tensors[index].dtype is DType.F32 and not packed(i, index)
     ]
+
+
+def _wide(step: Step, ref: KernelRef | None, values: dict[int, list[int]]) -> list[int]:
+    """Those that a step wants in float32."""
+    op = find_op(step.op)
+    if ref is None or op is None:
+        return values[step.index]
+    mixed = ref.mixed
+    if mixed is None:
+        return []
+    return [i for n, i in enumerate(step.inputs) if i >= 0 and op.input_name(n) not in mixed]
 
 
 def _may_shrink(owner: PlanTensor, parts: list[PlanTensor]) -> bool:

@@ -7,8 +7,9 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.ir import DType, Node, Value
 from lite_engine.ops import get_op
+from lite_engine.ops._bf16 import bf16_to_f32
 
-from ..tiny import run_step
+from ..tiny import as_bf16, run_step
 from .cases_f32 import short
 
 pytestmark = pytest.mark.cpu
@@ -60,3 +61,41 @@ def test_attention(kernel, isa):
             )  # fmt: skip
             error = np.abs(got - want).max() / np.abs(v).max()
             assert error <= TOLERANCE[kernel], (rows, keys, size, value, attrs, error)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+def test_attention_of_shorts(isa):
+    """Each of q, k, v and y in memory in bf16, alone and all together."""
+    rng = np.random.default_rng(4)
+    for i, (rows, keys, size, value, attrs) in enumerate(CALLS[::2]):
+        # As models have it: rows of all heads side by side.
+        shapes = (2, rows, 3 * size), (2, keys, 3 * size), (2, keys, 3 * value)
+        inputs = [short(rng.standard_normal(s, np.float32)) for s in shapes]
+        attrs = {**attrs, "q_num_heads": 3, "kv_num_heads": 3}
+        want = _called(*inputs, None, attrs)
+        for which in ({0, 1, 2, 3}, {i % 4}):
+            y = np.full(want.shape, np.nan, np.float32)
+            (got,) = run_step(
+                "Attention", "bf16_attention",
+                [as_bf16(x) if n in which else x for n, x in enumerate(inputs)],
+                [as_bf16(y) if 3 in which else y], attrs,
+                constant=(), threads=1 + i % 3, max_isa=isa,
+            )  # fmt: skip
+            got = bf16_to_f32(got) if 3 in which else got
+            error = np.abs(got - want).max() / np.abs(inputs[2]).max()
+            limit = TOLERANCE["bf16_attention"] + 2**-9 * (3 in which)
+            assert error <= limit, (rows, keys, size, value, which, error)
+
+
+@pytest.mark.parametrize("isa", native.isas())
+def test_a_mask_of_shorts(isa):
+    rng = np.random.default_rng(5)
+    q, k, v, mask = (
+        short(rng.standard_normal(s, np.float32))
+        for s in ((1, 2, 9, 8), (1, 2, 21, 8), (1, 2, 21, 8), (9, 21))
+    )
+    want = _called(q, k, v, mask, {})
+    y = np.full(want.shape, np.nan, np.float32)
+    given = [as_bf16(x) for x in (q, k, v, mask)]
+    (got,) = run_step("Attention", "bf16_attention", given, [y], {}, constant=(), max_isa=isa)
+    assert np.abs(got - want).max() <= TOLERANCE["bf16_attention"] * np.abs(v).max()

@@ -155,6 +155,24 @@ def test_pool_of_shorts(op, isa):
 
 
 @pytest.mark.parametrize("isa", isas())
+@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization"])
+def test_normalisation_into_shorts(op, isa):
+    """Rounded once, also numbers that bf16 does not have in the middle of a row."""
+    for rows, n in ((3, 1), (7, 37), (5, 768)):
+        x, scale = normal(rows, n), normal(n)
+        inputs = [x, scale, normal(n)] if op == "LayerNormalization" else [x, scale]
+        scale[n // 2] = np.inf if n > 1 else 1
+        case = make_case(op, "bf16_layer_norm", inputs, {"epsilon": 0.05})
+        (want,) = case.wanted
+        (bits,) = run_step(
+            op, "bf16_layer_norm", inputs, [as_bf16(want)], {"epsilon": 0.05}, constant=(1, 2),
+            threads=2, max_isa=isa,
+        )  # fmt: skip
+        np.testing.assert_allclose(bf16_to_f32(bits), want, rtol=2.0**-8, atol=2e-5)
+        check(op, "bf16_layer_norm", inputs, {"epsilon": 0.05}, isas=[isa], tolerance=2e-5)
+
+
+@pytest.mark.parametrize("isa", isas())
 def test_normalisations(isa):
     for c in (1, 3, 16, 24, 35):
         x, scale, bias, mean = normal(2, c, 5, 6), normal(c), normal(c), normal(c)

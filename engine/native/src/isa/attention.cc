@@ -1,5 +1,6 @@
 // f32_attention: softmax(scale q kᵀ + bias) v per head, in blocks that stay in the cache. bf16_attention is the
-// same, with both products of bf16 where there are products of pairs: q, k, v and the weights are rounded.
+// same, with both products of bf16 where there are products of pairs: q, k, v and the weights are rounded,
+// and each of q, k, v and y may lie in memory in bf16.
 //
 // Keys and values of one head are packed a block at a time. Each tile of rows meets every block with
 // its scores in the cache: softmax runs over the blocks with the highest score so far and a sum that
@@ -19,11 +20,13 @@ namespace {
 struct Attention : AttentionShape {
   float softcap;                   // 0: none
   bool few_rows, copies_rows;
+  bool short_q, short_k, short_v, short_y;  // bf16
   int64_t block;                   // keys packed at a time
   int64_t score_row;               // from one row of scores to the next
   int64_t chunks, chunk_rows;      // of one head's rows
-  // Of the scratch, in its order; a_elems: rows that are packed, or copied where they lie apart.
-  int64_t k_elems, v_elems, score_elems, a_elems;
+  // Of the scratch, in its order; a_elems: rows that are packed, or copied where they lie apart; y_elems:
+  // results that become bf16 behind the last block.
+  int64_t k_elems, v_elems, score_elems, a_elems, y_elems;
 };
 
 constexpr int kFewRows = 3;  // packing keys pays from here on
@@ -57,8 +60,9 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
   s->a_elems = s->few_rows      ? 0
                : s->copies_rows ? kProductRows * depth_of(s->size)
                                 : product_floats(deepest);
+  s->y_elems = s->few_rows || !s->short_y ? 0 : s->chunk_rows * s->v_size;
   const int64_t totals = s->few_rows ? 0 : 2 * s->chunk_rows;
-  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, s->a_elems, totals};
+  const int64_t parts[] = {s->k_elems, s->v_elems, s->score_elems, s->a_elems, s->y_elems, totals};
   size_t elems = 0;
   for (const int64_t part : parts)
     if (!add_size(elems, static_cast<size_t>(part), &elems)) return env.fail("too large");
@@ -66,11 +70,23 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
   return true;
 }
 
+bool is_short(const Tensor* t) { return t && t->dtype == DType::kBF16; }
+
+// bf16.cc widens what is not packed, and masks.
+bool suits(const Step& step, Env&) {
+  const Tensor* q = input_of(step, 0);
+  bool any = is_short(output_of(step, 0));
+  for (int i = 0; i < 3; ++i) any = any || is_short(input_of(step, i));
+  const bool packs = kProducts > 1 && q && q->rank > 1 && q->dims[q->rank - 2] > kFewRows;
+  return (packs || !any) && !is_short(input_of(step, 3));
+}
+
 bool prepare(Step& step, Env& env) {
   const Tensor* operands[4] = {input_of(step, 0), input_of(step, 1), input_of(step, 2),
                                output_of(step, 0)};
   for (const Tensor* t : operands)
-    if (!t || t->dtype != DType::kF32) return env.fail("needs f32 q, k, v and y");
+    if (!t || (t->dtype != DType::kF32 && !(kProducts > 1 && is_short(t))))
+      return env.fail("needs f32 q, k, v and y");
   if (step.num_outputs != 1) return env.fail("has one output");
   for (int i = 4; i < step.num_inputs; ++i)
     if (input_of(step, i)) return env.fail("takes no past keys and no lengths");
@@ -79,6 +95,8 @@ bool prepare(Step& step, Env& env) {
   step.state = s;
   if (!read_attention(step, env, *operands[0], *operands[1], *operands[2], *operands[3], s))
     return false;
+  s->short_q = is_short(operands[0]), s->short_k = is_short(operands[1]);
+  s->short_v = is_short(operands[2]), s->short_y = is_short(operands[3]);
   s->softcap = static_cast<float>(attr_float(step, "softcap", 0));
   if (!read_attention_mask(input_of(step, 3), env, s) || !choose_blocks(step, env, s)) return false;
   set_variant(step, "%s__" LITE_ISA_NAME "_%dx%d", step.kernel->name, s->few_rows ? 1 : kProductRows,
@@ -144,21 +162,45 @@ void scale_row(float* y, int64_t n, float factor) {
   if (i < n) store_part(y + i, load_part(y + i, static_cast<int>(n - i)) * f, static_cast<int>(n - i));
 }
 
-// One head: where its operands begin.
+// One head: where its operands begin, and rows of results with which row of y.
 struct Head {
   const float *q, *k, *v;
   const uint8_t* mask;  // or nullptr
   float* y;
+  int64_t y_row;
 };
 
 Head head_of(const Attention& s, const Step& step, int64_t unit) {
   const int64_t b = unit / s.heads, h = unit % s.heads, kv = h / s.group;
   const Tensor* mask = input_of(step, 3);
-  return {step.inputs[0]->as<float>() + b * s.q.batch + h * s.q.head,
-          step.inputs[1]->as<float>() + b * s.k.batch + kv * s.k.head,
-          step.inputs[2]->as<float>() + b * s.v.batch + kv * s.v.head,
+  const auto at = [](const Tensor* t, int64_t i) { return element(t->as<float>(), i, is_short(t)); };
+  return {at(step.inputs[0], b * s.q.batch + h * s.q.head),
+          at(step.inputs[1], b * s.k.batch + kv * s.k.head),
+          at(step.inputs[2], b * s.v.batch + kv * s.v.head),
           mask ? mask->data + mask_offset(s, b, h) : nullptr,
-          step.outputs[0]->as<float>() + b * s.y.batch + h * s.y.head};
+          at(step.outputs[0], b * s.y.batch + h * s.y.head),
+          s.y.row};
+}
+
+// Row `row` of q as products take it.
+void take_row(const Attention& s, const Head& head, int64_t row, float* to) {
+#if defined(LITE_PAIRS)
+  if (s.short_q)
+    return to_products(reinterpret_cast<const uint16_t*>(head.q) + row * s.q.row, s.size, to);
+#endif
+  to_products(head.q + row * s.q.row, s.size, to);
+}
+
+// Keys and values [key, key + n).
+void pack_block(const Attention& s, const Head& head, int64_t key, int64_t n, float* keys, float* values) {
+  const float* const k = element(head.k, key * s.k.row, s.short_k);
+  const float* const v = element(head.v, key * s.v.row, s.short_v);
+#if defined(LITE_PAIRS)
+  if (s.short_k) pack_keys(s, reinterpret_cast<const uint16_t*>(k), n, keys);
+  if (s.short_v) pack_values(s, reinterpret_cast<const uint16_t*>(v), n, values);
+#endif
+  if (!s.short_k) pack_keys(s, k, n, keys);
+  if (!s.short_v) pack_values(s, v, n, values);
 }
 
 const uint8_t* mask_row(const Attention& s, const Head& head, int64_t row, int64_t key) {
@@ -180,7 +222,7 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
   RowProduct p{head.q + row * s.q.row, s.q.row, height, product_length(s.size), room.keys,
                kTileColumns * depth_of(s.size), scores, ld, round_up(n, kTileColumns), false};
   if (s.copies_rows) {
-    for (int m = 0; m < height; ++m) to_products(p.a + m * s.q.row, s.size, room.rows + m * p.k);
+    for (int m = 0; m < height; ++m) take_row(s, head, row + m, room.rows + m * p.k);
     p.a = room.rows;
     p.lda = p.k;
   }
@@ -197,7 +239,7 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
     const float more = exp_row(x, n, plain ? s.scale : 1.0f, peak);
     if (!first && peak != before) {
       const float factor = before == -INFINITY ? 0.0f : exp(splat(before - peak))[0];
-      scale_row(head.y + (row + m) * s.y.row, s.v_size, factor);
+      scale_row(head.y + (row + m) * head.y_row, s.v_size, factor);
       sums[m] *= factor;
     }
     peaks[m] = peak;
@@ -205,30 +247,42 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, int
     if (kProducts > 1) to_products(x, n, x);
   }
   p = {scores, ld, height, depth_of(n), room.values, kTileColumns * depth_of(packed),
-       head.y + row * s.y.row, s.y.row, s.v_size, key > 0};
+       head.y + row * head.y_row, head.y_row, s.v_size, key > 0};
   multiply_rows(p, room.reorders, room.rows);
 }
 
 // Rows [begin, end) of one head.
-void run_rows(const Attention& s, const Head& head, int64_t begin, int64_t end, bool reorders,
+void run_rows(const Attention& s, Head head, int64_t begin, int64_t end, bool reorders,
               float* scratch) {
   float* const values = scratch + s.k_elems;
   float* const scores = values + s.v_elems;
   const Room room{scratch, values, scores, scores + s.score_elems, reorders};
-  float* peaks = room.rows + s.a_elems;
+  float* const results = room.rows + s.a_elems;
+  [[maybe_unused]] float* const y = head.y;
+  // As addresses: row 0 may lie before any memory of ours.
+  if (s.short_y) {
+    head.y = reinterpret_cast<float*>(reinterpret_cast<uintptr_t>(results) -
+                                      static_cast<uintptr_t>(begin * s.v_size) * sizeof(float));
+    head.y_row = s.v_size;
+  }
+  float* peaks = results + s.y_elems;
   float* sums = peaks + s.chunk_rows;
   for (int64_t key = 0; key < s.keys; key += s.block) {
     const int64_t n = s.keys - key < s.block ? s.keys - key : s.block;
-    pack_keys(s, head.k + key * s.k.row, n, room.keys);
-    pack_values(s, head.v + key * s.v.row, n, room.values);
+    pack_block(s, head, key, n, room.keys, room.values);
     for (int64_t row = begin; row < end;) {
       const int height = product_rows(end - row);
       run_tile(s, head, row, height, key, n, room, peaks + (row - begin), sums + (row - begin));
       row += height;
     }
   }
-  for (int64_t m = 0; m < end - begin; ++m)  // a row that sees nothing gives 0
-    scale_row(head.y + (begin + m) * s.y.row, s.v_size, sums[m] == 0 ? 0.0f : 1 / sums[m]);
+  for (int64_t m = 0; m < end - begin; ++m) {  // a row that sees nothing gives 0
+    scale_row(head.y + (begin + m) * head.y_row, s.v_size, sums[m] == 0 ? 0.0f : 1 / sums[m]);
+#if defined(LITE_PAIRS)
+    if (s.short_y)
+      round_floats(results + m * s.v_size, reinterpret_cast<uint16_t*>(y) + (begin + m) * s.y.row, s.v_size);
+#endif
+  }
 }
 
 // A vector whose lanes add up to the dot product.
@@ -319,7 +373,7 @@ const Kernel kAttention[] = {
 #if !defined(LITE_PAIRS)
     {"Attention", "f32_attention", prepare, run, kAcceptsPitch},
 #endif
-    {"Attention", "bf16_attention", prepare, run, kAcceptsPitch},
+    {"Attention", "bf16_attention", prepare, run, kAcceptsPitch, suits},
 };
 
 }  // namespace

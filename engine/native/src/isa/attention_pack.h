@@ -23,8 +23,17 @@ LITE_INLINE F load_products(const float* x, int64_t n) {
 #endif
 }
 
+#if defined(LITE_PAIRS)
+LITE_INLINE F load_products(const uint16_t* x, int64_t n) {
+  const int64_t here = n < 2 * kLanes ? n : 2 * kLanes;
+  touches(x, 2 * here);
+  return (F)_mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << here) - 1), x);
+}
+#endif
+
 // Keys [0, n) as panels [panel][kProducts elements][kTileColumns]; behind the last key and element lie zeros.
-LITE_INLINE void pack_keys(const AttentionShape& s, const float* k, int64_t n, float* out) {
+template <class Number>
+LITE_INLINE void pack_keys(const AttentionShape& s, const Number* k, int64_t n, float* out) {
   constexpr int64_t kStep = kProducts * kLanes;
   const int64_t depth = depth_of(s.size);
   for (int64_t key = 0; key < n; key += kLanes) {
@@ -61,16 +70,29 @@ LITE_INLINE F load_values(const float* from, const float* next, int64_t left) {
 #endif
 }
 
+#if defined(LITE_PAIRS)
+LITE_INLINE F load_values(const uint16_t* from, const uint16_t* next, int64_t left) {
+  const int here = left < 0 ? 0 : left < kLanes ? static_cast<int>(left) : kLanes;
+  const auto shorts = [here](const uint16_t* at) __attribute__((always_inline)) {
+    if (!at) return _mm512_setzero_si512();
+    touches(at, 2 * here);
+    return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(first_lanes(here), at));
+  };
+  return (F)_mm512_or_si512(_mm512_slli_epi32(shorts(next), 16), shorts(from));
+}
+#endif
+
 // Values [0, n) as panels [panel][kProducts keys][columns, in whole vectors]; behind the last key lie zeros.
-LITE_INLINE void pack_values(const AttentionShape& s, const float* v, int64_t n, float* out) {
+template <class Number>
+LITE_INLINE void pack_values(const AttentionShape& s, const Number* v, int64_t n, float* out) {
   const int64_t depth = depth_of(n);
   for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
     const int64_t columns = s.v_size - column;
     const int width = tile_vectors(columns) * kLanes;
     for (int64_t at = 0; at < depth; ++at, out += width) {
       const int64_t key = at * kProducts;
-      const float* from = key < n ? v + key * s.v.row + column : nullptr;
-      const float* next = key + 1 < n ? from + s.v.row : nullptr;
+      const Number* from = key < n ? v + key * s.v.row + column : nullptr;
+      const Number* next = key + 1 < n ? from + s.v.row : nullptr;
       for (int i = 0; i < width; i += kLanes)
         store(out + i, load_values(from ? from + i : from, next ? next + i : next, columns - i));
     }

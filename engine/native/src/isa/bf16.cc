@@ -6,13 +6,10 @@
 #include <stdio.h>
 
 #include "runtime/dispatch.h"
-#include "vec.h"
+#include "shorts.h"
 
 namespace lite::LITE_ISA {
 namespace {
-
-typedef uint16_t Short __attribute__((vector_size(2 * kLanes)));
-typedef Short ShortU __attribute__((aligned(2), may_alias));
 
 constexpr int kMost = 8;  // inputs, or outputs
 
@@ -42,38 +39,6 @@ bool has_shorts(const Step& step, Env&) {
   for (int i = 0; i < step.num_inputs; ++i) any |= is_short(step.inputs[i]);
   for (int i = 0; i < step.num_outputs; ++i) any |= is_short(step.outputs[i]);
   return any;
-}
-
-LITE_INLINE F widened(Short v) { return as_float((I)(__builtin_convertvector(v, I) << 16)); }
-
-void widen(const uint16_t* from, float* to, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    store(to + i, widened(*reinterpret_cast<const ShortU*>(from + i)));
-  for (; i < n; ++i) {
-    const uint32_t bits = static_cast<uint32_t>(from[i]) << 16;
-    memcpy(to + i, &bits, sizeof bits);
-  }
-}
-
-// Ties to even; NaN stays NaN.
-LITE_INLINE Short rounded(F v) {
-#if defined(__AVX512BF16__)
-  return (Short)_mm512_cvtneps_pbh((__m512)v);
-#else
-  const I bits = as_int(v);
-  const I near = bits + 0x7fff + (bits >> 16 & 1);
-  return __builtin_convertvector((v != v ? bits | 0x400000 : near) >> 16, Short);
-#endif
-}
-
-void round(const float* from, uint16_t* to, int64_t n) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    *reinterpret_cast<ShortU*>(to + i) = rounded(load(from + i));
-  if (i == n) return;
-  const Short rest = rounded(load_part(from + i, static_cast<int>(n - i)));
-  memcpy(to + i, &rest, static_cast<size_t>(n - i) * sizeof *to);
 }
 
 // Visits one thread's innermost rows: visit(element of the tensor, of a dense one, elements).
@@ -290,6 +255,7 @@ const Kernel kBf16[] = {
     {"Conv", "bf16_conv2d_3x3", prepare, run, kFlags, has_shorts},
     {"ConvTranspose", "bf16_deconv2d", prepare, run, kFlags, has_shorts},
     {"Gemm", "bf16_gemm", prepare, run, kAcceptsPitch, has_shorts},
+    {"Attention", "bf16_attention", prepare, run, kAcceptsPitch, has_shorts},
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Conv and Gemm with constant weights, as tap GEMM.
 //
-// Where there are products of bf16 pairs, the bf16 kernels multiply them: input, residual and output may be
-// bf16 or floats. Pixels of bf16 with an even number of channels per group are read in place; else phase 0
+// Where there are products of bf16 pairs, the bf16 kernels multiply them: input and output, and a
+// convolution's residual, may be bf16 or floats. Pixels of bf16 with an even number of channels per group are read in place; else phase 0
 // makes a copy, [image][row][pixel][group][pairs]. Elsewhere these kernels take floats and compute in them.
 #include "ops/gemm_shape.h"
 #include "pair_pixels.h"
@@ -265,7 +265,6 @@ bool prepare_gemm(Step& step, Env& env) {
   }
 #if defined(LITE_PAIRS)
   state->gemm.short_out = is_short(y);
-  state->gemm.short_residual = state->residual >= 0 && is_short(step.inputs[state->residual]);
 #endif
   finish_step(step, state->gemm);
   return true;

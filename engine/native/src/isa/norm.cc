@@ -1,11 +1,13 @@
 // Normalisations of float tensors; those of instances and groups are in group_norm.cc.
 //   f32_batch_norm   channels-last, constant statistics: y = factor x + shift per channel
-//   f32_layer_norm   LayerNormalization, RMSNormalization over the last axes of a row-major tensor
+//   f32_layer_norm   LayerNormalization, RMSNormalization over the last axes of a row-major tensor;
+//   bf16_layer_norm  the same, with an output of floats or bf16
 //   f32_lp_norm      LpNormalization (p 1 or 2) along any axis
 //   f32_lrn          channels-last, over neighbouring channels
 #include <cmath>
 
 #include "norm_operands.h"
+#include "shorts.h"
 #include "transcendental.h"
 
 namespace lite::LITE_ISA {
@@ -88,8 +90,9 @@ struct LayerState {
   bool centred;  // LayerNormalization
 };
 
+template <bool kShort>
 bool prepare_layer(Step& step, Env& env) {
-  if (!float_in_out(step, env)) return false;
+  if (!float_in_out(step, env, kShort)) return false;
   const Tensor& x = *step.inputs[0];
   int64_t axis = attr_int(step, "axis", -1);
   if (axis < 0) axis += x.rank;
@@ -106,7 +109,16 @@ bool prepare_layer(Step& step, Env& env) {
   return true;
 }
 
-void run_layer(const Step& step, int, int thread, int threads, void*) {
+LITE_INLINE void store_some(float* y, F v, int n) { store_part(y, v, n); }
+LITE_INLINE void store_some(uint16_t* y, F v, int n) {
+  const Short near = rounded(v);
+  touches(y, 2 * n);
+  if (n == kLanes) *reinterpret_cast<ShortU*>(y) = near;
+  else memcpy(y, &near, static_cast<size_t>(n) * sizeof *y);
+}
+
+template <class Out>
+void normalise(const Step& step, int thread, int threads) {
   const LayerState& s = *static_cast<const LayerState*>(step.state);
   const float* scale = step.inputs[1]->as<float>();
   const Tensor* bias = input_of(step, 2);
@@ -115,7 +127,7 @@ void run_layer(const Step& step, int, int thread, int threads, void*) {
   share(s.rows, 1, thread, threads, &begin, &end);
   for (int64_t row = begin; row < end; ++row) {
     const float* x = step.inputs[0]->as<float>() + row * s.n;
-    float* y = step.outputs[0]->as<float>() + row * s.n;
+    Out* y = step.outputs[0]->as<Out>() + row * s.n;
     const F zero = splat(0.0f);
     const float mean = s.centred ? sum(sum_row(zero, x, s.n, zero, false)) * inverse : 0.0f;
     const float variance = sum(sum_row(zero, x, s.n, splat(mean), true)) * inverse;
@@ -124,9 +136,14 @@ void run_layer(const Step& step, int, int thread, int threads, void*) {
       const int n = static_cast<int>(s.n - i < kLanes ? s.n - i : kLanes);
       F v = (load_part(x + i, n) - splat(mean)) * factor * load_part(scale + i, n);
       if (bias) v += load_part(bias->as<float>() + i, n);
-      store_part(y + i, v, n);
+      store_some(y + i, v, n);
     }
   }
+}
+
+void run_layer(const Step& step, int, int thread, int threads, void*) {
+  const bool floats = step.outputs[0]->dtype == DType::kF32;
+  (floats ? normalise<float> : normalise<uint16_t>)(step, thread, threads);
 }
 
 // ---- Lp along an axis, and LRN
@@ -211,7 +228,8 @@ void run_lrn(const Step& step, int, int thread, int threads, void*) {
 
 const Kernel kNorm[] = {
     {"BatchNormalization", "f32_batch_norm", prepare_batch, run_batch, kAcceptsPitch | kInPlace},
-    {"LayerNormalization RMSNormalization", "f32_layer_norm", prepare_layer, run_layer, kInPlace},
+    {"LayerNormalization RMSNormalization", "f32_layer_norm", prepare_layer<false>, run_layer, kInPlace},
+    {"LayerNormalization RMSNormalization", "bf16_layer_norm", prepare_layer<true>, run_layer, 0},
     {"LpNormalization", "f32_lp_norm", prepare_lp, run_lp, kInPlace},
     {"LRN", "f32_lrn", prepare_lrn, run_lrn, 0},
 };

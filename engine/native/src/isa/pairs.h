@@ -45,6 +45,13 @@ LITE_INLINE void to_products(const float* x, int64_t n, float* y) {
   memmove(y, x, static_cast<size_t>(n) * sizeof(float));
 #endif
 }
+#if defined(LITE_PAIRS)
+LITE_INLINE void to_products(const uint16_t* x, int64_t n, float* y) {
+  uint16_t* to = reinterpret_cast<uint16_t*>(y);
+  memcpy(to, x, static_cast<size_t>(n) * sizeof *x);
+  if (n % 2) to[n] = 0;
+}
+#endif
 #endif
 
 }  // namespace lite::LITE_ISA

@@ -9,7 +9,9 @@ bool read_gemm_shape(const Step& step, Env& env, DType real, DType other, GemmSh
   const Tensor* all[] = {a, b, c, residual, y};
   for (const Tensor* t : all) {
     const bool constant = t && (t == b || (t == c && is_weight(*c)));
-    if (t && (constant ? t->dtype != DType::kF32 : t->dtype != real && t->dtype != other))
+    const bool fits = !t || t->dtype == (constant ? DType::kF32 : real) ||
+                      ((t == a || t == y) && t->dtype == other);
+    if (!fits)
       return env.fail("'%s' is %s, this kernel takes %s and constants of f32", t->name,
                       dtype_name(t->dtype), dtype_name(real));
   }

@@ -13,7 +13,7 @@ struct GemmShape {
   float alpha, beta;
 };
 
-// a, y, the residual and a computed c are each of the type `real` or `other`, constants of f32.
+// a and y are each of the type `real` or `other`, the residual and a computed c of `real`, constants of f32.
 bool read_gemm_shape(const Step&, Env&, DType real, DType other, GemmShape*);
 
 }  // namespace lite
