@@ -86,17 +86,27 @@ def read_frames(
     """The frames that each tap reads; `around` is what lies around the volume, 0 unless given."""
     if taps.alone:
         return [x]
+    firsts = [tap * taps.dilation for tap in range(taps.kernel)]
+    if taps.stride == 1 and taps.before <= taps.count and firsts[-1] - taps.before <= taps.size:
+        return [_moved(graph, x, first - taps.before, taps, node, around) for first in firsts]
     x = pad_depth(graph, x, taps.before, taps.after, node, around)
-    return [
-        slice_depth(graph, x, tap * taps.dilation, taps.count, node, taps.stride)
-        for tap in range(taps.kernel)
-    ]
+    return [slice_depth(graph, x, first, taps.count, node, taps.stride) for first in firsts]
+
+
+def _moved(
+    graph: Graph, x: Value, first: int, taps: Taps, node: Node, around: Value | None
+) -> Value:
+    """The frames of x from `first` on, which may lie outside."""
+    before, after = -first, first + taps.count - taps.size
+    if max(before, after) <= 0 and (before or after):
+        return slice_depth(graph, x, first, taps.count, node)
+    return pad_depth(graph, x, before, after, node, around)
 
 
 def pad_depth(
     graph: Graph, x: Value, before: int, after: int, node: Node, around: Value | None = None
 ) -> Value:
-    """x with more frames, where any are asked for."""
+    """x with more frames, where any are asked for; with fewer where numbers are negative."""
     if not before and not after:
         return x
     assert x.shape is not None

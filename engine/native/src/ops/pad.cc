@@ -9,6 +9,8 @@ namespace {
 struct State {
   int32_t* source[kMaxRank];  // per axis and output index: input index, -1: constant
   int64_t first, middle;      // last axis: `middle` consecutive input elements from output `first`
+  int axes;                   // the others are `block` elements that stay together, where it is not 0
+  int64_t block;
   uint8_t value[8];
 };
 
@@ -21,6 +23,25 @@ int64_t source_of(const char* mode, int64_t j, int64_t low, int64_t n) {
   if (n == 1) return low;
   const int64_t period = 2 * (n - 1), at = (j % period + period) % period;
   return low + (at < n ? at : period - at);
+}
+
+// The last axes that nothing is added to, and that lie together in both tensors, as one. Threads share what
+// is left.
+void join_axes(const Tensor& x, const Tensor& y, const int64_t* begins, const int64_t* ends, State* s) {
+  constexpr int64_t kEnough = 64;
+  int64_t in[kMaxRank], out[kMaxRank], blocks = y.size;
+  strides_of(x, in);
+  strides_of(y, out);
+  s->axes = y.rank;
+  s->block = 1;
+  for (int d = y.rank - 1; d >= 0 && y.size; --d) {
+    if (begins[d] || ends[d] || in[d] != s->block || out[d] != s->block) break;
+    if (d < y.rank - 1 && blocks / y.dims[d] < kEnough) break;
+    blocks /= y.dims[d];
+    s->block *= y.dims[d];
+    s->axes = d;
+  }
+  if (s->axes == y.rank) s->block = 0, s->axes = y.rank - 1;
 }
 
 bool prepare(Step& step, Env& env) {
@@ -70,6 +91,7 @@ bool prepare(Step& step, Env& env) {
       if (s->middle < 0) s->middle = 0;
     }
   }
+  join_axes(*x, *y, begins, ends, s);
   return true;
 }
 
@@ -92,20 +114,27 @@ void rows(const Step& step, int thread, int threads) {
   const Tensor &x = *step.inputs[0], &y = *step.outputs[0];
   int64_t in[kMaxRank], out[kMaxRank], begin, end;
   const int64_t in_origin = strides_of(x, in), out_origin = strides_of(y, out);
-  share(row_count(y), 1, thread, threads, &begin, &end);
-  for (int64_t r = begin; r < end && y.size; ++r) {
-    int64_t from = in_origin, to = out_origin, rest = r;
+  const int64_t n = s.block ? s.block : last_dim(y);
+  if (!y.size) return;
+  share(y.size / n, 1, thread, threads, &begin, &end);
+  int64_t at[kMaxRank], rest = begin;
+  for (int d = s.axes - 1; d >= 0; --d) {
+    at[d] = rest % y.dims[d];
+    rest /= y.dims[d];
+  }
+  for (int64_t r = begin; r < end; ++r) {
+    int64_t from = in_origin, to = out_origin;
     bool constant = false;
-    for (int d = y.rank - 2; d >= 0; --d) {
-      const int64_t index = rest % y.dims[d];
-      rest /= y.dims[d];
-      const int32_t source = s.source[d][index];
+    for (int d = 0; d < s.axes; ++d) {
+      const int32_t source = s.source[d][at[d]];
       constant = constant || source < 0;
       from += source * in[d];
-      to += index * out[d];
+      to += at[d] * out[d];
     }
-    row<T>(s, s.source[y.rank - 1], constant ? nullptr : x.as<T>() + from, y.as<T>() + to,
-           last_dim(y));
+    const T* const given = constant ? nullptr : x.as<T>() + from;
+    if (s.block && given) memcpy(y.as<T>() + to, given, static_cast<size_t>(n) * sizeof(T));
+    else row<T>(s, s.source[y.rank - 1], given, y.as<T>() + to, n);
+    for (int d = s.axes - 1; d >= 0 && ++at[d] == y.dims[d]; --d) at[d] = 0;
   }
 }
 
