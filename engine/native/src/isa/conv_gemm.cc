@@ -43,12 +43,20 @@ void finish_step(Step& step, const TapGemm& gemm) {
 
 // Makes the shape one of bf16 pairs, where products are of those.
 bool count_pairs(Step& step, Env& env, State* state, ConvShape* s) {
-  state->input = {s->in, s->groups, s->group_in};
+  state->input = {s->in, s->groups, s->group_in, s->in.w, 0, 0, 1, 1, 0};
   if (kProducts == 1) return true;
   PixelView& in = s->in;
   const bool in_place = step.inputs[0]->dtype == DType::kBF16 && s->group_in % 2 == 0 &&
                         (in.pixel | in.row | in.image | in.origin) % 2 == 0;
+  if (!in_place && joins_taps(*s)) {
+    state->input = {in, 1, s->group_in, s->out.w, 0, s->kernel[1], s->stride[1], s->dilation[1], s->pad[1]};
+    s->group_in *= s->kernel[1];
+    s->kernel[1] = s->stride[1] = s->dilation[1] = 1;
+    s->pad[1] = 0;
+    in.w = s->out.w;
+  }
   s->group_in = (s->group_in + 1) / 2;
+  state->input.pairs = s->groups * s->group_in;
   if (in_place) {
     in.c /= 2, in.pixel /= 2, in.row /= 2, in.image /= 2, in.origin /= 2;
     return true;
@@ -152,6 +160,19 @@ bool read_shape(const Step& step, Env& env, ConvShape* s) {
 }
 #endif
 
+// (O, C, KH, KW) as (O, KH, KW, C), whose rows are pixels of the copy.
+bool join_rows(const ConvShape& s, const PairPixels& input, Env& env, WeightView* w) {
+  const int64_t rows = s.kernel[0], taps = input.taps, channels = input.group_in, n = taps * channels;
+  float* joined = static_cast<float*>(env.allocate(static_cast<size_t>(s.group_out * rows * n + 1) * 4));
+  if (!joined) return env.out_of_memory();
+  for (int64_t o = 0; o < s.group_out; ++o)
+    for (int64_t y = 0; y < rows; ++y)
+      for (int64_t i = 0; i < n; ++i)
+        joined[(o * rows + y) * n + i] = w->data[o * w->out + i % channels * w->in + y * w->y + i / channels * w->x];
+  *w = {joined, 0, rows * n, 1, n, 0, w->scale, n};
+  return true;
+}
+
 #if defined(LITE_BY_ROW)
 // One pixel, as squeeze-and-excite has it, with channels enough that the sums of a row's lanes, which
 // come after its products, count for little.
@@ -186,10 +207,11 @@ bool prepare_conv(Step& step, Env& env) {
                        s.bias ? s.bias->as<float>() : nullptr, 1.0f);
   }
 #endif
-  const WeightView w{s.weights->as<float>(), s.group_out * s.group_in * kh * kw,
-                     s.group_in * kh * kw, kh * kw, kw, 1, 1.0f, s.group_in};
+  WeightView w{s.weights->as<float>(), s.group_out * s.group_in * kh * kw,
+               s.group_in * kh * kw, kh * kw, kw, 1, 1.0f, s.group_in};
   const bool by_rows = step.by_rows && s.out.images == 1;
   if (!count_pairs(step, env, state, &s) ||
+      (state->input.taps && !join_rows(s, state->input, env, &w)) ||
       !prepare_tap_gemm(s, w, s.bias ? s.bias->as<float>() : nullptr, 1.0f, env, &state->gemm,
                         by_rows)) {
     return false;
@@ -277,7 +299,7 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
       state.residual < 0 ? nullptr : step.inputs[state.residual]->as<Real>();
 #if defined(LITE_PAIRS)
   const PixelView& v = state.input.view;
-  const int64_t pixel_bytes = state.input.groups * ((state.input.group_in + 1) / 2) * 4;
+  const int64_t columns = state.input.columns, row_bytes = columns * state.input.pairs * 4;
   for (int64_t row = r.begin; state.window_rows && row < r.end; row += state.window_rows) {
     const int64_t stop = row + state.window_rows < r.end ? row + state.window_rows : r.end;
     int64_t first = row * state.rows.stride - state.rows.pad;
@@ -286,9 +308,9 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
     if (last > v.h) last = v.h;
     // As addresses: row 0 may lie before any memory of ours.
     const uintptr_t copy = reinterpret_cast<uintptr_t>(scratch) + state.window_at -
-                           static_cast<uintptr_t>(first * v.w * pixel_bytes);
+                           static_cast<uintptr_t>(first * row_bytes);
     if (first < last)
-      copy_pixels(state, step, r.input, reinterpret_cast<void*>(copy), first * v.w, last * v.w);
+      copy_pixels(state, step, r.input, reinterpret_cast<void*>(copy), first * columns, last * columns);
     run_tap_gemm_rows(state.gemm, reinterpret_cast<const Real*>(copy), y, residual, row, stop, scratch);
   }
   if (state.window_rows) return;
@@ -309,7 +331,7 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   if (state.copied && phase == 0) {
     int64_t begin, end;
     const PixelView& v = state.input.view;
-    share(v.images * v.h * v.w, 16, thread, threads, &begin, &end);
+    share(v.images * v.h * state.input.columns, 16, thread, threads, &begin, &end);
     return copy_pixels(state, step, step.inputs[0]->data, step.shared, begin, end);
   }
   if (state.copied) x = static_cast<const float*>(step.shared);

@@ -1,4 +1,5 @@
-// The input of a convolution as bf16 pairs: [image][row][pixel][group][pairs].
+// The input of a convolution as bf16 pairs: [image][row][pixel][group][pairs]. Where an odd number of channels
+// would leave many pairs half empty, a pixel of the copy is all that a row of the window reads.
 #pragma once
 
 #include "ops/conv_strips.h"
@@ -9,7 +10,17 @@ namespace lite::LITE_ISA {
 struct PairPixels {
   PixelView view;            // of the numbers
   int64_t groups, group_in;  // channels of each
+  int64_t columns, pairs;    // pixels of a row of the copy, pairs of one of them
+  int64_t taps;              // of a row of the window, or 0: pixels as they are
+  int64_t stride, dilation, pad;
 };
+
+// Whether rows of a window take at most 5/6 of the products. They overlap: only those of few numbers are copied.
+LITE_INLINE bool joins_taps(const ConvShape& s) {
+  const int64_t apart = s.kernel[1] * ((s.group_in + 1) / 2);
+  const int64_t together = (s.kernel[1] * s.group_in + 1) / 2;
+  return s.groups == 1 && together <= kLanes && 6 * together <= 5 * apart;
+}
 
 #if defined(LITE_PAIRS)
 // n numbers as bf16, and zeros behind them up to `padded`.
@@ -26,22 +37,79 @@ LITE_INLINE void copy_numbers(const uint16_t* x, uint16_t* y, int64_t n, int64_t
   if (n < padded) y[n] = 0;
 }
 
-// Pixels of three numbers, as a first layer has them, become pairs four at a time; returns how many.
-LITE_INLINE int64_t copy_colors(const float* x, uint16_t* y, int64_t pixels) {
-  const __m512i places = _mm512_setr_epi32(0, 1, 2, 0, 3, 4, 5, 0, 6, 7, 8, 0, 9, 10, 11, 0);
-  int64_t i = 0;
-  for (; i + 4 <= pixels; i += 4) {
-    const __m512 spread = _mm512_maskz_permutexvar_ps(0x7777, places, (__m512)load_part(x + 3 * i, 12));
-    const __m256bh v = _mm512_cvtneps_pbh(spread);
-    memcpy(y + 4 * i, &v, sizeof v);
-  }
-  return i;
+// n <= 32 numbers, and zeros.
+LITE_INLINE __m512i load_shorts(const float* x, int n) {
+  const F rest = n > kLanes ? load_part(x + kLanes, n - kLanes) : F{};
+  const F first = load_part(x, n < kLanes ? n : kLanes);
+  return (__m512i)_mm512_cvtne2ps_pbh((__m512)rest, (__m512)first);
 }
-LITE_INLINE int64_t copy_colors(const uint16_t*, uint16_t*, int64_t) { return 0; }
+LITE_INLINE __m512i load_shorts(const uint16_t* x, int n) {
+  touches(x, 2 * n);
+  return _mm512_maskz_loadu_epi16(static_cast<__mmask32>((uint64_t{1} << n) - 1), x);
+}
+
+// Rows of windows that lie side by side in one vector of the image, as many of them as a vector holds.
+struct Spread {
+  __m512i places;
+  __mmask32 filled;
+  int count, numbers;        // windows, numbers that they read
+};
+LITE_INLINE Spread spread_of(const PairPixels& p) {
+  const int row = static_cast<int>(p.taps * p.group_in), apart = static_cast<int>(p.stride * p.group_in);
+  const int padded = static_cast<int>(2 * p.pairs), most = 2 * kLanes;
+  Spread s{_mm512_setzero_si512(), 0, 1, row};
+  while ((s.count + 1) * padded <= most && s.count * apart + row <= most) ++s.count;
+  s.numbers = (s.count - 1) * apart + row;
+  uint16_t places[2 * kLanes] = {};
+  for (int i = 0; i < s.count * padded; ++i) {
+    if (i % padded >= row) continue;
+    places[i] = static_cast<uint16_t>(i / padded * apart + i % padded);
+    s.filled |= __mmask32{1} << i;
+  }
+  memcpy(&s.places, places, sizeof places);
+  return s;
+}
+
+// Pixels [begin, end) of the copy, each a row of a window; zeros outside of the image.
+template <class Number>
+void copy_windows(const PairPixels& p, const Number* x, uint16_t* y, int64_t begin, int64_t end) {
+  const PixelView& v = p.view;
+  const int64_t channels = p.group_in, padded = 2 * p.pairs;
+  const bool dense = p.dilation == 1 && v.pixel == channels;
+  const Spread spread = spread_of(p);
+  const uint64_t stored = (uint64_t{1} << (spread.count * padded)) - 1;
+  while (begin < end) {
+    const int64_t row = begin / p.columns, first = begin % p.columns;
+    const int64_t n = p.columns - first < end - begin ? p.columns - first : end - begin;
+    const Number* from = x + v.origin + row / v.h * v.image + row % v.h * v.row;
+    uint16_t* to = y + begin * padded;
+    for (int64_t i = 0; i < n;) {
+      const int64_t at = (first + i) * p.stride - p.pad;
+      const int64_t last = at + (spread.count - 1) * p.stride + p.taps;
+      if (dense && at >= 0 && last <= v.w && i + spread.count <= n) {
+        const __m512i numbers = load_shorts(from + at * channels, spread.numbers);
+        touches(to + i * padded, 2 * spread.count * padded);
+        _mm512_mask_storeu_epi16(to + i * padded, static_cast<__mmask32>(stored),
+                                 _mm512_maskz_permutexvar_epi16(spread.filled, spread.places, numbers));
+        i += spread.count;
+        continue;
+      }
+      memset(to + i * padded, 0, static_cast<size_t>(padded) * sizeof *to);
+      for (int64_t tap = 0; tap < p.taps; ++tap) {
+        const int64_t column = at + tap * p.dilation;
+        if (column >= 0 && column < v.w)
+          copy_numbers(from + column * v.pixel, to + i * padded + tap * channels, channels, channels);
+      }
+      ++i;
+    }
+    begin += n;
+  }
+}
 
 // Pixels [begin, end) of all images.
 template <class Number>
 void copy_pixels(const PairPixels& pixels, const Number* x, uint16_t* y, int64_t begin, int64_t end) {
+  if (pixels.taps) return copy_windows(pixels, x, y, begin, end);
   const PixelView& v = pixels.view;
   const int64_t groups = pixels.groups, channels = pixels.group_in;
   const int64_t padded = (channels + 1) / 2 * 2, pixel = groups * padded;
@@ -56,9 +124,7 @@ void copy_pixels(const PairPixels& pixels, const Number* x, uint16_t* y, int64_t
       copy_numbers(from, to, n * pixel, n * pixel);
       continue;
     }
-    const int64_t done = pixel == 4 && v.pixel == 3 ? copy_colors(from, to, n) : 0;
-    from += done * v.pixel, to += done * pixel;
-    for (int64_t i = done; i < n; ++i, from += v.pixel)
+    for (int64_t i = 0; i < n; ++i, from += v.pixel)
       for (int64_t g = 0; g < groups; ++g, to += padded)
         copy_numbers(from + g * channels, to, channels, padded);
   }
