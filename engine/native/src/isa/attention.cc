@@ -162,7 +162,8 @@ void scale_row(float* y, int64_t n, float factor) {
   if (i < n) store_part(y + i, load_part(y + i, static_cast<int>(n - i)) * f, static_cast<int>(n - i));
 }
 
-// One head: where its operands begin, and rows of results with which row of y.
+// One head: where its operands begin. Rows of results lie `y_row` floats apart, in y or, where that is bf16, in
+// scratch memory.
 struct Head {
   const float *q, *k, *v;
   const uint8_t* mask;  // or nullptr
