@@ -156,13 +156,18 @@ def quantise(source: Path, out: Path, feeds_file: Path) -> None:
         def get_next(self) -> dict[str, np.ndarray] | None:
             return next(self.rest, None)
 
-    folded = out.with_suffix(".folded.onnx")
-    quant_pre_process(source, folded)  # batch normalisation into convolutions
-    quantize_static(
-        folded, out, Reader(), per_channel=True, activation_type=QuantType.QUInt8,
-        weight_type=QuantType.QInt8,
-    )  # fmt: skip
-    folded.unlink()
+    source, out, before = source.resolve(), out.resolve(), Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # where it leaves parts of a model that it fails on
+        try:
+            folded = Path(folder, "folded.onnx")
+            quant_pre_process(source, folded)  # batch normalisation into convolutions
+            quantize_static(
+                folded, out, Reader(), per_channel=True, activation_type=QuantType.QUInt8,
+                weight_type=QuantType.QInt8,
+            )  # fmt: skip
+        finally:
+            os.chdir(before)
 
 
 def main() -> None:
