@@ -121,13 +121,15 @@ def _rows_of_taps(weight: np.ndarray) -> np.ndarray:
 
 def _among_rows(attrs: dict[str, Any], taps: int) -> dict[str, Any]:
     """A window of frames as one of rows that are `taps` times as many."""
-    scaled = {k: list(attrs[k]) for k in ("kernel_shape", "strides", "pads")}
-    for key, axes in (("kernel_shape", (1,)), ("strides", (1,)), ("pads", (1, 4))):
-        for axis in axes:
-            scaled[key][axis] *= taps
-    dilations = list(attrs["dilations"])
-    dilations[1] = 1
-    return {**attrs, **scaled, "dilations": dilations}
+    (depth, height, width), (_, down, right) = attrs["kernel_shape"], attrs["strides"]
+    front, top, left, back, bottom, other = attrs["pads"]
+    window = {
+        "kernel_shape": [depth, height * taps, width],
+        "strides": [1, down * taps, right],
+        "pads": [front, top * taps, left, back, bottom * taps, other],
+        "dilations": [1, 1, attrs["dilations"][2]],
+    }
+    return {**attrs, **window}
 
 
 def _sum(graph: Graph, conv: Node, frames: list[Value], attrs: dict[str, Any]) -> Node:

@@ -1,8 +1,8 @@
 // Conv and Gemm with constant weights, as tap GEMM.
 //
-// Where there are products of bf16 pairs, the bf16 kernels multiply them: input and output, and a
-// convolution's residual, may be bf16 or floats. Pixels of bf16 with an even number of channels per group are read in place; else phase 0
-// makes a copy, [image][row][pixel][group][pairs]. Elsewhere these kernels take floats and compute in them.
+// Where there are products of bf16 pairs, the bf16 kernels multiply them: input and output, and a convolution's
+// residual, may be bf16 or floats. Pixels of bf16 with an even number of channels per group are read in place;
+// else phase 0 makes a copy (pair_pixels.h). Elsewhere these kernels take floats and compute in them.
 #include "ops/gemm_shape.h"
 #include "pair_pixels.h"
 #include "tap_gemm.h"
