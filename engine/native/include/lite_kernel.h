@@ -183,6 +183,7 @@ LITE_INLINE Tensor* output_of(const Step& s, int i) {
 
 struct CpuFeatures {
   bool avx2, avx512, avx512vnni, avx512bf16, avxvnni, amx;  // avx2 implies FMA; avx512 = F BW DQ VL
+  bool avx2bytes;                                      // avx2, and its products of bytes are wanted
   bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
   bool vbmi;   // shuffles of 128 bytes; implies avx512
   bool halves; // wide operations take their units twice, as AVX-512 of AMD's Zen 4 does; implies avx512

@@ -34,8 +34,20 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
+// Whether most tiles will pass the test of int8_bounds.h: operands around 128, as those of both signs are, would
+// not, and are multiplied as 16-bit numbers by the kernels of the set below.
+bool fits_pairs(const Step& step) {
+  constexpr int64_t kHighestZero = 64;
+  int count;
+  const int64_t* zeros = attr_ints(step, "x_zero_point", &count);
+  if (!count) zeros = attr_ints(step, "a_zero_point", &count);
+  const Tensor* x = input_of(step, 0);
+  return x && (count ? zeros[0] : 0) + (x->dtype == DType::kI8 ? 128 : 0) <= kHighestZero;
+}
+
 // Eight products at once: half of each would be padding.
 bool suits(const Step& step, Env& env) {
+  if (kSaturates && !fits_pairs(step)) return false;
   IntShape s;
   return kDepth < 8 || (read_int_shape(step, env, &s) && s.conv.group_in > 4);
 }
@@ -53,10 +65,10 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
 const Kernel kInt8Conv[] = {
     {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
     {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
-    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0},
+    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, kSaturates ? suits : nullptr},
     // By their own names where sparse_int8.cc would take the step (`lite tune`).
     {"QLinearConv", "i8_conv_dense", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
-    {"QLinearMatMul QGemm", "i8_gemm_dense", prepare, run, 0},
+    {"QLinearMatMul QGemm", "i8_gemm_dense", prepare, run, 0, kSaturates ? suits : nullptr},
 };
 
 }  // namespace

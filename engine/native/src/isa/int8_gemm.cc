@@ -213,6 +213,17 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   if (!packed || !biases || !scale) return env.out_of_memory();
   const Packer packer{s, weights, join, *g};
   packer.weights(packed);
+  if (kSaturates) {
+    uint8_t* bounds = static_cast<uint8_t*>(
+        env.allocate(static_cast<size_t>(g->groups * g->panels * bounds_bytes(depth) + 1)));
+    if (!bounds) return env.out_of_memory();
+    for (int64_t p = 0; p < g->groups * g->panels; ++p) {
+      const int64_t group = p / g->panels, panel = p % g->panels;
+      find_bounds(packed + group * g->group_weights + panel * g->panel_weights, depth,
+                  static_cast<int>(panel_columns(g->out_c, panel) / kLanes), bounds + p * bounds_bytes(depth));
+    }
+    g->bounds = bounds;
+  }
   // The byte as it is multiplied stands for value + offset: the zero point moves with it.
   const int32_t flipped = kDotSigned ? -128 : 128;
   const int32_t offset = kEitherSign || quant.x_signed == kDotSigned ? 0 : flipped;
@@ -304,7 +315,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
   const int64_t window_columns = g.groups * g.panels * kTileColumns;
   int64_t channel_out = 0, column = 0;
   const IntWeight* weights = nullptr;
-  const uint8_t* group_start = input;
+  const uint8_t *bounds = nullptr, *group_start = input;
   IntTile t;
   t.tap_x = g.tap_x;
   t.tap_y = g.tap_y;
@@ -325,6 +336,10 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
     tap_weights = padded * tile_vectors(t.columns) * kLanes;
     t.w_y = g.kernel_w * tap_weights;
+    if (kSaturates) {
+      bounds = bounds_of(g.bounds + p * bounds_bytes(g.panel_weights / kTileColumns));
+      t.bounds_y = g.kernel_w * padded;
+    }
     t.scale = g.scale + column;
     t.w_zero = g.w_zero ? g.w_zero + column : nullptr;
     if (real) {
@@ -342,6 +357,7 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.taps_x = g.joined_taps ? 1 : kernel_w;
     t.groups = g.depth_groups * (g.joined_taps ? kernel_w : 1);
     t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * tap_weights;
+    t.bounds = bounds ? bounds + (s.ky0 * g.kernel_w + s.kx0) * padded : nullptr;
     t.bias = g.bias + s.window * window_columns + column;
     t.c = y.data + s.c + m0 * s.ldc + channel_out;
     t.ldc = s.ldc;

@@ -3,7 +3,7 @@
 
 #include "ops/conv_strips.h"
 #include "ops/int8_shape.h"
-#include "int8_tile.h"
+#include "int8_bounds.h"
 
 namespace lite::LITE_ISA {
 
@@ -22,6 +22,7 @@ struct IntGemm {
   int64_t groups, panels;
   int64_t panel_weights, group_weights;   // elements
   const IntWeight* weights;
+  const uint8_t* bounds;            // [group][panel][bounds_bytes(depth of a panel)]
   const int32_t* bias;              // [window][group][panels * kTileColumns]
   const float* scale;               // [group][panels * kTileColumns]
   const int32_t* w_zero;            // the same; nullptr when the packed weights are centred

@@ -1,8 +1,108 @@
 // Instances of the integer tile for every height.
+#include "int8_bounds.h"
 #include "int8_finish.h"
 
 namespace lite::LITE_ISA {
 namespace {
+
+#if defined(LITE_SATURATES)
+// The four products of every lane, two by two, as 16-bit numbers.
+template <bool kFlip, int kRows, int kVectors>
+LITE_INLINE void wide_group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda, const IntWeight* w) {
+  __m256i even[kVectors], odd[kVectors];
+  LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+    const __m256i b = (__m256i)load_bytes(reinterpret_cast<const uint8_t*>(w) + n * kLanes * kDepth);
+    even[n] = _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8);
+    odd[n] = _mm256_srai_epi16(b, 8);
+  }
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    int32_t four;
+    memcpy(&four, a + m * lda, sizeof four);
+    if (kFlip) four ^= static_cast<int32_t>(0x80808080);
+    const __m256i x = (__m256i)splat(four);
+    const __m256i x_even = _mm256_and_si256(x, _mm256_set1_epi16(0xff)), x_odd = _mm256_srli_epi16(x, 8);
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n)
+      acc[m][n] += (I)_mm256_madd_epi16(x_even, even[n]) + (I)_mm256_madd_epi16(x_odd, odd[n]);
+  }
+}
+
+// The same by sums of pairs. All but one vector of weights stay in memory: registers are few.
+template <bool kFlip, int kRows, int kVectors>
+LITE_INLINE void pair_group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda, const IntWeight* w) {
+  const __m256i ones = _mm256_set1_epi16(1), first = (__m256i)load_bytes(reinterpret_cast<const uint8_t*>(w));
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    int32_t four;
+    memcpy(&four, a + m * lda, sizeof four);
+    I x = splat(four);
+    if (kFlip) x ^= static_cast<int32_t>(0x80808080);
+    LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
+      __m256i pairs = first;
+      if (n == 0) pairs = _mm256_maddubs_epi16((__m256i)x, pairs);
+      else asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(x), "m"(reinterpret_cast<const __m256i_u*>(w)[n]));
+      acc[m][n] += (I)_mm256_madd_epi16(pairs, ones);
+    }
+  }
+}
+
+constexpr int kRun = 4 * kLanes;  // operands that are tested at a time
+
+// Whether sums of pairs of operands, at most kMostPair by their bounds, do not saturate.
+LITE_INLINE bool they_fit(__m256i most) {
+  return !_mm256_movemask_epi8(_mm256_cmpgt_epi16(most, _mm256_set1_epi16(kMostPair)));
+}
+LITE_INLINE B load_run(const uint8_t* p, int n) { return n == kRun ? load_bytes(p) : load_bytes(p, n); }
+
+// Of a run of n operands of every row.
+template <bool kFlip, int kRows>
+LITE_INLINE bool run_fits(const uint8_t* a, ptrdiff_t lda, const uint8_t* bounds, int n) {
+  const __m256i u = (__m256i)load_run(bounds, n);
+  __m256i most = _mm256_setzero_si256();
+  LITE_UNROLL for (int m = 0; m < kRows; ++m) {
+    const B x = load_run(a + m * lda, n) ^ splat_byte(kFlip ? 0x80 : 0);
+    most = _mm256_max_epi16(most, _mm256_maddubs_epi16((__m256i)x, u));
+  }
+  return they_fit(most);
+}
+
+// Of all operands of a tile, sooner: by the largest of all rows.
+template <bool kFlip, int kRows>
+LITE_INLINE bool tile_fits(const IntTile& t) {
+  const int64_t bytes = t.groups * kDepth;
+  __m256i most = _mm256_setzero_si256();
+  const auto meet = [&](const uint8_t* a, const uint8_t* bounds, int n) __attribute__((always_inline)) {
+    __m256i x = (__m256i)load_run(a, n);
+    LITE_UNROLL for (int m = 1; m < kRows; ++m) {
+      const __m256i row = (__m256i)load_run(a + m * t.lda, n);
+      x = kFlip ? _mm256_max_epi8(x, row) : _mm256_max_epu8(x, row);
+    }
+    if (kFlip) x = _mm256_xor_si256(x, _mm256_set1_epi8(-128));
+    most = _mm256_max_epi16(most, _mm256_maddubs_epi16(x, (__m256i)load_run(bounds, n)));
+  };
+  for (int y = 0; y < t.taps_y; ++y)
+    for (int x = 0; x < t.taps_x; ++x) {
+      const uint8_t* a = t.a + y * t.tap_y + x * t.tap_x;
+      const uint8_t* bounds = t.bounds + y * t.bounds_y + x * bytes;
+      int64_t i = 0;
+      for (; i + kRun <= bytes; i += kRun) meet(a + i, bounds + i, kRun);
+      if (i < bytes) meet(a + i, bounds + i, static_cast<int>(bytes - i));
+    }
+  return they_fit(most);
+}
+
+// Groups of all operands, tested run by run.
+template <bool kFlip, int kRows, int kVectors>
+LITE_INLINE void tested_groups(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t lda, const IntWeight*& w,
+                               const uint8_t*& bounds, ptrdiff_t groups) {
+  constexpr int kStep = kVectors * kLanes * kDepth, kMost = kRun / kDepth;
+  for (; groups > 0; groups -= kMost) {
+    const int here = static_cast<int>(groups < kMost ? groups : kMost);
+    const bool fits = run_fits<kFlip, kRows>(a, lda, bounds, here * kDepth);
+    for (int i = 0; fits && i < here; ++i, a += kDepth, w += kStep) pair_group<kFlip>(acc, a, lda, w);
+    for (int i = 0; !fits && i < here; ++i, a += kDepth, w += kStep) wide_group<kFlip>(acc, a, lda, w);
+    bounds += here * kDepth;
+  }
+}
+#else
 
 // One group of kDepth products: a vector of weights against the same group of every row of A.
 template <bool kFlip, int kRows, int kVectors>
@@ -30,6 +130,7 @@ LITE_INLINE void group(I (&acc)[kRows][kVectors], const uint8_t* a, ptrdiff_t ld
   }
 #endif
 }
+#endif
 
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 // Two rows x two columns of sums in one register: acc[r][c] += the products of 8 bytes of two rows
@@ -192,7 +293,8 @@ __attribute__((noinline)) void finish_real(const IntTile& t, const I* sums, int 
   }
 }
 
-template <bool kFlip, int kRows, int kVectors>
+// kTested: by pairs where those fit, else by 16-bit products.
+template <bool kFlip, int kRows, int kVectors, bool kTested = false>
 void tile(const IntTile& t) {
   I acc[kRows][kVectors];
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
@@ -216,6 +318,7 @@ void tile(const IntTile& t) {
 #endif
   for (int y = t.taps_y; y > 0; --y, a_row += t.tap_y, w_row += t.w_y) {
     const IntWeight* w = w_row;
+    [[maybe_unused]] const uint8_t* bounds = t.bounds + (t.taps_y - y) * t.bounds_y;
     const uint8_t* a_tap = a_row;
     for (int x = t.taps_x; x > 0; --x, a_tap += t.tap_x) {
       const uint8_t* a = a_tap;
@@ -232,13 +335,22 @@ void tile(const IntTile& t) {
         multiply_four(acc, a, lda, w);
 #elif defined(__ARM_FEATURE_DOTPROD)
       k = Pipeline<kFlip, kRows, kVectors>::run(acc, a, lda, w, k);
+#elif defined(LITE_SATURATES)
+      if constexpr (kTested) {
+        tested_groups<kFlip>(acc, a, lda, w, bounds, k);
+        continue;
+      }
 #endif
       for (; k > 0; --k, a += kGroupBytes, w += kStep) {
         if (ahead) {
           prefetch_l2(ahead);
           ahead += kStep * sizeof(IntWeight) / kAheadTiles;
         }
+#if defined(LITE_SATURATES)
+        pair_group<kFlip>(acc, a, lda, w);
+#else
         group<kFlip>(acc, a, lda, half, w);
+#endif
       }
 #endif
     }
@@ -259,9 +371,17 @@ void tile(const IntTile& t) {
   finish_real<kVectors>(t, sums, kRows);
 }
 
+#if defined(LITE_SATURATES)
+template <bool kFlip, int kRows, int kVectors>
+void checked_tile(const IntTile& t) {
+  if (!t.bounds || tile_fits<kFlip, kRows>(t)) tile<kFlip, kRows, kVectors>(t);
+  else tile<kFlip, kRows, kVectors, true>(t);
+}
+#endif
+
 template <bool kFlip>
 void row_sums(const IntTile& t, int rows, int32_t* sums) {
-#if defined(LITE_VNNI) || defined(__ARM_FEATURE_DOTPROD)
+#if defined(LITE_VNNI) || defined(LITE_SATURATES) || defined(__ARM_FEATURE_DOTPROD)
   const I ones = splat(0x01010101);
   const B flip = splat_byte(kFlip ? 0x80 : 0);
   const int64_t bytes = t.groups * kDepth, rest = bytes % (4 * kLanes);
@@ -287,9 +407,39 @@ void row_sums(const IntTile& t, int rows, int32_t* sums) {
 
 }  // namespace
 
+void find_bounds([[maybe_unused]] const IntWeight* w, [[maybe_unused]] int64_t depth,
+                 [[maybe_unused]] int vectors, [[maybe_unused]] uint8_t* bounds) {
+#if defined(LITE_SATURATES)
+  const __m256i ones = _mm256_set1_epi8(1), most = _mm256_set1_epi16(128);
+  uint8_t* to = bounds + kBoundsHead;
+  int32_t any = 0;
+  for (int64_t k = 0; k < depth; k += kDepth, to += kDepth) {
+    __m256i largest = _mm256_setzero_si256();
+    for (int n = 0; n < vectors; ++n, w += kLanes * kDepth) {
+      const __m256i b = (__m256i)load_bytes(reinterpret_cast<const uint8_t*>(w));
+      // Of two signs, the sum is 128 at most.
+      const __m256i sums = _mm256_abs_epi16(_mm256_maddubs_epi16(ones, b));
+      const __m256i size = _mm256_min_epu8(_mm256_abs_epi8(b), _mm256_set1_epi8(127));
+      largest = _mm256_max_epu8(largest, _mm256_and_si256(size, _mm256_cmpgt_epi16(sums, most)));
+    }
+    __m128i four = _mm_max_epu8(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+    four = _mm_max_epu8(four, _mm_srli_si128(four, 8));
+    four = _mm_max_epu8(four, _mm_srli_si128(four, 4));
+    const int32_t word = _mm_cvtsi128_si32(four);
+    memcpy(to, &word, sizeof word);
+    any |= word;
+  }
+  memcpy(bounds, &any, sizeof any);
+#endif
+}
+
 const RowSumsFn kRowSums[2] = {row_sums<false>, row_sums<true>};
 
+#if defined(LITE_SATURATES)
+#define LITE_TILE(rows, flip, vectors) checked_tile<flip, rows, vectors>
+#else
 #define LITE_TILE(rows, flip, vectors) tile<flip, rows, vectors>
+#endif
 // int16 operands are never flipped.
 const IntTileFn kIntTile[2][2][kTileRows] = {
     {{LITE_HEIGHTS(LITE_TILE, false, 1)}, {LITE_HEIGHTS(LITE_TILE, false, 2)}},

@@ -6,6 +6,8 @@
 //   VNNI          activations as unsigned bytes, read in place; 4 products per lane (vpdpbusd)
 //   AArch64 i8mm  activations as they are; 8 products for 2 rows x 2 columns (smmla, usmmla)
 //   AArch64 dot   activations as signed bytes, read in place; 4 products per lane (sdot)
+//   avx2bytes     activations as unsigned bytes, read in place; 4 products per lane (pmaddubsw, pmaddwd),
+//                 after a test that no sum of two leaves 16 bits: int8_bounds.h
 //   x86 without   activations copied as int16 minus zero point; 2 products per lane (pmaddwd)
 //   NEON without  the same copy; 1 product per lane (smlal)
 // Bytes of the other signedness are flipped by 128 (0x80 exclusive or) as they are read, except where
@@ -24,7 +26,7 @@ namespace lite::LITE_ISA {
 #define LITE_VNNI
 #endif
 
-#if defined(LITE_VNNI)
+#if defined(LITE_VNNI) || defined(LITE_SATURATES)
 constexpr bool kBytes = true, kDotSigned = false;
 constexpr int kDepth = 4;
 typedef int8_t IntWeight;
@@ -78,6 +80,11 @@ LITE_INLINE void dot_shorts(I& acc, I x, I w) {
 // acc += the products in every lane.
 #if defined(LITE_VNNI)
 LITE_INLINE void dot(I& acc, I x, I w) { dot_bytes(acc, x, w); }
+#elif defined(LITE_SATURATES)  // where the bounds allow it
+LITE_INLINE void dot(I& acc, I x, I w) {
+  const __m256i pairs = _mm256_maddubs_epi16((__m256i)x, (__m256i)w);
+  acc += (I)_mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+}
 #elif defined(__AVX512F__)
 LITE_INLINE void dot(I& acc, I x, I w) { acc += (I)_mm512_madd_epi16((__m512i)x, (__m512i)w); }
 #elif defined(__AVX2__)
@@ -131,6 +138,8 @@ struct IntTile {
   ptrdiff_t groups;                 // of kDepth products
   const IntWeight* w;               // [ky][kx][group][column][kDepth]
   ptrdiff_t w_y;                    // elements from one row of taps to the next
+  const uint8_t* bounds = nullptr;  // of these weights, where they have any (int8_bounds.h)
+  ptrdiff_t bounds_y;               // from one row of taps to the next
   const int32_t* bias;              // kTileColumns
   const float* scale;               // columns readable up to a whole vector
   const int32_t* w_zero;            // kTileColumns, times row_sums; or nullptr

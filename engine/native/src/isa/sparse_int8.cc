@@ -8,16 +8,17 @@
 namespace lite::LITE_ISA {
 namespace {
 
-// Plain NEON multiplies 16-bit numbers, like x86 without dot products of bytes.
-constexpr int kWordDepth = kBytes ? 4 : 2;
-typedef std::conditional_t<kBytes, int8_t, int16_t> WordWeight;
+// Plain NEON multiplies 16-bit numbers, like x86 without dot products of bytes that do not saturate.
+constexpr bool kOfBytes = kBytes && !kSaturates;
+constexpr int kWordDepth = kOfBytes ? 4 : 2;
+typedef std::conditional_t<kOfBytes, int8_t, int16_t> WordWeight;
 
 // A word that is skipped saves its product among the dense ones, one that is not costs more than that,
 // and turning rows around costs as much as kTurning words do. Measured, on AArch64 in instructions.
 #if defined(__ARM_NEON)
-constexpr double kEvenShare = kBytes ? 0.4 : 0.6, kTurning = 24;
+constexpr double kEvenShare = kOfBytes ? 0.4 : 0.6, kTurning = 24;
 #else
-constexpr double kEvenShare = kBytes ? 0.5 : 0.8, kTurning = kBytes ? 8 : 7;
+constexpr double kEvenShare = kOfBytes ? 0.5 : kSaturates ? 0.6 : 0.8, kTurning = kOfBytes ? 8 : 7;
 #endif
 constexpr int64_t kLeastWeights = 1024;
 
@@ -47,7 +48,11 @@ struct IntMath {
 #else
   typedef I Sum;
   static LITE_INLINE I from(int32_t v) { return splat(v); }
+#if defined(LITE_SATURATES)
+  static LITE_INLINE void add(I& sum, I x, I w) { sum += (I)_mm256_madd_epi16((__m256i)x, (__m256i)w); }
+#else
   static LITE_INLINE void add(I& sum, I x, I w) { dot(sum, x, w); }
+#endif
   static LITE_INLINE I total(I a, I b) { return a + b; }
   static LITE_INLINE I total(I a) { return a; }
 #endif
@@ -66,7 +71,7 @@ struct State {
 
 // Bytes of different signedness are flipped, or centred where 16 bits are multiplied.
 OperandForm form_of(const QuantParams& q) {
-  if (kBytes) return {static_cast<uint8_t>(q.x_signed != kDotSigned ? 0x80 : 0), 0};
+  if (kOfBytes) return {static_cast<uint8_t>(q.x_signed != kDotSigned ? 0x80 : 0), 0};
   return {static_cast<uint8_t>(q.x_signed ? 0x80 : 0), q.x_signed ? q.x_zero + 128 : q.x_zero};
 }
 
@@ -90,7 +95,7 @@ bool pack(Env& env, const IntShape& shape, State* s) {
   }
   // The byte as it is multiplied stands for value + offset: the zero point moves with it.
   const int32_t offset = s->quant.x_signed == kDotSigned ? 0 : kDotSigned ? -128 : 128;
-  const int32_t zero = kBytes ? s->quant.x_zero + offset : 0;
+  const int32_t zero = kOfBytes ? s->quant.x_zero + offset : 0;
   int32_t* bias = const_cast<int32_t*>(s->weights.bias);
   for (int64_t n = 0; n < s->n; ++n) {
     uint32_t sum = 0;  // sums of int32 wrap, here as in the dot products
@@ -155,7 +160,7 @@ bool prepare(Step& step, Env& env) {
 // Others, centred, may need 16 bits.
 bool suits(const Step& step, Env& env) {
   IntShape s;
-  return !kBytes || (read_int_shape(step, env, &s) && weights_are_centred(step, *s.w.tensor, s.w_name));
+  return !kOfBytes || (read_int_shape(step, env, &s) && weights_are_centred(step, *s.w.tensor, s.w_name));
 }
 
 // Whether skipping is faster than multiplying (`python -m benchmarks.sparse --int8`): what each word

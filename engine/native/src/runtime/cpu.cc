@@ -28,6 +28,7 @@ struct Named {
 #if defined(__x86_64__)
 // Lowest first; limiting to a row switches the rows after it off.
 const Named kFeatures[] = {{"avx2", &CpuFeatures::avx2},
+                           {"avx2bytes", &CpuFeatures::avx2bytes},
                            {"avxvnni", &CpuFeatures::avxvnni},
                            {"avx512", &CpuFeatures::avx512},
                            {"avx512vnni", &CpuFeatures::avx512vnni},
@@ -76,6 +77,7 @@ CpuFeatures probe() {
   if (cpuid(0, 0).a < 7 || !bits(states, kYmm)) return cpu;
   const Registers seven = cpuid(7, 0), more = cpuid(7, 1);
   cpu.avx2 = bit(seven.b, 5) && bit(one.c, 12) && bit(one.c, 29);  // AVX2, FMA, F16C
+  cpu.avx2bytes = cpu.avx2;
   cpu.avxvnni = cpu.avx2 && bit(more.a, 4);
   const bool f_dq = bit(seven.b, 16) && bit(seven.b, 17), bw_vl = bits(seven.b, 3u << 30);
   cpu.avx512 = cpu.avx2 && bits(states, kZmm) && f_dq && bw_vl;

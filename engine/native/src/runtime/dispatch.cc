@@ -78,6 +78,7 @@ const Isa kIsas[] = {
 #if defined(__x86_64__)
     {"sse2", [](const CpuFeatures&) { return true; }},
     {"avx2", [](const CpuFeatures& cpu) { return cpu.avx2; }},
+    {"avx2bytes", [](const CpuFeatures& cpu) { return cpu.avx2bytes; }},
     {"avxvnni", [](const CpuFeatures& cpu) { return cpu.avxvnni; }},
     {"avx512", [](const CpuFeatures& cpu) { return cpu.avx512; }},
     {"avx512vnni", [](const CpuFeatures& cpu) { return cpu.avx512vnni; }},
