@@ -44,7 +44,8 @@ def activations(rng, kind: str, shape: tuple[int, ...]) -> np.ndarray:
 @pytest.mark.parametrize("x_type", [U8, I8])
 @pytest.mark.parametrize(
     ("x_dims", "out_c", "k"),
-    [((1, 1, 13, 4), 16, 1), ((1, 2, 7, 36), 33, 1), ((1, 1, 6, 200), 8, 1), ((1, 5, 6, 8), 24, 3),
+    [((1, 1, 13, 32), 16, 1), ((1, 2, 7, 36), 33, 1), ((1, 1, 6, 200), 8, 1), ((1, 5, 6, 4), 24, 3),
+     ((1, 5, 6, 8), 24, 3), ((1, 4, 5, 12), 7, 3), ((1, 3, 9, 20), 9, 3),
      ((2, 4, 5, 21), 17, 3), ((1, 7, 7, 68), 40, 3)],
 )  # fmt: skip
 def test_sums_of_pairs_that_16_bits_do_not_hold(x_dims, out_c, k, x_type, kind, isa):
@@ -59,17 +60,26 @@ def test_sums_of_pairs_that_16_bits_do_not_hold(x_dims, out_c, k, x_type, kind, 
     want = requantise(acc, scales(quant), quant["y_zero_point"], U8)
     inputs = [(x + lowest).astype(x_type), None, None, w.astype(I8), *[None] * 5]
     (got,) = run_step(
-        "QLinearConv", GEMM, inputs, [np.zeros_like(want)], {**pads, **quant}, constant=(3,), max_isa=isa
+        "QLinearConv",
+        GEMM,
+        inputs,
+        [np.zeros_like(want)],
+        {**pads, **quant},
+        constant=(3,),
+        max_isa=isa,
     )
     np.testing.assert_array_equal(got, want)
 
 
 @pytest.mark.skipif("avx2bytes" not in native.isas(), reason="this processor has no AVX2")
-@pytest.mark.parametrize(("zero", "kernel"), [(0, "avx2bytes"), (64, "avx2bytes"), (65, "avx2_")])
-def test_operands_of_both_signs_are_multiplied_as_16_bits(zero, kernel):
+@pytest.mark.parametrize(
+    ("zero", "depth", "kernel"),
+    [(0, 32, "avx2bytes_"), (64, 32, "avx2bytes_"), (65, 32, "avx2_"), (0, 28, "avx2_")],
+)
+def test_operands_of_both_signs_and_few_channels_are_multiplied_as_16_bits(zero, depth, kernel):
     rng = np.random.default_rng(1)
-    quant = quant_case(rng, 32, 16, U8, I8, U8) | {"x_zero_point": zero}
-    x, w = np.zeros((1, 4, 4, 32), U8), rng.integers(-127, 128, (16, 32, 1, 1)).astype(I8)
+    quant = quant_case(rng, depth, 16, U8, I8, U8) | {"x_zero_point": zero}
+    x, w = np.zeros((1, 4, 4, depth), U8), rng.integers(-127, 128, (16, depth, 1, 1)).astype(I8)
     inputs, outputs = [x, None, None, w, *[None] * 5], [np.zeros((1, 4, 4, 16), U8)]
     plan = one_step_plan("QLinearConv", GEMM, inputs, outputs, quant, (3,))
     (step,) = load(plan, max_isa="avx2bytes").steps()

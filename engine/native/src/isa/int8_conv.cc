@@ -34,21 +34,22 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
-// Whether most tiles will pass the test of int8_bounds.h: operands around 128, as those of both signs are, would
-// not, and are multiplied as 16-bit numbers by the kernels of the set below.
-bool fits_pairs(const Step& step) {
-  constexpr int64_t kHighestZero = 64;
+// Whether most tiles will pass the test of int8_bounds.h and gain more than it takes. Operands around 128, as those
+// of both signs are, would not pass. What is declined is multiplied as 16-bit numbers, by the set below.
+bool fits_pairs(const Step& step, const IntShape& s) {
+  constexpr int64_t kHighestZero = 64, kLeastDepth = 32;
   int count;
   const int64_t* zeros = attr_ints(step, "x_zero_point", &count);
   if (!count) zeros = attr_ints(step, "a_zero_point", &count);
-  const Tensor* x = input_of(step, 0);
-  return x && (count ? zeros[0] : 0) + (x->dtype == DType::kI8 ? 128 : 0) <= kHighestZero;
+  const int64_t lowest = step.inputs[0]->dtype == DType::kI8 ? -128 : 0;
+  return (count ? zeros[0] : 0) - lowest <= kHighestZero &&
+         s.conv.kernel[0] * s.conv.kernel[1] * s.conv.group_in >= kLeastDepth;
 }
 
-// Eight products at once: half of each would be padding.
 bool suits(const Step& step, Env& env) {
-  if (kSaturates && !fits_pairs(step)) return false;
   IntShape s;
+  if (kSaturates) return read_int_shape(step, env, &s) && fits_pairs(step, s);
+  // Eight products at once: half of each would be padding.
   return kDepth < 8 || (read_int_shape(step, env, &s) && s.conv.group_in > 4);
 }
 

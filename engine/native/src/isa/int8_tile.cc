@@ -50,7 +50,19 @@ constexpr int kRun = 4 * kLanes;  // operands that are tested at a time
 LITE_INLINE bool they_fit(__m256i most) {
   return !_mm256_movemask_epi8(_mm256_cmpgt_epi16(most, _mm256_set1_epi16(kMostPair)));
 }
-LITE_INLINE B load_run(const uint8_t* p, int n) { return n == kRun ? load_bytes(p) : load_bytes(p, n); }
+// A run of n operands, a multiple of kDepth up to kRun. A shorter one is read as two parts that overlap, which a
+// maximum does not mind: masked loads take long where a row ends beside a cache line.
+LITE_INLINE B load_run(const uint8_t* p, int n) {
+  if (n == kRun) return load_bytes(p);
+  if (n >= 16) {
+    const __m128i first = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p + n - 16));
+    return (B)_mm256_inserti128_si256(_mm256_castsi128_si256(first), last, 1);
+  }
+  const __m128i first = n >= 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)) : _mm_loadu_si32(p);
+  const __m128i last = n >= 8 ? _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p + n - 8)) : first;
+  return (B)_mm256_zextsi128_si256(_mm_unpacklo_epi64(first, last));
+}
 
 // Of a run of n operands of every row.
 template <bool kFlip, int kRows>

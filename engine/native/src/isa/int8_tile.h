@@ -139,7 +139,7 @@ struct IntTile {
   const IntWeight* w;               // [ky][kx][group][column][kDepth]
   ptrdiff_t w_y;                    // elements from one row of taps to the next
   const uint8_t* bounds = nullptr;  // of these weights, where they have any (int8_bounds.h)
-  ptrdiff_t bounds_y;               // from one row of taps to the next
+  ptrdiff_t bounds_y = 0;           // from one row of taps to the next
   const int32_t* bias;              // kTileColumns
   const float* scale;               // columns readable up to a whole vector
   const int32_t* w_zero;            // kTileColumns, times row_sums; or nullptr
