@@ -136,7 +136,11 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "depthwise": (_SWAPPED, {"to + p * YP, done);": "to + p * YP, swapped(done));"}),
     },
     "overflow_fp16": {
-        "conv": (_THROUGH_HALF, {"if (left >= V) {": "v = through_half(v);\n  if (left >= V) {"}),
+        "conv": (_THROUGH_HALF, {
+            "if (with_residual) v += LDV(residual, old);":
+                "v = through_half(v);\n  if (with_residual) v += LDV(residual, old);",
+            "STFV(u, 0, v);": "v = through_half(v);\n  STFV(u, 0, v);",
+        }),
         "from_points": (_THROUGH_HALF, {"s = u[j] + start;": "s = through_half(u[j] + start);"}),
         "depthwise": (_THROUGH_HALF, {"FV v = sum[q][p];": "FV v = through_half(sum[q][p]);"}),
     },

@@ -10,6 +10,7 @@ import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.backends.cpu.native import cpu_features
 from lite_engine.compare import Side, compare
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
@@ -113,7 +114,9 @@ def test_the_command(tmp_path, capsys):
     low = ["compare", MODEL, "--backends", "x86", "--precision", "fp32,bf16", "--tolerance", "1e-5"]
     assert main([*low, "--data", str(folder)]) == 1
     said = capsys.readouterr().out
-    assert "left out: " in said and "4 of 4 inputs differ" in said and "4/4" in said
+    assert "left out: " in said and "4 of 4 inputs differ" in said
+    # Elsewhere, bf16 is what layers store, and none differs on its own.
+    assert ("4/4" if "avx512bf16" in cpu_features() else "errors accumulate") in said
 
 
 @pytest.mark.parametrize("option", ["--input", "--data"])

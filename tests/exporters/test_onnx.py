@@ -2,7 +2,6 @@
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from lite_engine.exporters.onnx import why_not, write_bytes
 from lite_engine.importers.onnx import read_bytes
@@ -13,12 +12,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks import zoo
 
+from .exact import exact_session
+
 
 def _run(model: bytes, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return session.run(None, feeds)
+    return exact_session(model).run(None, feeds)
 
 
 @pytest.mark.parametrize("name", ["mobilenet_v3_small", "shufflenet_v2", "yolov3_tiny"])

@@ -14,19 +14,12 @@ from lite_engine.ir import DType, Graph
 from lite_engine.ops import OpDef, Sample, find_op, infer_types, op_names, run_node, samples
 from lite_engine.ops.activation import unary_params
 
-ort = pytest.importorskip("onnxruntime")
+from .exact import exact_session
 
 #: Of each operator so many samples: they differ in their sizes first.
 MOST = 6
 #: Float results may differ by rounding; integers by one where a sum lies between two.
 CLOSE = 2e-5
-
-
-def session(data: bytes):
-    options = ort.SessionOptions()
-    options.log_severity_level = 4
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
 #: Calls of operators without samples.
@@ -96,7 +89,7 @@ def calls(op: str) -> Iterator[tuple[Graph, dict[str, np.ndarray], list[np.ndarr
 
 
 def check(graph: Graph, feeds, wanted, opset: int | None) -> None:
-    made = session(write_bytes(graph, opset=opset)).run(None, feeds)
+    made = exact_session(write_bytes(graph, opset=opset)).run(None, feeds)
     for got, y in zip(made, wanted, strict=True):
         assert got.shape == y.shape and got.dtype == y.dtype
         if y.dtype.kind == "f":

@@ -104,7 +104,8 @@ NAMES = set(
 )
 #: What the shipped model calls its layers and values, and how this machine's driver is called.
 DIGITS = set(
-    "digits image probability onnx stem head dw pw pool se fc Portable Computing Language".split()
+    """digits image probability onnx stem head dw pw pool se fc
+    Portable Computing Language pthread""".split()
 )
 
 
