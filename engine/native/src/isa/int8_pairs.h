@@ -53,7 +53,7 @@ LITE_INLINE bool they_fit(__m256i most) {
   return !_mm256_movemask_epi8(_mm256_cmpgt_epi16(most, _mm256_set1_epi16(kMostPair)));
 }
 // A run of n operands, a multiple of kDepth up to kRun. A shorter one is read as two parts that overlap, which a
-// maximum does not mind: masked loads take long where a row ends beside a cache line.
+// maximum does not mind.
 LITE_INLINE B load_run(const uint8_t* p, int n) {
   if (n == kRun) return load_bytes(p);
   if (n >= 16) {
@@ -117,7 +117,9 @@ LITE_INLINE void tested_groups(I (&acc)[kRows][kVectors], const uint8_t* a, ptrd
   }
 }
 
-LITE_INLINE void bounds_of_pairs(const IntWeight* w, int64_t depth, int vectors, uint8_t* bounds) {
+}  // namespace
+
+void find_bounds(const IntWeight* w, int64_t depth, int vectors, uint8_t* bounds) {
   const __m256i ones = _mm256_set1_epi8(1), most = _mm256_set1_epi16(128);
   uint8_t* to = bounds + kBoundsHead;
   int32_t any = 0;
@@ -140,7 +142,6 @@ LITE_INLINE void bounds_of_pairs(const IntWeight* w, int64_t depth, int vectors,
   memcpy(bounds, &any, sizeof any);
 }
 
-}  // namespace
 }  // namespace lite::LITE_ISA
 
 #endif

@@ -310,11 +310,7 @@ void row_sums(const IntTile& t, int rows, int32_t* sums) {
 
 }  // namespace
 
-#if defined(LITE_SATURATES)
-void find_bounds(const IntWeight* w, int64_t depth, int vectors, uint8_t* bounds) {
-  bounds_of_pairs(w, depth, vectors, bounds);
-}
-#else
+#if !defined(LITE_SATURATES)
 void find_bounds(const IntWeight*, int64_t, int, uint8_t*) {}
 #endif
 
