@@ -63,8 +63,15 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
         acc[m][n] = activate_vector<Act::kHardSwish>(acc[m][n], lo, hi);
   } else {
-    LITE_UNROLL for (int m = 0; m < kRows; m++)
-      LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, max(lo, acc[m][n]));
+    // What clamps nothing would still cost a tenth of a shallow tile.
+    if (t.lo > -INFINITY) {
+      LITE_UNROLL for (int m = 0; m < kRows; m++)
+        LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = max(lo, acc[m][n]);
+    }
+    if (t.hi < INFINITY) {
+      LITE_UNROLL for (int m = 0; m < kRows; m++)
+        LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] = min(hi, acc[m][n]);
+    }
   }
 #if defined(LITE_PAIRS)
   if (t.short_c) {
@@ -98,10 +105,24 @@ LITE_INLINE void rank_one(F (&acc)[kRows][kVectors], const float* a, ptrdiff_t l
   }
 }
 
-template <int kRows, int kVectors, bool kPrefetch>
-void tile(const Tile& t) {
-  // Two vectors cannot hide the latency of a chained FMA: low tiles run several chains over k.
-  constexpr int kChains = kRows * kVectors <= 2 ? 4 : kRows * kVectors <= 4 ? 2 : 1;
+// Where four k are multiplied at a time, little would be fetched.
+#if defined(__aarch64__)
+constexpr bool kPrefetches = false;
+#else
+constexpr bool kPrefetches = true;
+#endif
+
+// Two chains of them stay in registers.
+#if defined(__AVX2__)
+constexpr int kFewSums = 6;
+#else
+constexpr int kFewSums = 4;
+#endif
+
+template <bool kPrefetch, int kRows, int kVectors>
+LITE_INLINE void one_tile(const Tile& t) {
+  // Few sums cannot hide the latency of a chained FMA: small tiles run several chains over k.
+  constexpr int kSums = kRows * kVectors, kChains = kSums <= 2 ? 4 : kSums <= kFewSums ? 2 : 1;
   F acc[kRows][kVectors];
   LITE_UNROLL for (int n = 0; n < kVectors; n++) {
     const F b = load(t.bias + n * kLanes);
@@ -168,6 +189,22 @@ void tile(const Tile& t) {
   finish(t, acc);
 }
 
+template <int kRows, int kVectors>
+void tiles(const Tile& first) {
+  Tile t = first;
+  for (int32_t i = 0; i < first.count; i++) {
+    if (kPrefetches && i < first.prefetches) {
+      one_tile<kPrefetches, kRows, kVectors>(t);
+      t.prefetch += t.taps_y * t.taps_x * t.k * kLanes;
+    } else {
+      one_tile<false, kRows, kVectors>(t);
+    }
+    t.a += kRows * t.lda;
+    t.c = element(t.c, kRows * t.ldc, t.short_c);
+    if (t.residual) t.residual = element(t.residual, kRows * t.ldr, t.short_residual);
+  }
+}
+
 const Real kNoBias[kTileColumns] = {};
 
 // Parts of nearly equal length, at most `most` each.
@@ -206,22 +243,13 @@ void multiply_in_parts(TileFn fn, const Tile& whole) {
         t.bias = kNoBias;
         t.residual = whole.c;
         t.ldr = whole.ldc;
-        t.prefetch += t.taps_y * t.taps_x * t.k * kLanes;
+        t.prefetch += at_most(t.prefetches, t.count) * t.taps_y * t.taps_x * t.k * kLanes;
       }
     }
   }
 }
 
-// Where four k are multiplied at a time, little would be fetched.
-#if defined(__aarch64__)
-constexpr bool kPrefetches = false;
-#else
-constexpr bool kPrefetches = true;
-#endif
-#define LITE_TILE(rows, vectors, prefetch) tile<rows, vectors, prefetch && kPrefetches>
-const TileFn kTile[2][2][kTileRows] = {
-    {{LITE_HEIGHTS(LITE_TILE, 1, false)}, {LITE_HEIGHTS(LITE_TILE, 2, false)}},
-    {{LITE_HEIGHTS(LITE_TILE, 1, true)}, {LITE_HEIGHTS(LITE_TILE, 2, true)}},
-};
+#define LITE_TILES(rows, vectors) tiles<rows, vectors>
+const TileFn kTile[2][kTileRows] = {{LITE_HEIGHTS(LITE_TILES, 1)}, {LITE_HEIGHTS(LITE_TILES, 2)}};
 
 }  // namespace lite::LITE_ISA

@@ -72,7 +72,9 @@ struct Tile {
   ptrdiff_t ldr;
   float lo, hi;
   int32_t columns;                 // valid ones; what lies behind them is neither read nor written
-  const Real* prefetch;            // next panel, fetched to L2 meanwhile (prefetching tiles only)
+  const Real* prefetch = nullptr;  // next panel, fetched to L2 meanwhile
+  int32_t prefetches = 0;          // by the first tiles, half a panel each
+  int32_t count = 1;               // tiles of one height, each below the one before
   bool hard_swish = false;         // instead of the clamp
   bool short_c = false, short_residual = false;  // with products of pairs: bf16, in steps of these
 };
@@ -87,8 +89,8 @@ LITE_INLINE const Real* element(const Real* p, ptrdiff_t i, bool is_short) {
 
 using TileFn = void (*)(const Tile&);
 
-// kTile[prefetch][vectors - 1][rows - 1]
-extern const TileFn kTile[2][2][kTileRows];
+// kTile[vectors - 1][rows - 1]
+extern const TileFn kTile[2][kTileRows];
 
 // The rounding error of one chain of sums grows with its length: longer ones are added up in parts, through C.
 constexpr ptrdiff_t kLongestSum = 512;
@@ -112,6 +114,12 @@ LITE_INLINE TileSplit split_rows(int64_t total) {
   const int32_t tiles = static_cast<int32_t>((total + kTileRows - 1) / kTileRows);
   if (tiles == 0) return {0, 0, 0};
   return {tiles, static_cast<int32_t>(total / tiles), static_cast<int32_t>(total % tiles)};
+}
+// run(row, height, count): count tiles of one height, from that row on.
+template <class Run>
+LITE_INLINE void for_each_height(const TileSplit& s, Run run) {
+  if (s.larger > 0) run(int64_t{0}, s.base + 1, s.larger);
+  if (s.tiles > s.larger) run(int64_t{s.larger} * (s.base + 1), s.base, s.tiles - s.larger);
 }
 LITE_INLINE int64_t tile_begin(const TileSplit& s, int64_t j) {
   return j * s.base + (j < s.larger ? j : s.larger);

@@ -335,6 +335,7 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, con
     kIntTile[s.flip_q][tile_vectors(s.keys - key) - 1][height - 1](t);
   }
   t = plain_tile(s.key_depth, nullptr);
+  int32_t row_sums[kTileRows];
   float factors[kTileRows];
   for (int m = 0; m < height; ++m) {
     const int64_t seen = seen_keys(s, row + m, 0, s.keys);
@@ -342,13 +343,14 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, con
     int32_t* x = to.scores + m * s.ld;
     const bool any = find_places(s, x, seen, head.mask ? head.mask + mask_at : nullptr);
     const int32_t sum = look_up(s, x, any ? seen : 0, to.weights + m * s.ld);
-    t.row_sums[m] = sum;
+    row_sums[m] = sum;
     factors[m] = sum ? s.ratio / static_cast<float>(sum) : 0.0f;
   }
   int32_t zeros[kTileColumns], sums[kTileRows * kTileColumns];
   for (int32_t& zero : zeros) zero = s.v_zero;
   set_rows(&t, to.weights, s.ld * kOperandBytes);
   t.w_zero = zeros;
+  t.row_sums = row_sums;
   t.sums = sums;
   t.ld_sums = kTileColumns;
   for (int64_t column = 0; column < s.v_size; column += kTileColumns) {
@@ -359,7 +361,7 @@ void run_tile(const Attention& s, const Head& head, int64_t row, int height, con
     for (int m = 0; m < height; ++m) {
       int32_t* from = sums + m * kTileColumns;
       if (!kBytes)  // whose tiles know no zero points of weights
-        for (int64_t i = 0; i < here; ++i) from[i] -= s.v_zero * t.row_sums[m];
+        for (int64_t i = 0; i < here; ++i) from[i] -= s.v_zero * row_sums[m];
       finish_row(s, from, here, factors[m], head.y + (row + m) * s.y.row + column);
     }
   }

@@ -12,13 +12,19 @@ LITE_INLINE void copy_columns(uint8_t* to, const uint8_t* from, int n) {
   for (n &= 3; n > 0; --n) *to++ = *from++;
 }
 
+// Whether the saturation of u8 is the only clamp.
+template <class Tile>
+LITE_INLINE bool is_plain(const Tile& t) {
+  return t.zero == 0 && t.low == 0 && t.high == 255 && t.flip == 0;
+}
+
 #if defined(__AVX512F__)
 
 // Rows per 64 bytes of output; rows past the last one are the last one again.
 template <int kVectors>
 constexpr int kRowsOfBytes = 4 / kVectors;
 
-// What narrowing needs of a tile. kPlain: the saturation of u8 is the only clamp.
+// What narrowing needs of a tile. kPlain: is_plain().
 template <int kVectors, bool kPlain>
 struct Narrowing {
   B low, high, flip;
@@ -58,11 +64,6 @@ struct Narrowing {
     }
   }
 };
-
-template <class Tile>
-LITE_INLINE bool is_plain(const Tile& t) {
-  return t.zero == 0 && t.low == 0 && t.high == 255 && t.flip == 0;
-}
 
 template <bool kPlain, int kRows, int kVectors>
 LITE_INLINE void finish_whole(const IntTile& t, const I (&acc)[kRows][kVectors]) {
@@ -177,7 +178,7 @@ LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
 
 #else
 
-template <Adding kAdding, int kRows, int kVectors>
+template <Adding kAdding, bool kPlain, int kRows, int kVectors>
 LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
   constexpr int kWidth = kVectors * kLanes;
   F scale[kVectors];
@@ -203,7 +204,8 @@ LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
         real = add<kAdding>(t.addend, real, widen(residual + m * ldr + n * kLanes, t.addend.flip));
       v[i] = to_int(real);
     }
-    const B bytes = min(high, max(low, narrow(v[0], v[1], v[2], v[3], t.zero))) ^ flip;
+    B bytes = narrow(v[0], v[1], v[2], v[3], kPlain ? 0 : t.zero);
+    if (!kPlain) bytes = min(high, max(low, bytes)) ^ flip;
     memcpy(rows + q * 4 * kLanes, &bytes, 4 * kLanes);
   }
   if (t.columns == kWidth) {
@@ -215,9 +217,10 @@ LITE_INLINE void finish_rows(const IntTile& t, I (&acc)[kRows][kVectors]) {
 
 template <int kRows, int kVectors>
 LITE_INLINE void finish(const IntTile& t, I (&acc)[kRows][kVectors]) {
-  if (!t.residual) finish_rows<kNothing>(t, acc);
-  else if (t.addend.rounded) finish_rows<kToIntegers>(t, acc);
-  else finish_rows<kToSums>(t, acc);
+  if (t.residual && t.addend.rounded) finish_rows<kToIntegers, false>(t, acc);
+  else if (t.residual) finish_rows<kToSums, false>(t, acc);
+  else if (is_plain(t)) finish_rows<kNothing, true>(t, acc);
+  else finish_rows<kNothing, false>(t, acc);
 }
 
 #endif

@@ -316,7 +316,11 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
   int64_t channel_out = 0, column = 0;
   const IntWeight* weights = nullptr;
   const uint8_t *bounds = nullptr, *group_start = input;
+  int32_t row_sums[kTileRows];
+  float row_scale[kTileRows];
   IntTile t;
+  t.row_sums = row_sums;
+  t.row_scale = row_scale;
   t.tap_x = g.tap_x;
   t.tap_y = g.tap_y;
   t.zero = g.quant.y_zero + (g.quant.y_signed ? 128 : 0);
@@ -348,8 +352,8 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
       t.fours = !real->away ? -1 : static_cast<int32_t>(fours < 0 ? 0 : fours < t.columns ? fours : t.columns);
     }
   };
-  const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
-    const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
+  const auto body = [&](const Strip& s, const TileRun& run) __attribute__((always_inline)) {
+    const int32_t m0 = strip_begin(s, run.first), rows = s.base + (run.first < s.larger);
     const int32_t kernel_w = s.kx1 - s.kx0;
     t.lda = s.lda * kOperandBytes;
     t.a = group_start + s.a * kOperandBytes + m0 * t.lda;
@@ -366,24 +370,26 @@ void run_int_gemm(const IntGemm& g, const Step& step, const Tensor& x, const Ten
     t.half_r = g.folded ? g.fold.r : kHalfRows * s.ldr;
     if (r.input >= 0) t.residual = step.inputs[r.input]->data + s.r + m0 * s.ldr + channel_out;
     t.ldr = s.ldr;
-    t.prefetch = ahead < 0 ? nullptr
-                           : weights + g.panel_weights + ahead * (g.panel_weights / kAheadTiles);
+    t.prefetch =
+        run.prefetches ? weights + g.panel_weights + run.number * (g.panel_weights / kAheadTiles) : nullptr;
+    t.prefetches = run.prefetches;
+    t.count = run.count;
     if (real) {
       // Bias and zero points change places: the sums of weights times the rows' zero points leave.
       t.w_zero = t.bias, t.bias = real->none;
       t.real = reinterpret_cast<float*>(y.data) + s.c + m0 * s.ldc + channel_out;
       for (int32_t m = 0; m < rows; ++m) {
         const int64_t at = s.c + m0 * s.ldc + row_offset(m, t.ldc, t.half_c) - real->origin;
-        t.row_scale[m] = real->x_scale[at / real->unit];
-        t.row_sums[m] = real->x_zero[at / real->unit];
+        row_scale[m] = real->x_scale[at / real->unit];
+        row_sums[m] = real->x_zero[at / real->unit];
       }
     } else if (g.w_zero) {
-      kRowSums[flip](t, rows, t.row_sums);
+      kRowSums[flip](t, rows, row_sums);
     }
     kIntTile[flip][tile_vectors(t.columns) - 1][rows - 1](t);
   };
-  for_each_tile<kAheadTiles>(g.list, part_of(g.grid, g.list.tiles, 1, g.groups * g.panels, thread),
-                             g.block_tiles, enter, body);
+  for_each_run<kAheadTiles>(g.list, part_of(g.grid, g.list.tiles, 1, g.groups * g.panels, thread),
+                            g.block_tiles, real || g.w_zero ? 1 : g.block_tiles, enter, body);  // rows' own sums are of one tile
 }
 
 }  // namespace lite::LITE_ISA

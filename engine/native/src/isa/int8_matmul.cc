@@ -233,14 +233,13 @@ void multiply(const State& s, const uint8_t* a, int64_t rows, const IntWeight* w
       memcpy(zeros, s.quant.w_zero + column, static_cast<size_t>(t.columns) * 4);
       t.w_zero = zeros;
     }
-    for (int j = 0; j < split.tiles; ++j) {
-      const int64_t row = tile_begin(split, j);
-      const int height = tile_rows(split, j);
+    for_each_height(split, [&](int64_t row, int height, int tiles) {
       t.a = a + row * t.lda;
       t.c = y + row * s.n + column;
-      if (summed) memcpy(t.row_sums, row_sums + row, static_cast<size_t>(height) * 4);
+      t.row_sums = row_sums + row;
+      t.count = tiles;
       kIntTile[s.flip][tile_vectors(t.columns) - 1][height - 1](t);
-    }
+    });
   }
 }
 

@@ -198,7 +198,7 @@ __attribute__((noinline)) void finish_real(const IntTile& t, const I* sums, int 
 
 // kTested: by pairs where those fit, else by 16-bit products.
 template <bool kFlip, int kRows, int kVectors, bool kTested = false>
-void tile(const IntTile& t) {
+LITE_INLINE void one_tile(const IntTile& t) {
   I acc[kRows][kVectors];
   LITE_UNROLL for (int n = 0; n < kVectors; ++n) {
     const I b = load(t.bias + n * kLanes);
@@ -274,13 +274,25 @@ void tile(const IntTile& t) {
   finish_real<kVectors>(t, sums, kRows);
 }
 
-#if defined(LITE_SATURATES)
 template <bool kFlip, int kRows, int kVectors>
-void checked_tile(const IntTile& t) {
-  if (!t.bounds || tile_fits<kFlip, kRows>(t)) tile<kFlip, kRows, kVectors>(t);
-  else tile<kFlip, kRows, kVectors, true>(t);
-}
+void tiles(IntTile& t) {
+  for (int32_t left = t.count;;) {
+#if defined(LITE_SATURATES)
+    if (t.bounds && !tile_fits<kFlip, kRows>(t)) one_tile<kFlip, kRows, kVectors, true>(t);
+    else
 #endif
+    one_tile<kFlip, kRows, kVectors>(t);
+    if (--left <= 0) return;
+    t.a += kRows * t.lda;
+    t.c += kRows * t.ldc;
+    if (t.residual) t.residual += kRows * t.ldr;
+    if (t.w_zero) t.row_sums += kRows;
+    if (--t.prefetches <= 0) t.prefetch = nullptr;
+    if (t.prefetch)
+      t.prefetch = static_cast<const IntWeight*>(t.prefetch) +
+                   t.taps_y * t.taps_x * t.groups * (kVectors * kLanes * kDepth / kAheadTiles);
+  }
+}
 
 template <bool kFlip>
 void row_sums(const IntTile& t, int rows, int32_t* sums) {
@@ -316,15 +328,11 @@ void find_bounds(const IntWeight*, int64_t, int, uint8_t*) {}
 
 const RowSumsFn kRowSums[2] = {row_sums<false>, row_sums<true>};
 
-#if defined(LITE_SATURATES)
-#define LITE_TILE(rows, flip, vectors) checked_tile<flip, rows, vectors>
-#else
-#define LITE_TILE(rows, flip, vectors) tile<flip, rows, vectors>
-#endif
+#define LITE_TILES(rows, flip, vectors) tiles<flip, rows, vectors>
 // int16 operands are never flipped.
 const IntTileFn kIntTile[2][2][kTileRows] = {
-    {{LITE_HEIGHTS(LITE_TILE, false, 1)}, {LITE_HEIGHTS(LITE_TILE, false, 2)}},
-    {{LITE_HEIGHTS(LITE_TILE, kBytes, 1)}, {LITE_HEIGHTS(LITE_TILE, kBytes, 2)}},
+    {{LITE_HEIGHTS(LITE_TILES, false, 1)}, {LITE_HEIGHTS(LITE_TILES, false, 2)}},
+    {{LITE_HEIGHTS(LITE_TILES, kBytes, 1)}, {LITE_HEIGHTS(LITE_TILES, kBytes, 2)}},
 };
 
 }  // namespace lite::LITE_ISA

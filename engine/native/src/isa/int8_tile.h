@@ -143,7 +143,7 @@ struct IntTile {
   const int32_t* bias;              // kTileColumns
   const float* scale;               // columns readable up to a whole vector
   const int32_t* w_zero;            // kTileColumns, times row_sums; or nullptr
-  int32_t row_sums[kTileRows];
+  const int32_t* row_sums;          // of every row, with w_zero
   int32_t zero;                     // of y as an unsigned byte
   uint8_t low, high, flip;          // clamp of that byte; 0x80 when y is signed
   uint8_t* c;
@@ -152,15 +152,18 @@ struct IntTile {
   const uint8_t* residual;          // bytes like c, added before the rounding; or nullptr
   ptrdiff_t ldr;
   Addend addend;
-  const void* prefetch;
+  const void* prefetch;             // next panel, or nullptr
+  int32_t prefetches = 1;           // by the first tiles, a share each
+  int32_t count = 1;                // tiles of one height, each below the one before; of bytes, not folded
   float* real = nullptr;            // instead of c, in steps of ldc: the sums as floats
   const float* real_bias;
-  float row_scale[kTileRows];
+  const float* row_scale;           // of every row, with real
   int32_t fours;                    // columns before the rest, -1: one rounding (dynamic_quantize.cc)
   int32_t* sums = nullptr;          // where the sums go as they are, whole vectors of them; or nullptr
   ptrdiff_t ld_sums;
 };
-using IntTileFn = void (*)(const IntTile&);
+// Leaves the tile as the last one of its count.
+using IntTileFn = void (*)(IntTile&);
 
 // From row 0 to row m.
 LITE_INLINE ptrdiff_t row_offset(ptrdiff_t m, ptrdiff_t ld, ptrdiff_t half) {

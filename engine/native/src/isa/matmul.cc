@@ -199,14 +199,13 @@ void run_dynamic(const MatMul& s, const float* a, const float* b, float* y, int 
       t.columns = static_cast<int32_t>(columns);
       t.ldw = in_place ? s.ldb : tile_vectors(columns) * kLanes;
       t.w = in_place ? bi : copy_panel(s, bi, columns, scratch);
-      for (int j = 0; j < split.tiles; ++j) {
-        const int64_t m0 = tile_begin(split, j);
-        const int height = tile_rows(split, j);
+      for_each_height(split, [&](int64_t m0, int height, int tiles) {
         t.a = ai + m0 * s.lda;
         t.c = yi + m0 * s.ldc;
-        multiply_tile(kTile[0][tile_vectors(columns) - 1][height - 1], t);
-        if (apply) activate_rows(t.c, height, t.ldc, columns, s.activation);
-      }
+        t.count = tiles;
+        multiply_tile(kTile[tile_vectors(columns) - 1][height - 1], t);
+        if (apply) activate_rows(t.c, tiles * height, t.ldc, columns, s.activation);
+      });
     }
   }
 }

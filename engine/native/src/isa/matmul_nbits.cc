@@ -239,15 +239,13 @@ void run_many(const MatMulNBits& s, const float* a, float* y, int thread, float*
     const int64_t n0 = panel * kTileColumns;
     t.columns = static_cast<int32_t>(s.n - n0 < kTileColumns ? s.n - n0 : kTileColumns);
     t.bias = s.bias + n0;
-    for (int j = 0; j < split.tiles; ++j) {
-      const int64_t m0 = begin + tile_begin(split, j);
-      const int height = tile_rows(split, j);
-      t.a = a + m0 * s.lda;
-      t.c = y + m0 * s.ldc + n0;
-      kTile[0][tile_vectors(t.columns) - 1][height - 1](t);
-      if (apply)
-        for (int m = 0; m < height; ++m) activate(t.c + m * t.ldc, t.columns, s.activation);
-    }
+    for_each_height(split, [&](int64_t row, int height, int tiles) {
+      t.a = a + (begin + row) * s.lda;
+      t.c = y + (begin + row) * s.ldc + n0;
+      t.count = tiles;
+      kTile[tile_vectors(t.columns) - 1][height - 1](t);
+      if (apply) activate_rows(t.c, tiles * height, t.ldc, t.columns, s.activation);
+    });
   }
 }
 

@@ -72,7 +72,7 @@ void multiply_rows(const RowProduct& p, bool, float*) {
     t.ldw = vectors * kLanes;
     t.c = p.c + column;
     t.residual = p.adds ? t.c : nullptr;
-    kTile[0][vectors - 1][p.height - 1](t);
+    kTile[vectors - 1][p.height - 1](t);
   }
 }
 #endif

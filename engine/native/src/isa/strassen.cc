@@ -135,7 +135,8 @@ void Run::multiply(int64_t pair, int64_t m, int64_t k, const float* const (&w)[2
     const int64_t call = pair * kStrassenProducts + i;  // fetches half of what it multiplies
     const bool fetches = ahead[0][0] && call < 8;
     if (fetches) t.prefetch = ahead[call / 4][call / 2 % 2] + call % 2 * (panel / 2);
-    kTile[fetches][1][s.height - 1](t);
+    t.prefetches = fetches;
+    kTile[1][s.height - 1](t);
     c += s.height * kTileColumns;
   }
 #endif
@@ -219,15 +220,15 @@ void Layer::multiply(int64_t m, int64_t count, int64_t panel_begin, int64_t pane
     t.ldw = tile_vectors(t.columns) * kLanes;
     t.w = p.w + panel * p.panel_elems;
     t.bias = p.bias + n;
-    for (int j = 0; j < split.tiles; ++j) {
-      const int64_t first = m + tile_begin(split, j);
-      const int height = tile_rows(split, j);
+    for_each_height(split, [&](int64_t row, int height, int tiles) {
+      const int64_t first = m + row;
       t.a = p.a + first * p.lda;
       t.c = p.c + first * p.ldc + n;
       t.residual = p.residual ? p.residual + first * p.ldr + n : nullptr;
-      multiply_tile(kTile[0][tile_vectors(t.columns) - 1][height - 1], t);
-      if (applies(p.activation)) activate_rows(t.c, height, t.ldc, t.columns, p.activation);
-    }
+      t.count = tiles;
+      multiply_tile(kTile[tile_vectors(t.columns) - 1][height - 1], t);
+      if (applies(p.activation)) activate_rows(t.c, tiles * height, t.ldc, t.columns, p.activation);
+    });
   }
 #endif
 }

@@ -11,6 +11,7 @@
 namespace lite::LITE_ISA {
 namespace {
 
+constexpr int32_t kShortBlock = kTileRows > 8 ? 4 : 96 / kTileRows;  // tiles
 constexpr int64_t kPackedAtOnce = 16;  // channels: a cache line of floats that lie together
 
 // Rows that lie a multiple of 4 KiB apart share one set of x86's first-level cache, of eight or twelve ways:
@@ -225,8 +226,8 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   // Few weights stay in the cache beside a block: short blocks finish neighbouring lines of the output
   // soon after each other.
   const double weight_bytes = static_cast<double>(sizeof(Real)) * g->group_elems;
-  if (g->panels >= 4 && weight_bytes <= static_cast<double>(env.l2_bytes) / 4 && g->block_tiles > 4)
-    g->block_tiles = 4;
+  if (g->panels >= 4 && weight_bytes <= static_cast<double>(env.l2_bytes) / 4 && g->block_tiles > kShortBlock)
+    g->block_tiles = kShortBlock;
   if (rows_share_a_set(s, *g)) {
     g->copied_lda = depth + 64 / sizeof(Real);
     const size_t tile_bytes = sizeof(Real) * kTileRows * g->copied_lda;
@@ -264,6 +265,8 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
   t.short_c = g.short_out && !apply;
   Real floats[kTileRows * kTileColumns];  // of a tile, where they are rounded later
   bool first_panel = false;
+  // What is copied lies apart, and few floats are kept.
+  const bool one_by_one = (kManyRows && g.copied_lda) || (g.short_out && apply);
   const auto enter = [&](int64_t p) __attribute__((always_inline)) {
     const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
     weights = g.weights + group * g.group_elems + panel * g.panel_elems;
@@ -275,8 +278,8 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.w_y = row_depth * t.ldw;
     t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
   };
-  const auto body = [&](const Strip& s, int32_t j, int ahead) __attribute__((always_inline)) {
-    const int32_t m0 = strip_begin(s, j), rows = s.base + (j < s.larger);
+  const auto body = [&](const Strip& s, const TileRun& run) __attribute__((always_inline)) {
+    const int32_t m0 = strip_begin(s, run.first), rows = s.base + (run.first < s.larger);
     const int32_t kernel_w = s.kx1 - s.kx0;
     const bool copied = kManyRows && g.copied_lda, joined = copied || g.joined_taps;
     t.a = x + s.a + m0 * s.lda + channel_in;
@@ -285,7 +288,7 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.taps_y = s.ky1 - s.ky0;
     if (copied) {
       Real* copy = static_cast<Real*>(scratch) +
-                   (s.first_tile + j) % g.block_tiles * kTileRows * g.copied_lda;
+                   (s.first_tile + run.first) % g.block_tiles * kTileRows * g.copied_lda;
       // Pixels of padding alone have no taps, and no place in x.
       if (first_panel && kernel_w > 0)
         for (int32_t m = 0; m < rows; ++m)
@@ -304,16 +307,18 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.residual =
         residual ? element(residual, s.r + m0 * s.ldr + channel_out, g.short_residual) : nullptr;
     t.ldr = s.ldr;
-    t.prefetch = weights + g.panel_elems + ahead * (g.panel_elems / 2);
-    multiply_tile(kTile[ahead >= 0][tile_vectors(t.columns) - 1][rows - 1], t);
-    if (apply && t.ldc == t.columns) activate(t.c, rows * t.ldc, g.activation);
-    else if (apply) activate_rows(t.c, rows, t.ldc, t.columns, g.activation);
+    t.prefetch = weights + g.panel_elems + run.number * (g.panel_elems / 2);
+    t.prefetches = run.prefetches;
+    t.count = run.count;
+    multiply_tile(kTile[tile_vectors(t.columns) - 1][rows - 1], t);
+    if (apply && t.ldc == t.columns) activate(t.c, run.count * rows * t.ldc, g.activation);
+    else if (apply) activate_rows(t.c, run.count * rows, t.ldc, t.columns, g.activation);
 #if defined(LITE_PAIRS)
     for (int32_t m = 0; rounds && m < rows; ++m)
       round_floats(floats + m * t.columns, reinterpret_cast<uint16_t*>(out) + m * s.ldc, t.columns);
 #endif
   };
-  for_each_tile(g.list, range, g.block_tiles, enter, body);
+  for_each_run(g.list, range, g.block_tiles, one_by_one ? 1 : g.block_tiles, enter, body);
 }
 
 }  // namespace

@@ -7,26 +7,40 @@
 
 namespace lite::LITE_ISA {
 
-// enter(panel) sets up a panel; tile(strip, j, ahead) computes tile j of a strip; ahead is the number
-// of those tiles of a block, the first kAhead, that fetch a share of the next panel each, else -1.
+// Tiles of one height that lie below each other in a strip.
+struct TileRun {
+  int32_t first, count;  // of the strip's
+  int32_t number;        // of the first one in its block
+  int32_t prefetches;    // tiles, the first ones, that fetch a share of the next panel each
+};
+
+// enter(panel) sets up a panel; body(strip, run) computes a run of at most `longest` tiles. The first kAhead tiles of a
+// block fetch the next panel.
 template <int kAhead = 2, class Enter, class Body>
-LITE_INLINE void for_each_tile(const StripList& list, const GridPart& range, int64_t block_tiles,
-                               Enter enter, Body body) {
+LITE_INLINE void for_each_run(const StripList& list, const GridPart& range, int64_t block_tiles, int64_t longest,
+                              Enter enter, Body body) {
   const auto [tile_begin, tile_end, panel_begin, panel_end] = range;
   for (int64_t block = tile_begin; block < tile_end; block += block_tiles) {
     const int64_t block_end = block + block_tiles < tile_end ? block + block_tiles : tile_end;
     const Strip* first = strip_of(list, static_cast<int32_t>(block));
     for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
       enter(panel);
-      const bool prefetch = panel + 1 < panel_end && block_end - block > 1;
+      const int64_t ahead = panel + 1 < panel_end && block_end - block > 1 ? kAhead : 0;
       const Strip* strip = first;
       int32_t j = static_cast<int32_t>(block) - strip->first_tile;
-      for (int64_t tile = block; tile < block_end; ++tile, ++j) {
+      for (int64_t tile = block; tile < block_end;) {
         if (j == strip->tiles) {
           ++strip;
           j = 0;
         }
-        body(*strip, j, prefetch && tile - block < kAhead ? static_cast<int>(tile - block) : -1);
+        int64_t count = (j < strip->larger ? strip->larger : strip->tiles) - j;
+        if (count > block_end - tile) count = block_end - tile;
+        if (count > longest) count = longest;
+        const int64_t number = tile - block, prefetches = number < ahead ? ahead - number : 0;
+        body(*strip, TileRun{j, static_cast<int32_t>(count), static_cast<int32_t>(number),
+                             static_cast<int32_t>(prefetches)});
+        tile += count;
+        j += static_cast<int32_t>(count);
       }
     }
   }

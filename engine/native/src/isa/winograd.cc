@@ -232,14 +232,16 @@ void run_part(const Step& step, const Real* x, Real* y, const GridPart& part, vo
           if (p + 1 < last) set_panel(w, p + 1, xi, &next);
           else if (xi + 1 < points) set_panel(w, first, xi + 1, &next);
           else set_panel(w, has_next ? last : first, 0, &next);
-          for (int j = 0; j < split.tiles; ++j) {
-            const int64_t m0 = tile_begin(split, j);
+          const int ahead = has_next && split.tiles > 1 ? 2 : 0;
+          for_each_height(split, [&](int64_t m0, int height, int tiles) {
+            const int before = m0 ? split.larger : 0;
             t.a = v + xi * v_stride + m0 * w.row_elems;
             t.c = products + (p - first) * m_panel + xi * m_stride + m0 * t.ldc;
-            const bool ahead = has_next && split.tiles > 1 && j < 2;
-            t.prefetch = next.w + j * w.channels * kLanes;
-            multiply_tile(kTile[ahead][t.columns > kLanes][tile_rows(split, j) - 1], t);
-          }
+            t.prefetch = next.w + before * w.channels * kLanes;
+            t.prefetches = before < ahead ? ahead - before : 0;
+            t.count = tiles;
+            multiply_tile(kTile[t.columns > kLanes][height - 1], t);
+          });
         }
       }
       for (int64_t p = first; p < last; ++p) {

@@ -58,9 +58,9 @@ struct Sums {
   }
 };
 
-template <int kRows, int kVectors>
-LITE_INLINE void finish(const Tile& t, bool deep, Sums<kRows, kVectors>& sums) {
-  if (deep) {
+template <bool kDeep, int kRows, int kVectors>
+LITE_INLINE void finish(const Tile& t, Sums<kRows, kVectors>& sums) {
+  if (kDeep) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
         sums.now[m][n] = narrow(sums.before[m][n] + widen(sums.now[m][n]));
@@ -96,16 +96,15 @@ LITE_INLINE void finish(const Tile& t, bool deep, Sums<kRows, kVectors>& sums) {
   }
 }
 
-template <int kRows, int kVectors>
-void tile(const Tile& t) {
+template <bool kDeep, int kRows, int kVectors>
+LITE_INLINE void one_tile(const Tile& t) {
   constexpr ptrdiff_t kStep = kVectors * kLanes;
-  const bool deep = t.taps_y * t.taps_x * t.k > kRun;
   Sums<kRows, kVectors> sums;
   LITE_UNROLL for (int n = 0; n < kVectors; n++) {
     const F b = load(t.bias + n * kLanes);
     LITE_UNROLL for (int m = 0; m < kRows; m++) sums.now[m][n] = b;
   }
-  if (deep) {
+  if (kDeep) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++) sums.before[m][n] = Wide{};
   }
@@ -119,11 +118,11 @@ void tile(const Tile& t) {
     for (int x = t.taps_x; x > 0; x--, a_tap += t.tap_x) {
       const Real* a = a_tap;
       for (ptrdiff_t left = t.k; left > 0;) {
-        if (room < kLanes) {
+        if (kDeep && room < kLanes) {
           sums.widen_all();
           room = kRun;
         }
-        const ptrdiff_t now = left < room ? left : room / kLanes * kLanes;
+        const ptrdiff_t now = !kDeep || left < room ? left : room / kLanes * kLanes;
         left -= now;
         room -= now;
         for (ptrdiff_t i = now / kLanes; i > 0; i--, a += kLanes, w += kLanes * kStep)
@@ -132,16 +131,26 @@ void tile(const Tile& t) {
       }
     }
   }
-  finish(t, deep, sums);
+  finish<kDeep>(t, sums);
+}
+
+template <int kRows, int kVectors>
+void tiles(const Tile& first) {
+  const bool deep = first.taps_y * first.taps_x * first.k > kRun;
+  Tile t = first;
+  for (int32_t left = first.count; left > 0; left--) {
+    if (deep) one_tile<true, kRows, kVectors>(t);
+    else one_tile<false, kRows, kVectors>(t);
+    t.a += kRows * t.lda;
+    t.c += kRows * t.ldc;
+    if (t.residual) t.residual += kRows * t.ldr;
+  }
 }
 
 }  // namespace
 
-#define LITE_TILES(v) \
-  {tile<1, v>, tile<2, v>, tile<3, v>, tile<4, v>, tile<5, v>, tile<6, v>, tile<7, v>, tile<8, v>}
-
+#define LITE_TILES(rows, vectors) tiles<rows, vectors>
 // The next panel is not fetched ahead.
-const TileFn kTile[2][2][kTileRows] = {{LITE_TILES(1), LITE_TILES(2)},
-                                       {LITE_TILES(1), LITE_TILES(2)}};
+const TileFn kTile[2][kTileRows] = {{LITE_HEIGHTS(LITE_TILES, 1)}, {LITE_HEIGHTS(LITE_TILES, 2)}};
 
 }  // namespace lite::LITE_ISA
