@@ -38,6 +38,19 @@ int64_t columns_of(const Depthwise& d) {
   return (d.pixels - 1) * d.shape.stride[1] + d.shape.kernel[1];
 }
 
+// Wide tiles of few registers take half of a line of every pixel, one half behind the other. Pixels that share few
+// sets of x86's first-level cache, of eight ways and 4 KiB, evict each other in between. Of more taps the products take
+// longer than the second-level cache.
+bool half_lines_collide(const ConvShape& s, int64_t columns) {
+  constexpr int64_t kLine = 64, kWay = 4096, kWays = 8;
+  const int64_t apart = s.dilation[1] * s.in.pixel * static_cast<int64_t>(sizeof(Real));
+  int64_t step = kWay;  // between the sets that pixels fall into
+  while (apart % step != 0 && step > kLine) step /= 2;
+  const int64_t lines = columns * s.kernel[0] + kPixels;
+  const bool few_taps = s.kernel[0] * s.kernel[1] <= 25;
+  return kVectorRegisters < 32 && few_taps && lines > 2 * kWays * (kWay / step);
+}
+
 bool prepare(Step& step, Env& env) {
   Depthwise* d = static_cast<Depthwise*>(env.allocate(sizeof(Depthwise)));
   if (!d) return env.out_of_memory();
@@ -60,6 +73,8 @@ bool prepare(Step& step, Env& env) {
   else if (k == 5) twice ? set_tiles<5, 2>(d) : set_tiles<5, 1>(d);
   else twice ? set_tiles<0, 2>(d) : set_tiles<0, 1>(d);
   d->pixels = d->general ? tile_pixels(s.out.w, 1) : tile_pixels(width, k);
+  if (!d->general && width >= 4 && half_lines_collide(s, columns_of(*d))) d->pixels = 4;
+  d->block = vectors_of(d->pixels) * kLanes;
 #if defined(LITE_DEPTHWISE_SCALE)
   if (taps == 1 && width >= 7) {    // no tile is cheaper for a pixel than the other
     const bool four = rounded_up(s.out.w, 4) < rounded_up(s.out.w, 7);
@@ -78,19 +93,19 @@ bool prepare(Step& step, Env& env) {
   }
 
   const bool steps_back = (kStepsBack || d->pair) && channels % kLanes != 0;
-  d->blocks = (channels + kBlock - 1) / kBlock;
-  d->block_weights = taps * kBlock;
+  d->blocks = (channels + d->block - 1) / d->block;
+  d->block_weights = taps * d->block;
   const auto reals = [&](int64_t n) {
     return static_cast<Real*>(env.allocate((n + 1) * sizeof(Real)));
   };
   Real* w = reals((d->blocks + steps_back) * d->block_weights);
-  Real* b = reals(d->blocks * kBlock);
-  Real* zeros = reals(d->blocks * kBlock);
+  Real* b = reals(d->blocks * d->block);
+  Real* zeros = reals(d->blocks * d->block);
   if (!w || !b || !zeros) return env.out_of_memory();
   const float* source = s.weights->as<float>();
   for (int64_t c = 0; c < channels; ++c) {
     for (int64_t i = 0; i < taps; ++i)
-      w[c / kBlock * d->block_weights + i * kBlock + c % kBlock] =
+      w[c / d->block * d->block_weights + i * d->block + c % d->block] =
           static_cast<Real>(source[c * taps + i]);
     if (s.bias) b[c] = static_cast<Real>(s.bias->as<float>()[c]);
   }
@@ -100,9 +115,9 @@ bool prepare(Step& step, Env& env) {
     d->last_weights = w;
     for (int64_t i = 0; i < taps; ++i)
       for (int64_t c = 0; c < kLanes; ++c)
-        w[i * kBlock + c] = static_cast<Real>(source[(channels - kLanes + c) * taps + i]);
+        w[i * d->block + c] = static_cast<Real>(source[(channels - kLanes + c) * taps + i]);
     // One thread computes what shares a vector.
-    if (d->blocks > 1 && channels % kBlock < kLanes) --d->blocks;
+    if (d->blocks > 1 && channels % d->block < kLanes) --d->blocks;
   }
   d->bias = b;
   d->zeros = zeros;
@@ -114,16 +129,16 @@ bool prepare(Step& step, Env& env) {
   // input fills, wait for its lines.
 #if !defined(__aarch64__)
   d->fetch_output = static_cast<size_t>(rows * s.out.row) * sizeof(float) > env.l2_bytes / 2 &&
-                    s.out.c <= 4 * kBlock;
+                    s.out.c <= 4 * d->block;
 #endif
   if (step.by_rows && s.out.images == 1) step.rows = row_map(s, d->pair ? 2 : 1);
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   step.scratch_bytes = sizeof(Real*) * (d->general ? taps * kPixels : s.kernel[0] * columns_of(*d));
   if (d->general) {
-    set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, kPixels, kBlock);
+    set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, kPixels, static_cast<int>(d->block));
   } else {
     set_variant(step, "%s__" LITE_ISA_NAME "_%dx%ds%d_%dx%d", step.kernel->name,
-                static_cast<int>(s.kernel[0]), static_cast<int>(k), d->stride, d->pixels, kBlock);
+                static_cast<int>(s.kernel[0]), static_cast<int>(k), d->stride, d->pixels, static_cast<int>(d->block));
   }
   return true;
 }
@@ -201,8 +216,8 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
   TileArgs t{};
   t.block_weights = d.block_weights;
   t.bias = d.bias;
-  t.begin = block_begin * kBlock;
-  t.end = block_end < d.blocks ? block_end * kBlock : s.out.c;
+  t.begin = block_begin * d.block;
+  t.end = block_end < d.blocks ? block_end * d.block : s.out.c;
   // Outputs of a tile lie as far apart as the taps.
   const int64_t apart = d.general ? 1 : s.dilation[1];
   t.out_pixel = apart * s.out.pixel;
@@ -227,8 +242,8 @@ void run_part(const Step& step, const Real* input, Real* output, const GridPart&
                  s.in.h + s.in.halo[2], &ky0, &ky1);
     }
     t.taps = static_cast<int32_t>(d.general ? s.kernel[0] * s.kernel[1] : ky1 - ky0);
-    t.weights = weights + ky0 * s.kernel[1] * kBlock;
-    t.last_weights = d.last_weights ? d.last_weights + ky0 * s.kernel[1] * kBlock : nullptr;
+    t.weights = weights + ky0 * s.kernel[1] * d.block;
+    t.last_weights = d.last_weights ? d.last_weights + ky0 * s.kernel[1] * d.block : nullptr;
     Real* out_row = output + s.out.origin + image * s.out.image + y * s.out.row;
     const Real* seen[kPairRows];
     if (pair) find_rows(d, at, seen);

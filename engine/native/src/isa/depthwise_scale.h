@@ -23,7 +23,7 @@ LITE_INLINE int64_t scale_blocks(const TileArgs& t) {
   const float *w = t.weights, *bias = t.bias + t.begin;
   const bool clips = t.lo != -INFINITY || t.hi != INFINITY;
   int64_t c = t.begin;
-  for (; c + kBlock <= t.end; c += kBlock) {
+  for (; c + kBlock<kPixels> <= t.end; c += kBlock<kPixels>) {
     F f[2], d[kPx][2], acc[kPx][2];
     load_pair(f[0], f[1], w);
     LITE_UNROLL for (int p = 0; p < kPx; ++p) load_pair(d[p][0], d[p][1], x[p]);

@@ -12,8 +12,10 @@ namespace lite::LITE_ISA {
 namespace {
 
 constexpr int kPixels = 7;                                   // outputs per tile
-constexpr int kVectors = kVectorRegisters >= 32 ? 2 : 1;     // of channels per step
-constexpr int kBlock = kVectors * kLanes;
+// Vectors of channels that a tile of so many pixels computes at once: their sums stay in registers.
+constexpr int vectors_of(int pixels) { return kVectorRegisters >= 32 || pixels <= 4 ? 2 : 1; }
+template <int kPx>
+constexpr int kBlock = vectors_of(kPx) * kLanes;
 constexpr int kMaxTaps = 1024;
 // Widths of filters. Wider ones are rows of pieces that have these widths.
 constexpr int kPiece[] = {7, 5, 3};
@@ -39,7 +41,7 @@ struct TileArgs {
   ptrdiff_t block_weights;        // elements from one channel block to the next
   const Real* last_weights;       // the same row for the last kLanes channels, where they step back
   const Real* bias;
-  int64_t begin, end;             // channels; begin is a multiple of kBlock
+  int64_t begin, end;             // channels; begin is a multiple of a block
   Real* out;
   ptrdiff_t out_pixel;
   const Real* residual;
@@ -60,6 +62,7 @@ struct Depthwise {
   int32_t stride;                 // of the forms with columns
   uint8_t pieces[kMaxPieces];     // see TileArgs
   int32_t pixels;                 // of a tile
+  int64_t block;                  // channels that it computes at once
   TileFn tile[kPixels];           // by number of pixels - 1; only 1, 2, 4, 7 are there
   TileFn pair;                    // pair_pixels of two rows, or nullptr
   int32_t pair_pixels;
@@ -134,7 +137,7 @@ LITE_INLINE void add_taps(const Real* const* pointers, int64_t c, const Real* w,
   constexpr int kColumns = (kPx - 1) * s + k;
   F f[k][kNv];
   LITE_UNROLL for (int x = 0; x < k; ++x)
-    LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock + n * kLanes);
+    LITE_UNROLL for (int n = 0; n < kNv; ++n) f[x][n] = load(w + x * kBlock<kPx> + n * kLanes);
   const Real* column[kColumns];
   take_pointers(pointers, column);
   LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
@@ -159,7 +162,7 @@ LITE_INLINE void unrolled(const TileArgs& t, int64_t c, const Real* w, int tail)
         prefetch_to_write(t.ahead + p * t.out_pixel + c + n * kLanes);
   }
   const Real* const* pointers = t.pointers;
-  for (int y = t.taps; y > 0; --y, pointers += (kPx - 1) * s + k, w += k * kBlock)
+  for (int y = t.taps; y > 0; --y, pointers += (kPx - 1) * s + k, w += k * kBlock<kPx>)
     add_taps<k, s>(pointers, c, w, tail, acc);
   finish(t, c, tail, acc);
 }
@@ -177,7 +180,7 @@ LITE_INLINE void in_pieces(const TileArgs& t, int64_t c, const Real* w, int tail
       else if (*width == 5) add_taps<5, s>(pointers, c, w, tail, acc);
       else add_taps<3, s>(pointers, c, w, tail, acc);
       pointers += *width;
-      w += *width * kBlock;
+      w += *width * kBlock<kPx>;
     }
   }
   finish(t, c, tail, acc);
@@ -188,7 +191,7 @@ LITE_INLINE void any_taps(const TileArgs& t, int64_t c, const Real* w, int tail)
   F acc[kPx][kNv];
   start(t, c, acc);
   const Real* const* pointers = t.pointers;
-  for (int i = t.taps; i > 0; --i, pointers += kPx, w += kBlock) {
+  for (int i = t.taps; i > 0; --i, pointers += kPx, w += kBlock<kPx>) {
     LITE_UNROLL for (int n = 0; n < kNv; ++n) {
       const F f = load(w + n * kLanes);
       LITE_UNROLL for (int p = 0; p < kPx; ++p)
@@ -214,15 +217,16 @@ LITE_INLINE void one_tap(const TileArgs& t, const Real* const (&pixel)[kPx], int
 // k = 0: rows of pieces; s = 0: the general form, with k = 1 of one tap.
 template <int k, int s, int kPx>
 void tile(const TileArgs& t) {
+  constexpr int kNv = vectors_of(kPx);
   const Real* pixel[kPx];
   if constexpr (k == 1) take_pointers(t.pointers, pixel);
   const Real* w = t.weights;
   int64_t c = t.begin;
-  for (; c + kBlock <= t.end; c += kBlock, w += t.block_weights) {
-    if constexpr (k == 1) one_tap<kPx, kVectors>(t, pixel, c, w, 0);
-    else if constexpr (s == 0) any_taps<kPx, kVectors>(t, c, w, 0);
-    else if constexpr (k == 0) in_pieces<s, kPx, kVectors>(t, c, w, 0);
-    else unrolled<k, s, kPx, kVectors>(t, c, w, 0);
+  for (; c + kBlock<kPx> <= t.end; c += kBlock<kPx>, w += t.block_weights) {
+    if constexpr (k == 1) one_tap<kPx, kNv>(t, pixel, c, w, 0);
+    else if constexpr (s == 0) any_taps<kPx, kNv>(t, c, w, 0);
+    else if constexpr (k == 0) in_pieces<s, kPx, kNv>(t, c, w, 0);
+    else unrolled<k, s, kPx, kNv>(t, c, w, 0);
   }
   for (; c < t.end; c += kLanes, w += kLanes) {
     int tail = t.end - c < kLanes ? static_cast<int>(t.end - c) : 0;
@@ -277,7 +281,7 @@ void pair_tile(const TileArgs& t) {
     LITE_UNROLL for (int p = 0; p < kPx; ++p) acc[0][p] = acc[1][p] = b;
     LITE_UNROLL for (int y = 0; y < kRows; ++y) {
       if (y < k) {
-        LITE_UNROLL for (int x = 0; x < k; ++x) f[y][x] = load(w + (y * k + x) * kBlock);
+        LITE_UNROLL for (int x = 0; x < k; ++x) f[y][x] = load(w + (y * k + x) * kBlock<kPx>);
       }
       if (!row[y]) continue;
       LITE_UNROLL for (int j = 0; j < kColumns; ++j) {
@@ -314,7 +318,7 @@ void pair_tile(const TileArgs& t) {
         store(reinterpret_cast<Real*>(out[i] + at[kMiddle + p]), acc[i][p]);
       out[i] += sizeof(F);
     }
-    w += c % kBlock == kBlock - kLanes ? t.block_weights - c % kBlock : kLanes;
+    w += c % kBlock<kPx> == kBlock<kPx> - kLanes ? t.block_weights - c % kBlock<kPx> : kLanes;
   }
 }
 

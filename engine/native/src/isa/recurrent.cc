@@ -6,6 +6,7 @@
 // steps at once (they do not depend on each other); then each time step is one phase (two for a GRU
 // whose reset comes before its product), in which threads share the blocks. States are
 // double-buffered.
+#include <math.h>
 #include <strings.h>
 
 #include <initializer_list>
@@ -74,7 +75,7 @@ bool read_functions(const Step& step, Env& env, State* s) {
     if (length == 7 && strncasecmp(text, "sigmoid", 7) == 0) *function = {Act::kSigmoid, 0, 0};
     else if (length == 4 && strncasecmp(text, "tanh", 4) == 0) *function = {Act::kTanh, 0, 0};
     else if (length == 4 && strncasecmp(text, "relu", 4) == 0)
-      *function = {Act::kClip, 0, __builtin_inff()};
+      *function = {Act::kClip, 0, INFINITY};
     else return env.fail("activation '%.*s' of a cell", static_cast<int>(length), text);
     text += length + (text[length] == ',');
   }
@@ -166,49 +167,53 @@ bool prepare(Step& step, Env& env) {
   return true;
 }
 
-// Which row of x the products of a time step are made of.
-int64_t place_of(const State& s, int64_t row) {
-  const int64_t t = row / s.batch, b = row % s.batch;
-  return s.batch_first ? b * s.steps + t : row;
-}
-
-template <int G, int Rows>
-void input_rows(const State& s, const float* x, int d, int64_t block, int64_t row,
-                float* products) {
-  const float* rows[Rows];
-  F acc[Rows][G];
-  const int64_t unit = d * s.blocks + block;
-  LITE_UNROLL for (int i = 0; i < Rows; ++i) {
-    rows[i] = x + place_of(s, row + i) * s.width_pairs();
-    LITE_UNROLL for (int g = 0; g < G; ++g)
-      acc[i][g] = load(s.bias + (unit * G + g) * kLanes);
+// The input products of rows of one sequence, or of all of them where their time steps lie together: one block of
+// units after the other, two gates at a time.
+void input_products(const State& s, const float* x, int d, int64_t rows, float* products, int64_t ld) {
+  Tile t{};
+  t.taps_y = t.taps_x = 1;
+  t.lda = t.k = s.width_pairs();
+  t.ldw = s.gates * kLanes;
+  t.ldc = ld;
+  t.lo = -INFINITY;
+  t.hi = INFINITY;
+  const TileSplit split = split_rows(rows);
+  for (int64_t block = 0; block < s.blocks; ++block) {
+    const int64_t unit = d * s.blocks + block;
+    for (int gate = 0; gate < s.gates; gate += 2) {
+      const int vectors = s.gates - gate < 2 ? 1 : 2;
+      t.columns = vectors * kLanes;
+      t.w = s.input_weights + (unit * t.k * s.gates + gate) * kLanes;
+      t.bias = s.bias + (unit * s.gates + gate) * kLanes;
+      float* c = products + (block * s.gates + gate) * kLanes;
+      for_each_height(split, [&](int64_t row, int height, int tiles) {
+        t.a = x + row * t.lda;
+        t.c = c + row * ld;
+        t.count = tiles;
+        multiply_tile(kTile[vectors - 1][height - 1], t);
+      });
+    }
   }
-  multiply<G, Rows>(rows, s.input_weights + unit * s.width_pairs() * G * kLanes, G, s.width_pairs(), acc);
-  const int64_t total = s.steps * s.batch;
-  LITE_UNROLL for (int i = 0; i < Rows; ++i) LITE_UNROLL
-    for (int g = 0; g < G; ++g)
-      store(products + (((d * total + row + i) * s.blocks + block) * G + g) * kLanes, acc[i][g]);
 }
 
-template <int G>
 void input_phase(const Step& step, const State& s, int thread, int threads) {
   const float* x = step.inputs[0]->as<float>();
+  const int64_t sequences = s.batch_first ? s.batch : 1, rows = s.steps * s.batch / sequences;
+  const int64_t row_products = s.blocks * s.gates * kLanes;
   int64_t begin, end;
-  share(s.steps * s.batch, 4, thread, threads, &begin, &end);
-  float* products = shared(step, s.products);
+  share(rows, kTileRows, thread, threads, &begin, &end);
   if (kProducts > 1) {
     float* pairs = shared(step, s.x_pairs);
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t at = place_of(s, row);
-      to_products(x + at * s.width, s.width, pairs + at * s.width_pairs());
-    }
+    for (int64_t i = 0; i < sequences; ++i)
+      for (int64_t row = i * rows + begin; row < i * rows + end; ++row)
+        to_products(x + row * s.width, s.width, pairs + row * s.width_pairs());
     x = pairs;
   }
   for (int d = 0; d < s.directions; ++d)
-    for (int64_t block = 0; block < s.blocks; ++block) {
-      int64_t row = begin;
-      for (; row + 4 <= end; row += 4) input_rows<G, 4>(s, x, d, block, row, products);
-      for (; row < end; ++row) input_rows<G, 1>(s, x, d, block, row, products);
+    for (int64_t i = 0; i < sequences; ++i) {
+      const int64_t first = d * s.steps * s.batch + begin * sequences + i;
+      input_products(s, x + (i * rows + begin) * s.width_pairs(), d, end - begin,
+                     shared(step, s.products) + first * row_products, sequences * row_products);
     }
   if (thread != 0) return;
   for (int i = 0; i < (s.cell == Cell::kLstm ? 2 : 1); ++i) {
@@ -226,11 +231,11 @@ void input_phase(const Step& step, const State& s, int thread, int threads) {
     to_products(shared(step, s.h[0]), s.directions * s.batch * s.padded, shared(step, s.h_pairs[0]));
 }
 
-F apply(F v, const Activation& function) {
-  float lanes[kLanes];
-  store(lanes, v);
-  activate(lanes, kLanes, function);
-  return load(lanes);
+LITE_INLINE F apply(F v, const Activation& function) {
+  const F lo = splat(function.a), hi = splat(function.b);
+  if (function.act == Act::kSigmoid) return activate_vector<Act::kSigmoid>(v, lo, hi);
+  if (function.act == Act::kTanh) return activate_vector<Act::kTanh>(v, lo, hi);
+  return activate_vector<Act::kClip>(v, lo, hi);
 }
 
 // Where one unit block of one sequence is in one time step.
@@ -333,11 +338,7 @@ void gru_candidate(const Step& step, const State& s, const Place& p) {
 
 void run(const Step& step, int phase, int thread, int threads, void*) {
   const State& s = *static_cast<const State*>(step.state);
-  if (phase == 0) {
-    if (s.gates == 4) return input_phase<4>(step, s, thread, threads);
-    if (s.gates == 3) return input_phase<3>(step, s, thread, threads);
-    return input_phase<1>(step, s, thread, threads);
-  }
+  if (phase == 0) return input_phase(step, s, thread, threads);
   const bool twice = s.cell == Cell::kGru && !s.reset_after;
   const int64_t i = twice ? (phase - 1) / 2 : phase - 1;
   int64_t begin, end;

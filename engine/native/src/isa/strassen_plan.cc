@@ -14,12 +14,13 @@ constexpr int kMostRows = kPacks ? kPackedRows : kTileRows;
 // Lower ones of a low tile would wait for their weights.
 constexpr int kFewestRows = !kPacks && kTileRows > 8 ? kTileRows * 2 / 3 + 1 : kMostRows;
 // What each vector takes, in products of vectors: products of a pair's rows, a row's sums, the weights'.
-// Fitted to ratios measured on Zen 4, with AVX-512 and with AVX2, which multiplies twice a cycle; on
-// AArch64 counted, with stores for two.
+// Fitted to measured ratios: with AVX-512 on Zen 4, double-pumped or, in whole vectors, after AVX2 there, which
+// multiplies twice a cycle; with AVX2 on Zen 3, whose 512 KiB of second-level cache hold few factors. On AArch64
+// counted, with stores for two.
 struct Additions {
   double combine, rows, weights;
 };
-constexpr Additions kDoublePumped{30, 45, 15}, kWhole{70, 45, 15}, kPacked{40, 30, 12};
+constexpr Additions kDoublePumped{30, 45, 15}, kWhole{70, 45, 15}, kHalf{100, 60, 30}, kPacked{40, 30, 12};
 constexpr double kPays = 0.97;      // of the plain products' time
 constexpr double kPaysTwice = 0.96;  // of one level's: the outer level's sums wait for memory, too
 // Two threads share an even number of pairs evenly, each its own rows, which the next layer finds in its cache.
@@ -133,7 +134,7 @@ bool prepare_strassen(const ConvShape& shape, bool rows_share_a_set, Env& env, T
   s.panel_pairs = g->out_c / kTileColumns / 2;
   if (!find_rows(shape, &s) || s.panel_pairs == 0 || !cut_depth(g->in_c, &s)) return false;
   s.factors = kPacks || rows_share_a_set ? kStrassenProducts : kStrassenSums;
-  const Additions& each = kPacks ? kPacked : env.cpu.halves && kLanes == 16 ? kDoublePumped : kWhole;
+  const Additions& each = kPacks ? kPacked : kLanes < 16 ? kHalf : env.cpu.halves ? kDoublePumped : kWhole;
   double least = kPays;
   bool pays = false;
   for (s.height = kMostRows; s.height >= kFewestRows; --s.height) {
