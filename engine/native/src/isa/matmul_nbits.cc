@@ -220,10 +220,9 @@ void run_few(const MatMulNBits& s, const float* a, float* y, int thread) {
 }
 
 void run_many(const MatMulNBits& s, const float* a, float* y, int thread, float* scratch) {
-  const auto [begin, end, panel_begin, panel_end] =
-      part_of(s.grid, s.m, kTileRows, s.panels, thread);
-  if (begin >= end) return;
-  const TileSplit split = split_rows(end - begin);
+  const GridPart part = part_of(s.grid, s.m, kTileRows, s.panels, thread);
+  if (part.begin >= part.end) return;
+  const TileSplit split = split_rows(part.end - part.begin);
   const bool apply = s.activation.act != Act::kNone && s.activation.act != Act::kClip;
   Tile t{};
   t.lda = s.lda;
@@ -234,14 +233,14 @@ void run_many(const MatMulNBits& s, const float* a, float* y, int thread, float*
   t.ldc = s.ldc;
   t.lo = s.lo;
   t.hi = s.hi;
-  for (int64_t panel = panel_begin; panel < panel_end; ++panel) {
+  for (int64_t panel = part.panel_begin; panel < part.panel_end; ++panel) {
     widen_panel(s, panel, scratch);
     const int64_t n0 = panel * kTileColumns;
     t.columns = static_cast<int32_t>(s.n - n0 < kTileColumns ? s.n - n0 : kTileColumns);
     t.bias = s.bias + n0;
     for_each_height(split, [&](int64_t row, int height, int tiles) {
-      t.a = a + (begin + row) * s.lda;
-      t.c = y + (begin + row) * s.ldc + n0;
+      t.a = a + (part.begin + row) * s.lda;
+      t.c = y + (part.begin + row) * s.ldc + n0;
       t.count = tiles;
       kTile[tile_vectors(t.columns) - 1][height - 1](t);
       if (apply) activate_rows(t.c, tiles * height, t.ldc, t.columns, s.activation);
