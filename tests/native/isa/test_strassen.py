@@ -16,7 +16,8 @@ pytestmark = pytest.mark.cpu
 #: Rows, depth, columns: rows left over, panels left over, a depth of several pieces, rows that
 #: share a set of the cache, and what is too small for it. Vectors of four and of eight lanes take the
 #: largest alone.
-LARGE, DEEP = (245, 1024, 784), (245, 2048, 784)
+LARGE = (245, 1024, 784)
+DEEP = (245, 2048, 784)
 SIZES = [
     LARGE,
     DEEP,
