@@ -14,8 +14,8 @@ from .cases_f32 import GEMM, conv_case, rounding_error
 pytestmark = pytest.mark.cpu
 
 #: Rows, depth, columns: rows left over, panels left over, a depth of several pieces, rows that
-#: share a set of the cache, and what is too small for it. Vectors of four and of eight lanes take the
-#: largest alone.
+#: share a set of the cache, and what is too small for it. Vectors of up to eight lanes take only
+#: the largest.
 LARGE = (245, 1024, 784)
 DEEP = (245, 2048, 784)
 SIZES = [
