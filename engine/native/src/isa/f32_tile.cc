@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <type_traits>
+
 #include "activation.h"
 #include "pairs.h"
 
@@ -35,25 +37,32 @@ LITE_INLINE void store_shorts(uint16_t* c, const F (&sums)[kVectors], int n) {
 }
 #endif
 
+// Where one of the tiles of a count lies.
+struct Place {
+  const Real* a;
+  Real* c;
+  const Real* residual;
+};
+
 template <int kRows, int kVectors>
-LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
+LITE_INLINE void finish(const Tile& t, const Place& at, F (&acc)[kRows][kVectors]) {
   constexpr int kFull = kVectors - 1;  // where columns are missing, the last vector lacks them
   const bool full = t.columns == kVectors * kLanes;
   const int tail = t.columns - kFull * kLanes;
   const F lo = splat(t.lo), hi = splat(t.hi);
 #if defined(LITE_PAIRS)
-  if (t.residual && t.short_residual) {
+  if (at.residual && t.short_residual) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
-      add_shorts(acc[m], reinterpret_cast<const uint16_t*>(t.residual) + m * t.ldr, t.columns);
+      add_shorts(acc[m], reinterpret_cast<const uint16_t*>(at.residual) + m * t.ldr, t.columns);
   } else
 #endif
-  if (t.residual && full) {
+  if (at.residual && full) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
-        acc[m][n] += load(t.residual + m * t.ldr + n * kLanes);
-  } else if (t.residual) {
+        acc[m][n] += load(at.residual + m * t.ldr + n * kLanes);
+  } else if (at.residual) {
     LITE_UNROLL for (int m = 0; m < kRows; m++) {
-      const float* r = t.residual + m * t.ldr;
+      const float* r = at.residual + m * t.ldr;
       if (kFull) acc[m][0] += load(r);
       acc[m][kFull] += load_part(r + kFull * kLanes, tail);
     }
@@ -75,7 +84,7 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
   }
 #if defined(LITE_PAIRS)
   if (t.short_c) {
-    uint16_t* c = reinterpret_cast<uint16_t*>(t.c);
+    uint16_t* c = reinterpret_cast<uint16_t*>(at.c);
     LITE_UNROLL for (int m = 0; m < kRows; m++) store_shorts(c + m * t.ldc, acc[m], t.columns);
     return;
   }
@@ -83,11 +92,11 @@ LITE_INLINE void finish(const Tile& t, F (&acc)[kRows][kVectors]) {
   if (full) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
-        store(t.c + m * t.ldc + n * kLanes, acc[m][n]);
+        store(at.c + m * t.ldc + n * kLanes, acc[m][n]);
     return;
   }
   LITE_UNROLL for (int m = 0; m < kRows; m++) {
-    float* c = t.c + m * t.ldc;
+    float* c = at.c + m * t.ldc;
     if (kFull) store(c, acc[m][0]);
     store_part(c + kFull * kLanes, acc[m][kFull], tail);
   }
@@ -119,8 +128,9 @@ constexpr int kFewSums = 6;
 constexpr int kFewSums = 4;
 #endif
 
+// `ahead` moves behind what is fetched.
 template <bool kPrefetch, int kRows, int kVectors>
-LITE_INLINE void one_tile(const Tile& t) {
+LITE_INLINE void one_tile(const Tile& t, const Place& at, const Real*& ahead) {
   // Few sums cannot hide the latency of a chained FMA: small tiles run several chains over k.
   constexpr int kSums = kRows * kVectors, kChains = kSums <= 2 ? 4 : kSums <= kFewSums ? 2 : 1;
   F acc[kRows][kVectors];
@@ -128,10 +138,10 @@ LITE_INLINE void one_tile(const Tile& t) {
     const F b = load(t.bias + n * kLanes);
     LITE_UNROLL for (int m = 0; m < kRows; m++) acc[m][n] = b;
   }
-  if (t.residual) {
+  if (at.residual) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors * kLanes; n += 16)  // cache lines
-        prefetch_l1(element(t.residual, m * t.ldr + n, t.short_residual));
+        prefetch_l1(element(at.residual, m * t.ldr + n, t.short_residual));
   }
   F more[kChains][kRows][kVectors];
   if (kChains > 1) {
@@ -140,9 +150,8 @@ LITE_INLINE void one_tile(const Tile& t) {
         LITE_UNROLL for (int n = 0; n < kVectors; n++) more[i][m][n] = F{};
   }
   const ptrdiff_t lda = t.lda, ldw = t.ldw, end = t.k;
-  const float* ahead = t.prefetch;
   const float* w_row = t.w;
-  const float* a_row = t.a;
+  const float* a_row = at.a;
   for (int y = t.taps_y; y > 0; y--, a_row += t.tap_y, w_row += t.w_y) {
     const float* w = w_row;
     const float* a = a_row;
@@ -186,22 +195,26 @@ LITE_INLINE void one_tile(const Tile& t) {
       LITE_UNROLL for (int m = 0; m < kRows; m++)
         LITE_UNROLL for (int n = 0; n < kVectors; n++) acc[m][n] += more[i][m][n];
   }
-  finish(t, acc);
+  finish(t, at, acc);
 }
 
+// What does not change from tile to tile stays in registers for few rows. For many rows, compilers would compute more
+// offsets before the first tile than there are registers: those read the tile anew.
+template <int kRows>
+using Held = std::conditional_t<(kRows > 8), const Tile&, const Tile>;
+
 template <int kRows, int kVectors>
-void tiles(const Tile& first) {
-  Tile t = first;
-  for (int32_t i = 0; i < first.count; i++) {
-    if (kPrefetches && i < first.prefetches) {
-      one_tile<kPrefetches, kRows, kVectors>(t);
-      t.prefetch += t.taps_y * t.taps_x * t.k * kLanes;
-    } else {
-      one_tile<false, kRows, kVectors>(t);
-    }
-    t.a += kRows * t.lda;
-    t.c = element(t.c, kRows * t.ldc, t.short_c);
-    if (t.residual) t.residual = element(t.residual, kRows * t.ldr, t.short_residual);
+void tiles(const Tile& given) {
+  Held<kRows> t = given;
+  Place at{t.a, t.c, t.residual};
+  const Real* ahead = t.prefetch;
+  for (int32_t i = 0; i < t.count; i++) {
+    if (kPrefetches && i < t.prefetches) one_tile<kPrefetches, kRows, kVectors>(t, at, ahead);
+    else one_tile<false, kRows, kVectors>(t, at, ahead);
+    asm volatile("" : : : "memory");
+    at.a += kRows * t.lda;
+    at.c = element(at.c, kRows * t.ldc, t.short_c);
+    if (at.residual) at.residual = element(at.residual, kRows * t.ldr, t.short_residual);
   }
 }
 

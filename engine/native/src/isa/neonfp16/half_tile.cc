@@ -138,9 +138,10 @@ template <int kRows, int kVectors>
 void tiles(const Tile& first) {
   const bool deep = first.taps_y * first.taps_x * first.k > kRun;
   Tile t = first;
-  for (int32_t left = first.count; left > 0; left--) {
+  for (int32_t left = t.count;;) {
     if (deep) one_tile<true, kRows, kVectors>(t);
     else one_tile<false, kRows, kVectors>(t);
+    if (--left <= 0) return;
     t.a += kRows * t.lda;
     t.c += kRows * t.ldc;
     if (t.residual) t.residual += kRows * t.ldr;
