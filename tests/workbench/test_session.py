@@ -107,7 +107,9 @@ def test_a_layer_alone_where_the_batch_is_open(tmp_path: Path) -> None:
     session.set_input({"x": np.ones((2, 6, 4), np.float32)})
     session.compare("reference", "x86")
     alone = session.values("x86", "flat", alone_after="reference", pair=("reference", "x86"))
-    np.testing.assert_allclose(alone, session.values("x86", "mix").reshape(2, 35), rtol=1e-5)
+    want = session.values("x86", "mix").reshape(2, 35)
+    # The reference's sums against those of x86: what cancels keeps an error of the summands' size.
+    np.testing.assert_allclose(alone, want, rtol=1e-5, atol=1e-6)
 
 
 def test_selection_is_a_table(session: lw.Session) -> None:

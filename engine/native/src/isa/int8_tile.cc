@@ -274,6 +274,18 @@ LITE_INLINE void one_tile(const IntTile& t) {
   finish_real<kVectors>(t, sums, kRows);
 }
 
+// To the tile below, of as many rows; `columns` are those of its panel.
+__attribute__((noinline)) void move_down(IntTile& t, int rows, int columns) {
+  t.a += rows * t.lda;
+  t.c += rows * t.ldc;
+  if (t.residual) t.residual += rows * t.ldr;
+  if (t.w_zero) t.row_sums += rows;
+  if (--t.prefetches <= 0) t.prefetch = nullptr;
+  if (t.prefetch)
+    t.prefetch = static_cast<const IntWeight*>(t.prefetch) +
+                 t.taps_y * t.taps_x * t.groups * (columns * kDepth / kAheadTiles);
+}
+
 template <bool kFlip, int kRows, int kVectors>
 void tiles(IntTile& t) {
   for (int32_t left = t.count;;) {
@@ -283,14 +295,7 @@ void tiles(IntTile& t) {
 #endif
     one_tile<kFlip, kRows, kVectors>(t);
     if (--left <= 0) return;
-    t.a += kRows * t.lda;
-    t.c += kRows * t.ldc;
-    if (t.residual) t.residual += kRows * t.ldr;
-    if (t.w_zero) t.row_sums += kRows;
-    if (--t.prefetches <= 0) t.prefetch = nullptr;
-    if (t.prefetch)
-      t.prefetch = static_cast<const IntWeight*>(t.prefetch) +
-                   t.taps_y * t.taps_x * t.groups * (kVectors * kLanes * kDepth / kAheadTiles);
+    move_down(t, kRows, kVectors * kLanes);
   }
 }
 

@@ -154,7 +154,7 @@ struct IntTile {
   Addend addend;
   const void* prefetch;             // next panel, or nullptr
   int32_t prefetches = 1;           // by the first tiles, a share each
-  int32_t count = 1;                // tiles of one height, each below the one before; of bytes, not folded
+  int32_t count = 1;                // tiles of one height, each below the one before; 1 with real or folded rows
   float* real = nullptr;            // instead of c, in steps of ldc: the sums as floats
   const float* real_bias;
   const float* row_scale;           // of every row, with real

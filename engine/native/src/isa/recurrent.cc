@@ -231,7 +231,8 @@ void input_phase(const Step& step, const State& s, int thread, int threads) {
     to_products(shared(step, s.h[0]), s.directions * s.batch * s.padded, shared(step, s.h_pairs[0]));
 }
 
-LITE_INLINE F apply(F v, const Activation& function) {
+// Not inlined: five calls of each cell would grow runners.
+__attribute__((noinline)) F apply(F v, const Activation& function) {
   const F lo = splat(function.a), hi = splat(function.b);
   if (function.act == Act::kSigmoid) return activate_vector<Act::kSigmoid>(v, lo, hi);
   if (function.act == Act::kTanh) return activate_vector<Act::kTanh>(v, lo, hi);

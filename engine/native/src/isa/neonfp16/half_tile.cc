@@ -58,9 +58,9 @@ struct Sums {
   }
 };
 
-template <bool kDeep, int kRows, int kVectors>
-LITE_INLINE void finish(const Tile& t, Sums<kRows, kVectors>& sums) {
-  if (kDeep) {
+template <int kRows, int kVectors>
+LITE_INLINE void finish(const Tile& t, bool deep, Sums<kRows, kVectors>& sums) {
+  if (deep) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++)
         sums.now[m][n] = narrow(sums.before[m][n] + widen(sums.now[m][n]));
@@ -96,15 +96,16 @@ LITE_INLINE void finish(const Tile& t, Sums<kRows, kVectors>& sums) {
   }
 }
 
-template <bool kDeep, int kRows, int kVectors>
-LITE_INLINE void one_tile(const Tile& t) {
+template <int kRows, int kVectors>
+void one_tile(const Tile& t) {
   constexpr ptrdiff_t kStep = kVectors * kLanes;
+  const bool deep = t.taps_y * t.taps_x * t.k > kRun;
   Sums<kRows, kVectors> sums;
   LITE_UNROLL for (int n = 0; n < kVectors; n++) {
     const F b = load(t.bias + n * kLanes);
     LITE_UNROLL for (int m = 0; m < kRows; m++) sums.now[m][n] = b;
   }
-  if (kDeep) {
+  if (deep) {
     LITE_UNROLL for (int m = 0; m < kRows; m++)
       LITE_UNROLL for (int n = 0; n < kVectors; n++) sums.before[m][n] = Wide{};
   }
@@ -118,11 +119,11 @@ LITE_INLINE void one_tile(const Tile& t) {
     for (int x = t.taps_x; x > 0; x--, a_tap += t.tap_x) {
       const Real* a = a_tap;
       for (ptrdiff_t left = t.k; left > 0;) {
-        if (kDeep && room < kLanes) {
+        if (room < kLanes) {
           sums.widen_all();
           room = kRun;
         }
-        const ptrdiff_t now = !kDeep || left < room ? left : room / kLanes * kLanes;
+        const ptrdiff_t now = left < room ? left : room / kLanes * kLanes;
         left -= now;
         room -= now;
         for (ptrdiff_t i = now / kLanes; i > 0; i--, a += kLanes, w += kLanes * kStep)
@@ -131,21 +132,22 @@ LITE_INLINE void one_tile(const Tile& t) {
       }
     }
   }
-  finish<kDeep>(t, sums);
+  finish(t, deep, sums);
+}
+
+__attribute__((noinline)) void run(TileFn one, int rows, const Tile& first) {
+  Tile t = first;
+  for (int32_t left = first.count; left > 0; left--) {
+    one(t);
+    t.a += rows * t.lda;
+    t.c += rows * t.ldc;
+    if (t.residual) t.residual += rows * t.ldr;
+  }
 }
 
 template <int kRows, int kVectors>
-void tiles(const Tile& first) {
-  const bool deep = first.taps_y * first.taps_x * first.k > kRun;
-  Tile t = first;
-  for (int32_t left = t.count;;) {
-    if (deep) one_tile<true, kRows, kVectors>(t);
-    else one_tile<false, kRows, kVectors>(t);
-    if (--left <= 0) return;
-    t.a += kRows * t.lda;
-    t.c += kRows * t.ldc;
-    if (t.residual) t.residual += kRows * t.ldr;
-  }
+void tiles(const Tile& t) {
+  run(one_tile<kRows, kVectors>, kRows, t);
 }
 
 }  // namespace
