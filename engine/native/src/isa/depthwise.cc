@@ -135,7 +135,7 @@ bool prepare(Step& step, Env& env) {
   d->grid = choose_grid(env.threads, rows, d->blocks, static_cast<double>(s.out.w * taps), 0, 0);
   step.scratch_bytes = sizeof(Real*) * (d->general ? taps * kPixels : s.kernel[0] * columns_of(*d));
   if (d->general) {
-    set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, kPixels, static_cast<int>(d->block));
+    set_variant(step, "%s__" LITE_ISA_NAME "_any_%dx%d", step.kernel->name, d->pixels, static_cast<int>(d->block));
   } else {
     set_variant(step, "%s__" LITE_ISA_NAME "_%dx%ds%d_%dx%d", step.kernel->name,
                 static_cast<int>(s.kernel[0]), static_cast<int>(k), d->stride, d->pixels, static_cast<int>(d->block));
