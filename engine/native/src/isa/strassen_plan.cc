@@ -14,13 +14,12 @@ constexpr int kMostRows = kPacks ? kPackedRows : kTileRows;
 // Lower ones of a low tile would wait for their weights.
 constexpr int kFewestRows = !kPacks && kTileRows > 8 ? kTileRows * 2 / 3 + 1 : kMostRows;
 // What each vector takes, in products of vectors: products of a pair's rows, a row's sums, the weights'.
-// Fitted to measured ratios: with AVX-512 on Zen 4, double-pumped or, in whole vectors, after AVX2 there, which
-// multiplies twice a cycle; with AVX2 on Zen 3, whose 512 KiB of second-level cache hold few factors. On AArch64
-// counted, with stores for two.
+// Fitted to measured ratios: with double-pumped AVX-512 on Zen 4; with AVX2 on Zen 3, whose 512 KiB of second-level
+// cache hold few factors. On AArch64 counted, with stores for two.
 struct Additions {
   double combine, rows, weights;
 };
-constexpr Additions kDoublePumped{30, 45, 15}, kWhole{70, 45, 15}, kHalf{100, 60, 30}, kPacked{40, 30, 12};
+constexpr Additions kDoublePumped{30, 45, 15}, kHalf{100, 60, 30}, kPacked{40, 30, 12};
 constexpr double kPays = 0.97;      // of the plain products' time
 constexpr double kPaysTwice = 0.96;  // of one level's: the outer level's sums wait for memory, too
 // Two threads share an even number of pairs evenly, each its own rows, which the next layer finds in its cache.
@@ -130,11 +129,14 @@ StrassenTwice twice(const TapGemm& g, const Env& env) {
 }  // namespace
 
 bool prepare_strassen(const ConvShape& shape, bool rows_share_a_set, Env& env, TapGemm* g) {
+  // Two products of 16 lanes a cycle leave the caches no time for factors: on Xeons with 2 MiB of second-level cache
+  // it takes 1.03 to 1.25 times the time of plain products, at every size from 56 x 256 x 256 to 1024 x 2048 x 2048.
+  if (kLanes == 16 && !env.cpu.halves) return false;
   Strassen s{};
   s.panel_pairs = g->out_c / kTileColumns / 2;
   if (!find_rows(shape, &s) || s.panel_pairs == 0 || !cut_depth(g->in_c, &s)) return false;
   s.factors = kPacks || rows_share_a_set ? kStrassenProducts : kStrassenSums;
-  const Additions& each = kPacks ? kPacked : kLanes < 16 ? kHalf : env.cpu.halves ? kDoublePumped : kWhole;
+  const Additions& each = kPacks ? kPacked : kLanes < 16 ? kHalf : kDoublePumped;
   double least = kPays;
   bool pays = false;
   for (s.height = kMostRows; s.height >= kFewestRows; --s.height) {
