@@ -46,7 +46,7 @@ bool prepare_group(Step& step, Env& env) {
       !mul_size(elems, sizeof(float), &step.shared_bytes))
     return env.fail("input too large");
   step.shared_bytes += 64;
-  step.scratch_bytes = 3 * s->columns * sizeof(float);
+  step.scratch_bytes = 2 * c * sizeof(double) + 3 * s->columns * sizeof(float);
   step.phases = 2;
   return true;
 }
@@ -128,20 +128,36 @@ int64_t pixels_of(const GroupState& s, int64_t block) {
   return left < s.block ? left : s.block;
 }
 
-// What an image's channels are multiplied with: [mean, factor, bias][column].
-void join_blocks(const GroupState& s, const float* statistics, const float* scale,
-                 const float* bias, float* out) {
+// Of an image's channels, from those of its blocks.
+void join_blocks(const GroupState& s, const float* statistics, double* mean, double* squares) {
+  const int64_t c = s.channels;
+  const auto each = [&](auto add) __attribute__((always_inline)) {
+    for (int64_t block = 0; block < s.blocks; ++block) {
+      const double n = static_cast<double>(pixels_of(s, block));
+      const float* of = statistics + block * 2 * c;
+      for (int64_t i = 0; i < c; ++i) add(i, n, of[i], of[c + i]);
+    }
+  };
+  for (int64_t i = 0; i < c; ++i) mean[i] = squares[i] = 0;
+  each([&](int64_t i, double n, double m, double) __attribute__((always_inline)) { mean[i] += n * m; });
+  for (int64_t i = 0; i < c; ++i) mean[i] /= static_cast<double>(s.pixels);
+  each([&](int64_t i, double n, double m, double q) __attribute__((always_inline)) {
+    const double d = m - mean[i];
+    squares[i] += q + n * d * d;
+  });
+}
+
+// What an image's channels are multiplied with: [mean, factor, bias][column]. The doubles are scratch.
+void find_factors(const GroupState& s, const float* statistics, const float* scale, const float* bias, float* out,
+                  double* doubles) {
   const int64_t c = s.channels, width = c / s.groups;
+  const double pixels = static_cast<double>(s.pixels), *means = doubles, *squares = doubles + c;
+  join_blocks(s, statistics, doubles, doubles + c);
   float *mean = out, *factor = out + s.columns, *shift = factor + s.columns;
   for (int64_t first = 0; first < c; first += width) {
     Joined all;
-    const auto each = [&](auto add) {
-      for (int64_t block = 0; block < s.blocks; ++block)
-        for (int64_t i = first; i < first + width; ++i)
-          add(static_cast<double>(pixels_of(s, block)), statistics + block * 2 * c + i);
-    };
-    each([&](double n, const float* of) { all.add_mean(n, of[0]); });
-    each([&](double n, const float* of) { all.add_squares(n, of[0], of[c]); });
+    for (int64_t i = first; i < first + width; ++i) all.add_mean(pixels, means[i]);
+    for (int64_t i = first; i < first + width; ++i) all.add_squares(pixels, means[i], squares[i]);
     const double deviation = ::sqrt(all.squares / all.count + s.epsilon);
     for (int64_t i = first; i < first + width; ++i)
       for (int64_t column = i; column < s.columns; column += c) {
@@ -167,7 +183,8 @@ void normalise_row(const float* x, const float* mean, const float* factor, const
 
 void run_group(const Step& step, int phase, int thread, int threads, void* scratch) {
   const GroupState& s = *static_cast<const GroupState*>(step.state);
-  float *statistics = static_cast<float*>(step.shared), *own = static_cast<float*>(scratch);
+  double* doubles = static_cast<double*>(scratch);
+  float *statistics = static_cast<float*>(step.shared), *own = reinterpret_cast<float*>(doubles + 2 * s.channels);
   const float *x = step.inputs[0]->as<float>(), *scale = step.inputs[1]->as<float>();
   float* y = step.outputs[0]->as<float>();
   int64_t begin, end, joined = -1;
@@ -181,8 +198,8 @@ void run_group(const Step& step, int phase, int thread, int threads, void* scrat
       continue;
     }
     if (image != joined)
-      join_blocks(s, statistics + image * s.blocks * 2 * s.channels, scale,
-                  step.inputs[2]->as<float>(), own);
+      find_factors(s, statistics + image * s.blocks * 2 * s.channels, scale,
+                   step.inputs[2]->as<float>(), own, doubles);
     joined = image;
     const int64_t elems = pixels * s.channels;
     for (int64_t i = 0; i < elems; i += s.columns)
@@ -190,8 +207,6 @@ void run_group(const Step& step, int phase, int thread, int threads, void* scrat
                     elems - i < s.columns ? elems - i : s.columns);
   }
 }
-
-// ---- layer and RMS
 
 const Kernel kGroupNorm[] = {
     {"InstanceNormalization", "f32_instance_norm", prepare_group, run_group, kInPlace},

@@ -69,19 +69,29 @@ void run_batch(const Step& step, int, int thread, int threads, void*) {
 
 // ---- layer and RMS
 
-F sum_row(F acc, const float* x, int64_t n, F mean, bool squared) {
-  for (int64_t i = 0; i < n; i += kLanes) {
-    const int rest = static_cast<int>(n - i < kLanes ? n - i : kLanes);
-    F v = load_part(x + i, rest);
-    if (squared) {
-      v = v - mean;
-      if (rest < kLanes)  // absent lanes hold 0 - mean
-        for (int lane = rest; lane < kLanes; ++lane) v[lane] = 0;
-      v = v * v;
-    }
-    acc += v;
+// Of the distances from `origin` or, `squared`, of their squares.
+template <bool squared>
+float sum_row(const float* x, int64_t n, float origin) {
+  constexpr int kChains = 4;
+  const F from = splat(origin);
+  F sums[kChains];
+  LITE_UNROLL for (int i = 0; i < kChains; ++i) sums[i] = splat(0.0f);
+  const auto add = [&](int i, F v) __attribute__((always_inline)) {
+    const F d = v - from;
+    sums[i] = squared ? fma(d, d, sums[i]) : sums[i] + d;
+  };
+  int64_t i = 0;
+  for (; i + kChains * kLanes <= n; i += kChains * kLanes)
+    LITE_UNROLL for (int j = 0; j < kChains; ++j) add(j, load(x + i + j * kLanes));
+  for (; i + kLanes <= n; i += kLanes) add(0, load(x + i));
+  if (i < n) {
+    const int rest = static_cast<int>(n - i);
+    float last[kLanes];
+    store(last, from);
+    store_part(last, load_part(x + i, rest), rest);
+    add(1, load(last));
   }
-  return acc;
+  return sum(sums[0] + sums[1] + (sums[2] + sums[3]));
 }
 
 struct LayerState {
@@ -128,9 +138,8 @@ void normalise(const Step& step, int thread, int threads) {
   for (int64_t row = begin; row < end; ++row) {
     const float* x = step.inputs[0]->as<float>() + row * s.n;
     Out* y = step.outputs[0]->as<Out>() + row * s.n;
-    const F zero = splat(0.0f);
-    const float mean = s.centred ? sum(sum_row(zero, x, s.n, zero, false)) * inverse : 0.0f;
-    const float variance = sum(sum_row(zero, x, s.n, splat(mean), true)) * inverse;
+    const float mean = s.centred ? sum_row<false>(x, s.n, 0.0f) * inverse : 0.0f;
+    const float variance = sum_row<true>(x, s.n, mean) * inverse;
     const F factor = splat(1.0f / sqrtf(variance + s.epsilon));
     for (int64_t i = 0; i < s.n; i += kLanes) {
       const int n = static_cast<int>(s.n - i < kLanes ? s.n - i : kLanes);

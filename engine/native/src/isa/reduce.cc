@@ -75,24 +75,47 @@ float finished(const State& s, float v) {
   return v;
 }
 
-// n lanes (at most kLanes) of outputs, neighbours in memory.
+// Of `count` vectors, in chains that do not wait for each other.
+template <Fold fold, Map map, class Read>
+LITE_INLINE F fold_vectors(int64_t count, Read read) {
+  constexpr int kChains = 4;
+  F parts[kChains];
+  LITE_UNROLL for (int i = 0; i < kChains; ++i) parts[i] = splat(neutral<fold>());
+  int64_t i = 0;
+  for (; i + kChains <= count; i += kChains)
+    LITE_UNROLL for (int j = 0; j < kChains; ++j)
+      parts[j] = combine<fold>(parts[j], mapped<map>(read(i + j)));
+  for (; i < count; ++i) parts[0] = combine<fold>(parts[0], mapped<map>(read(i)));
+  return combine<fold>(combine<fold>(parts[0], parts[1]), combine<fold>(parts[2], parts[3]));
+}
+
+// Vectors of outputs that are computed together: whole cache lines, and as many chains.
+constexpr int kWide = 4;
+
+// n (at most kWide * kLanes) outputs, neighbours in memory.
 template <Fold fold, Map map>
-F reduce_lanes(const State& s, const float* x, int n) {
+void reduce_lanes(const State& s, const float* x, int n, float* y) {
   const Axis& run = s.reduced[s.num_reduced - 1];
-  F total = splat(neutral<fold>());
+  F total[kWide], part[kWide];
+  int lanes[kWide];
+  for (int v = 0; v < kWide; ++v) {
+    const int left = n - v * kLanes;
+    lanes[v] = left < 0 ? 0 : left < kLanes ? left : kLanes;
+    total[v] = splat(neutral<fold>());
+  }
   for (int64_t r = 0; r < s.cells / run.count; ++r) {
     const float* row = x + offset_of(s.reduced, s.num_reduced - 1, r);
-    F part = splat(neutral<fold>());
-    if (n == kLanes) {
+    for (F& p : part) p = splat(neutral<fold>());
+    const auto add_rows = [&](auto read) __attribute__((always_inline)) {
       for (int64_t i = 0; i < run.count; ++i)
-        part = combine<fold>(part, mapped<map>(load(row + i * run.stride)));
-    } else {
-      for (int64_t i = 0; i < run.count; ++i)
-        part = combine<fold>(part, mapped<map>(load_part(row + i * run.stride, n)));
-    }
-    total = combine<fold>(total, part);
+        LITE_UNROLL for (int v = 0; v < kWide; ++v)
+          part[v] = combine<fold>(part[v], mapped<map>(read(row + i * run.stride + v * kLanes, v)));
+    };
+    if (n == kWide * kLanes) add_rows([](const float* p, int) __attribute__((always_inline)) { return load(p); });
+    else add_rows([&](const float* p, int v) __attribute__((always_inline)) { return load_part(p, lanes[v]); });
+    for (int v = 0; v < kWide; ++v) total[v] = combine<fold>(total[v], part[v]);
   }
-  return total;
+  for (int i = 0; i < n; ++i) y[i] = finished(s, total[i / kLanes][i % kLanes]);
 }
 
 template <Fold fold, Map map>
@@ -101,11 +124,10 @@ float reduce_row(const State& s, const float* x) {
   float total = neutral<fold>();
   for (int64_t r = 0; r < s.cells / run.count; ++r) {
     const float* row = x + offset_of(s.reduced, s.num_reduced - 1, r);
-    F part = splat(neutral<fold>());
-    int64_t i = 0;
-    if (run.stride == 1)
-      for (; i + kLanes <= run.count; i += kLanes)
-        part = combine<fold>(part, mapped<map>(load(row + i)));
+    const int64_t vectors = run.stride == 1 ? run.count / kLanes : 0;
+    F part = fold_vectors<fold, map>(
+        vectors, [&](int64_t i) __attribute__((always_inline)) { return load(row + i * kLanes); });
+    int64_t i = vectors * kLanes;
     for (int lane = 0; i < run.count; ++i, lane = (lane + 1) % kLanes) {
       const F v = mapped<map>(splat(row[i * run.stride]));
       part[lane] = combine<fold>(splat(part[lane]), v)[0];
@@ -128,14 +150,12 @@ void reduce(const State& s, const float* x, float* y, int thread, int threads) {
     return;
   }
   const int64_t inner = s.kept[s.num_kept - 1].count;
-  const int64_t groups = (inner + kLanes - 1) / kLanes;
+  const int64_t width = kWide * kLanes, groups = (inner + width - 1) / width;
   share(s.outputs / inner * groups, 1, thread, threads, &begin, &end);
   for (int64_t g = begin; g < end; ++g) {
-    const int64_t row = g / groups, column = g % groups * kLanes;
-    const int n = static_cast<int>(inner - column < kLanes ? inner - column : kLanes);
-    const float* from = x + offset_of(s.kept, s.num_kept - 1, row) + column;
-    const F total = reduce_lanes<fold, map>(s, from, n);
-    for (int lane = 0; lane < n; ++lane) y[row * inner + column + lane] = finished(s, total[lane]);
+    const int64_t row = g / groups, column = g % groups * width;
+    const int n = static_cast<int>(inner - column < width ? inner - column : width);
+    reduce_lanes<fold, map>(s, x + offset_of(s.kept, s.num_kept - 1, row) + column, n, y + row * inner + column);
   }
 }
 

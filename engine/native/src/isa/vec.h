@@ -86,11 +86,13 @@ LITE_INLINE F select(I mask, F yes, F no) { return mask ? yes : no; }
 LITE_INLINE F splat(float s) { return reinterpret_cast<F>(vdupq_n_f16(static_cast<Real>(s))); }
 LITE_INLINE F abs(F v) { return reinterpret_cast<F>(vabsq_f16(reinterpret_cast<float16x8_t>(v))); }
 LITE_INLINE F load_part(const Real* p, int n) {
+  if (n >= kLanes) return load(p);
   F v{};
   for (int i = 0; i < n; i++) v[i] = p[i];
   return v;
 }
 LITE_INLINE void store_part(Real* p, F v, int n) {
+  if (n >= kLanes) return store(p, v);
   for (int i = 0; i < n; i++) p[i] = v[i];
 }
 LITE_INLINE F fma(F a, F b, F c) {
@@ -163,12 +165,25 @@ LITE_INLINE __m256i first_lanes(int n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 LITE_INLINE F load_part(const float* p, int n) {
+  if (n >= kLanes) return load(p);
   touches(p, 4 * n);
   return reinterpret_cast<F>(_mm256_maskload_ps(p, first_lanes(n)));
 }
+// In parts: AMD's processors before Zen 4 take tens of cycles for a masked store.
 LITE_INLINE void store_part(float* p, F v, int n) {
-  touches(p, 4 * n);
-  _mm256_maskstore_ps(p, first_lanes(n), reinterpret_cast<__m256>(v));
+  if (n >= kLanes) return store(p, v);
+  __m128 rest = _mm256_castps256_ps128(reinterpret_cast<__m256>(v));
+  if (n & 4) {
+    _mm_storeu_ps(p, rest);
+    p += 4;
+    rest = _mm256_extractf128_ps(reinterpret_cast<__m256>(v), 1);
+  }
+  if (n & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), rest);
+    p += 2;
+    rest = _mm_movehl_ps(rest, rest);
+  }
+  if (n & 1) _mm_store_ss(p, rest);
 }
 LITE_INLINE F fma(F a, F b, F c) {
   return reinterpret_cast<F>(_mm256_fmadd_ps(reinterpret_cast<__m256>(a),
@@ -264,11 +279,13 @@ LITE_INLINE void store_part(float* p, F v, int n) {
 }
 #else
 LITE_INLINE F load_part(const float* p, int n) {
+  if (n >= kLanes) return load(p);
   F v{};
   for (int i = 0; i < n; i++) v[i] = p[i];
   return v;
 }
 LITE_INLINE void store_part(float* p, F v, int n) {
+  if (n >= kLanes) return store(p, v);
   for (int i = 0; i < n; i++) p[i] = v[i];
 }
 #endif
