@@ -218,8 +218,6 @@ void tiles(const Tile& given) {
   }
 }
 
-const Real kNoBias[kTileColumns] = {};
-
 // Parts of nearly equal length, at most `most` each.
 ptrdiff_t part_length(ptrdiff_t all, ptrdiff_t most) {
   const ptrdiff_t parts = most > 0 ? (all + most - 1) / most : all;

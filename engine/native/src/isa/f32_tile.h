@@ -91,6 +91,7 @@ using TileFn = void (*)(const Tile&);
 
 // kTile[vectors - 1][rows - 1]
 extern const TileFn kTile[2][kTileRows];
+inline constexpr Real kNoBias[kTileColumns] = {};
 
 // The rounding error of one chain of sums grows with its length: longer ones are added up in parts, through C.
 constexpr ptrdiff_t kLongestSum = 512;

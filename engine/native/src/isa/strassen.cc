@@ -15,10 +15,6 @@ namespace {
 
 int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
-#if !defined(LITE_PACKED_TILE)
-const float kZeros[kTileColumns] = {};
-#endif
-
 // One level.
 class Run {
  public:
@@ -119,7 +115,7 @@ void Run::multiply(int64_t pair, int64_t m, int64_t k, const float* const (&w)[2
   Tile t{};
   t.taps_y = t.taps_x = 1;
   t.k = s.half;
-  t.bias = kZeros;
+  t.bias = kNoBias;
   t.columns = kTileColumns;
   t.ldw = t.ldc = kTileColumns;
   t.lo = -INFINITY;

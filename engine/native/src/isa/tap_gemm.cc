@@ -2,17 +2,18 @@
 
 #include <math.h>
 
-#include "ops/convert.h"
 #include "activation.h"
-#include "pairs.h"
+#include "tap_weights.h"
 #include "tile_loop.h"
-#include "transpose.h"
 
 namespace lite::LITE_ISA {
 namespace {
 
 constexpr int32_t kShortBlock = kTileRows > 8 ? 4 : 96 / kTileRows;  // tiles
-constexpr int64_t kPackedAtOnce = 16;  // channels: a cache line of floats that lie together
+// Rows so deep that the cache holds fewer tiles than this would fetch the weights too often: they are multiplied some
+// of their depth at a time, and the sums wait in the output.
+constexpr int32_t kFewTiles = 4;
+constexpr bool kCutsDepth = kProducts == 1 && sizeof(Real) == sizeof(float);
 
 // Rows that lie a multiple of 4 KiB apart share one set of x86's first-level cache, of eight or twelve ways:
 // a tile of more rows finds none of their lines twice. Copied with their taps in one run, a line further apart,
@@ -22,69 +23,6 @@ constexpr int64_t kSetsBytes = 4096, kPanelsOfCopy = 8;
 bool rows_share_a_set(const ConvShape& s, const TapGemm& g) {
   const int64_t apart = s.stride[1] * s.in.pixel * static_cast<int64_t>(sizeof(Real));
   return kManyRows && g.groups == 1 && apart % kSetsBytes == 0 && g.panels >= kPanelsOfCopy;
-}
-
-// Input channel c of a group, or channels 2c and 2c + 1, to column n of a row.
-LITE_INLINE void pack_weight(const WeightView& v, const float* source, int64_t c, Real* row,
-                             int64_t n) {
-  if (kProducts == 1) {
-    row[n] = static_cast<Real>(source[0] * v.scale);
-    return;
-  }
-  const float second = 2 * c + 1 < v.pairs_in ? source[v.in] * v.scale : 0.0f;
-  const uint32_t pair = static_cast<uint32_t>(float_to_bfloat(second)) << 16 |
-                        float_to_bfloat(source[0] * v.scale);
-  memcpy(row + n, &pair, sizeof pair);
-}
-
-#if defined(LITE_FP16)
-constexpr bool kSquares = false;
-LITE_INLINE void pack_square(const float*, int64_t, float, Real*, int64_t) {}
-#else
-constexpr bool kSquares = kProducts == 1;
-// A square of kLanes columns, whose channels lie together, to rows of columns.
-LITE_INLINE void pack_square(const float* source, int64_t column, float scale, float* row,
-                             int64_t columns) {
-  F square[kLanes];
-  LITE_UNROLL for (int i = 0; i < kLanes; i++) square[i] = load(source + i * column);
-  transpose(square);
-  LITE_UNROLL for (int i = 0; i < kLanes; i++) store(row + i * columns, square[i] * splat(scale));
-}
-#endif
-
-// NOTE: a line of the source holds several channels of one column, and columns may lie a multiple of
-// 4 KiB apart: taking a few channels of every column in turn reads each line once.
-void pack(const ConvShape& s, const WeightView& v, int64_t join, const TapGemm& g, Real* out) {
-  const int64_t in_c = s.group_in, out_c = s.group_out, taps = s.kernel[0] * s.kernel[1];
-  const bool squares = kSquares && v.in == 1;
-  for (int64_t group = 0; group < g.groups; ++group) {
-    for (int64_t p = 0; p < g.panels; ++p) {
-      const int64_t columns = panel_columns(g.out_c, p), n0 = p * kTileColumns;
-      Real* panel = out + group * g.group_elems + p * g.panel_elems;
-      for (int64_t member = 0; member < join; ++member) {
-        const int64_t first = member * out_c - n0, last = first + out_c;  // its columns
-        const int64_t begin = first > 0 ? first : 0, end = last < columns ? last : columns;
-        for (int64_t c0 = 0; c0 < in_c; c0 += kPackedAtOnce) {
-          const int64_t c1 = c0 + kPackedAtOnce < in_c ? c0 + kPackedAtOnce : in_c;
-          for (int64_t tap = 0; tap < taps; ++tap) {
-            Real* rows = panel + (tap * g.in_c + member * in_c) * columns;
-            const float* source = v.data + (group * join + member) * v.group +
-                                  tap / s.kernel[1] * v.y + tap % s.kernel[1] * v.x;
-            int64_t n = begin;
-            for (; squares && n + kLanes <= end && c1 - c0 == kPackedAtOnce; n += kLanes)
-              for (int64_t c = c0; c < c1; c += kLanes)
-                pack_square(source + (n - first) * v.out + c, v.out, v.scale,
-                            rows + c * columns + n, columns);
-            for (; n < end; ++n) {
-              for (int64_t c = c0; c < c1; ++c)
-                pack_weight(v, source + (n - first) * v.out + kProducts * c * v.in, c,
-                            rows + c * columns, n);
-            }
-          }
-        }
-      }
-    }
-  }
 }
 
 #if defined(LITE_GROUPED_CONV)
@@ -221,8 +159,18 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->is_strassen = !by_rows && prepare_strassen(s, rows_share_a_set(s, *g), env, g);
   if (g->is_strassen) return true;
 #endif
-  g->block_tiles = tiles_per_block(g->list, sizeof(Real) * pixels_in * s.in.c,
-                                   sizeof(Real) * pixels_out * kTileColumns, env.l2_bytes);
+  const auto block_of = [&](double share_of_depth) {
+    return tiles_per_block(g->list, sizeof(Real) * pixels_in * s.in.c * share_of_depth,
+                           sizeof(Real) * pixels_out * kTileColumns, env.l2_bytes);
+  };
+  g->depth_step = g->in_c;
+  g->block_tiles = block_of(1);
+  if (kCutsDepth && pointwise && g->groups == 1 && g->in_c > kLongestSum && g->block_tiles < kFewTiles &&
+      g->block_tiles < g->list.tiles && !rows_share_a_set(s, *g)) {
+    const int64_t steps = (g->in_c + kLongestSum - 1) / kLongestSum;
+    g->depth_step = (g->in_c + steps - 1) / steps;
+    g->block_tiles = block_of(1.0 / static_cast<double>(steps));
+  }
   // Few weights stay in the cache beside a block: short blocks finish neighbouring lines of the output
   // soon after each other.
   const double weight_bytes = static_cast<double>(sizeof(Real)) * g->group_elems;
@@ -252,21 +200,21 @@ void copy_taps(const TapGemm& g, const Real* a, int64_t taps_y, int64_t taps_x, 
 void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
                const GridPart& range, void* scratch) {
   const Act act = g.activation.act;
-  const bool apply = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
+  const bool activates = act != Act::kNone && act != Act::kClip && act != Act::kHardSwish;
   const int64_t row_depth = g.kernel_w * g.in_c;
   int64_t channel_in = 0, channel_out = 0;
   const Real* weights = nullptr;
   Tile t;
   t.tap_x = g.tap_x;
-  t.lo = g.lo;
-  t.hi = g.hi;
-  t.hard_swish = act == Act::kHardSwish;
   t.short_residual = g.short_residual;
-  t.short_c = g.short_out && !apply;
+  t.short_c = g.short_out && !activates;
+  const bool whole = g.depth_step == g.in_c;
+  int64_t k = 0, half_panel = g.panel_elems / 2;  // where what is multiplied begins; what a tile fetches
+  bool apply = false;                             // behind the last of k
   Real floats[kTileRows * kTileColumns];  // of a tile, where they are rounded later
   bool first_panel = false;
   // What is copied lies apart, and few floats are kept.
-  const bool one_by_one = (kManyRows && g.copied_lda) || (g.short_out && apply);
+  const bool one_by_one = (kManyRows && g.copied_lda) || (g.short_out && activates);
   const auto enter = [&](int64_t p) __attribute__((always_inline)) {
     const int64_t group = p / g.panels, panel = p - group * g.panels, n0 = panel * kTileColumns;
     weights = g.weights + group * g.group_elems + panel * g.panel_elems;
@@ -276,13 +224,14 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
     t.columns = static_cast<int32_t>(g.out_c - n0 < kTileColumns ? g.out_c - n0 : kTileColumns);
     t.ldw = tile_vectors(t.columns) * kLanes;
     t.w_y = row_depth * t.ldw;
-    t.bias = g.bias + (group * g.panels + panel) * kTileColumns;
+    weights += k * t.ldw;
+    t.bias = k > 0 ? kNoBias : g.bias + (group * g.panels + panel) * kTileColumns;
   };
   const auto body = [&](const Strip& s, const TileRun& run) __attribute__((always_inline)) {
     const int32_t m0 = strip_begin(s, run.first), rows = s.base + (run.first < s.larger);
     const int32_t kernel_w = s.kx1 - s.kx0;
     const bool copied = kManyRows && g.copied_lda, joined = copied || g.joined_taps;
-    t.a = x + s.a + m0 * s.lda + channel_in;
+    t.a = x + s.a + m0 * s.lda + channel_in + k;
     t.lda = s.lda;
     t.tap_y = g.tap_y;
     t.taps_y = s.ky1 - s.ky0;
@@ -297,17 +246,18 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
       t.lda = g.copied_lda;
       t.tap_y = kernel_w * g.in_c;
     }
-    t.taps_x = joined ? 1 : kernel_w;
-    t.k = joined ? kernel_w * g.in_c : g.in_c;
+    t.taps_x = joined && whole ? 1 : kernel_w;
+    if (whole) t.k = joined ? kernel_w * g.in_c : g.in_c;
     t.w = weights + (s.ky0 * g.kernel_w + s.kx0) * g.in_c * t.ldw;
     Real* out = element(y, s.c + m0 * s.ldc + channel_out, g.short_out);
     const bool rounds = g.short_out && apply;
     t.c = rounds ? floats : out;
     t.ldc = rounds ? t.columns : s.ldc;
-    t.residual =
-        residual ? element(residual, s.r + m0 * s.ldr + channel_out, g.short_residual) : nullptr;
-    t.ldr = s.ldr;
-    t.prefetch = weights + g.panel_elems + run.number * (g.panel_elems / 2);
+    t.residual = k > 0    ? t.c
+                 : residual ? element(residual, s.r + m0 * s.ldr + channel_out, g.short_residual)
+                            : nullptr;
+    t.ldr = k > 0 ? s.ldc : s.ldr;
+    t.prefetch = weights + g.panel_elems + run.number * half_panel;
     t.prefetches = run.prefetches;
     t.count = run.count;
     multiply_tile(kTile[tile_vectors(t.columns) - 1][rows - 1], t);
@@ -318,7 +268,25 @@ void run_tiles(const TapGemm& g, const Real* x, Real* y, const Real* residual,
       round_floats(floats + m * t.columns, reinterpret_cast<uint16_t*>(out) + m * s.ldc, t.columns);
 #endif
   };
-  for_each_run(g.list, range, g.block_tiles, one_by_one ? 1 : g.block_tiles, enter, body);
+  const int64_t at_once = whole ? range.end - range.begin : g.block_tiles;
+  for (int64_t block = range.begin; block < range.end; block += at_once) {
+    const int64_t end = block + at_once < range.end ? block + at_once : range.end;
+    k = 0;
+    do {
+      const int64_t left = g.in_c - k;
+      const bool last = left <= g.depth_step;
+      if (!whole) {
+        t.k = last ? left : g.depth_step;
+        half_panel = t.k * kTileColumns / 2;
+      }
+      t.lo = last ? g.lo : -INFINITY;
+      t.hi = last ? g.hi : INFINITY;
+      t.hard_swish = last && act == Act::kHardSwish;
+      apply = last && activates;
+      for_each_run(g.list, {block, end, range.panel_begin, range.panel_end}, g.block_tiles,
+                   one_by_one ? 1 : g.block_tiles, enter, body);
+    } while ((k += g.depth_step) < g.in_c);
+  }
 }
 
 }  // namespace

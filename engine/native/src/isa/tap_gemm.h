@@ -43,6 +43,7 @@ struct TapGemm {
   float lo, hi;
   bool short_out, short_residual;   // with products of pairs, set behind prepare_tap_gemm: of bf16
   int32_t block_tiles;
+  int64_t depth_step;               // of in_c, of which all panels are multiplied before what is behind it
   int64_t copied_lda;               // elements between rows of a block that is copied, or 0
   ThreadGrid grid;
   bool packs;                       // rows are packed: `packed` takes the place of `list`
