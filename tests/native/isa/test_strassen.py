@@ -144,6 +144,5 @@ def test_the_residual_may_be_the_output(isa):
     want = a.astype(np.float64) @ b + bias + residual
     plan = one_step_plan("Gemm", "f32_gemm", [a, b, bias, residual], [residual], {}, (1, 2))
     program = load(plan, max_isa=isa, l2_bytes=L2_BYTES)
-    assert "strassen" in program.steps()[0].variant
     (got,) = program.run([a, residual.copy()])
     assert rounding_error(got, want) < ROUNDING
