@@ -19,7 +19,7 @@ from benchmarks.peers import ENGINES
 BURST_MS = 60.0
 #: Pause before a burst: peers' idle threads spin for up to 20 ms after a run.
 REST_S = 0.03
-#: Of each engine, however short the time: the least of one or two runs is what the host did then.
+#: However short the time: the minimum of one or two runs of a slow network is mostly noise.
 LEAST_ROUNDS = 5
 #: Greatest relative L2 distance to our output of a peer that computes the same network.
 SAME = {"fp32": 1e-2, "fp16": 2e-2, "bf16": 0.2, "int8": 0.2}
