@@ -8,7 +8,8 @@ Ratio: our least time / the least of the best peer; smaller is better. A peer is
 float output is ours. `--cold` measures process start to first result and peak memory instead,
 `--layers` each of our layers against the roofs of this machine, `--losses` adds the layers that
 lose most against the best peer that has a profile. `--set wide` takes networks that nobody tuned
-for (`benchmarks.wide`; a name of it alone is wide/NAME). Peers live in environments of
+for (`benchmarks.wide`); one of them, or any of torchvision and timm, is wide/NAME, as in
+wide/resnet34 and wide/timm.ghostnet_100. Peers live in environments of
 their own (`python -m benchmarks.environments`, LITE_BENCH_PEERS).
 """
 

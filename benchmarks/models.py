@@ -6,6 +6,7 @@ python -m benchmarks.models ENGINE IN OUT PRECISION|qdq|quantise FEEDS    # one,
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import onnx
 
 CONVERT_SECONDS = 2000
-#: Before a name of the wide set, some of which the zoo has too.
+#: Before a name of `benchmarks.wide`, some of which the zoo has too.
 WIDE = "wide/"
 
 
@@ -38,8 +39,8 @@ class Files:
         folder.mkdir(parents=True, exist_ok=True)
 
     def network(self, name: str) -> tuple[Path, Path]:
-        """The ONNX file and its seeded inputs (.npz). Raises RuntimeError where a network of the
-        wide set is not there and cannot be exported."""
+        """The ONNX file and its seeded inputs (.npz). Raises RuntimeError where one of
+        `benchmarks.wide` is not there and cannot be exported."""
         import hashlib
 
         from benchmarks import wide, zoo
@@ -56,7 +57,9 @@ class Files:
         return path, feeds
 
     def _exported(self, name: str, key: str) -> tuple[Path, Path]:
-        """A network of the wide set; `key` is of what builds it."""
+        """A network that another library builds; `key` is of what builds it."""
+        if not re.fullmatch(r"[\w.]+", name):
+            raise RuntimeError(f"{name!r} is no network's name: letters, digits, _ and . only")
         path = self.folder / f"wide-{name}-{key}.onnx"
         feeds = path.with_suffix(".npz")
         if not feeds.exists():

@@ -1,10 +1,12 @@
 """The wide set: networks that nobody tuned for, built by their own libraries with random weights.
 
-python -m benchmarks --set wide
+    python -m benchmarks --set wide
+    python -m benchmarks --nets wide/resnet34,wide/timm.ghostnet_100
 
-A name says which library builds it: torchvision's and timm's by their names there, transformers'
-by a configuration in `text` and `speech`. Each is exported to ONNX once, in the environment of
-exporters, and kept in the folder of models.
+A name says which library builds it: torchvision's and timm's by their names there (`timm.` before
+the latter), transformers' by a configuration in `text` and `speech`. Networks of torchvision and
+timm need not be in the set. Each is exported to ONNX once, in the environment of exporters, and
+kept in the folder of models.
 """
 
 from __future__ import annotations
@@ -45,6 +47,11 @@ NETWORKS: dict[str, str] = {
     ),
 }  # fmt: skip
 NAMES = tuple(NETWORKS)
+
+
+def builder_of(name: str) -> str:
+    """The module of this package that builds a network, of the set or of an image library."""
+    return NETWORKS.get(name, "vision")
 
 
 def key() -> str:

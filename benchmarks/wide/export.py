@@ -1,4 +1,5 @@
-"""A network of the wide set as ONNX, with its seeded inputs (.npz) beside it.
+"""A network of the wide set, or any of torchvision or timm, as ONNX, with its seeded inputs (.npz)
+beside it.
 
 python -m benchmarks.wide.export NAME FILE.onnx
 """
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.wide import NAMES, NETWORKS
+from benchmarks.wide import builder_of
 
 #: Every peer reads it, and attention is still written out in it.
 OPSET = 18
@@ -23,11 +24,12 @@ _OPERATORS = torch.library.Library("torchvision", "FRAGMENT")
 
 
 def build(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """The network and its inputs by name; the same numbers every time."""
+    """The network and its inputs by name; the same numbers every time. Raises ValueError for a name
+    that no library has."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     _describe()
-    builder = importlib.import_module(f"benchmarks.wide.{NETWORKS[name]}")
+    builder = importlib.import_module(f"benchmarks.wide.{builder_of(name)}")
     network, inputs = builder.build(name)
     return network.eval(), inputs
 
@@ -54,7 +56,7 @@ def _describe() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wide.export", description=__doc__)
-    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("name", help="as in `benchmarks.wide`")
     parser.add_argument("out", type=Path, metavar="FILE.onnx")
     options = parser.parse_args()
     write(*build(options.name), options.out)

@@ -7,9 +7,8 @@ import torch
 from benchmarks.wide.settle import settle, settle_norms
 
 SEGMENTED = 256
-#: Where a library's own size is not 224.
-SIZES = {"inception_v3": 299, "swin_v2_t": 256, "timm.edgenext_small": 256, "timm.mobilevit_s": 256,
-         "timm.fastvit_t8": 256}  # fmt: skip
+#: Where torchvision's own size is not 224; timm's networks say theirs.
+SIZES = {"inception_v3": 299, "swin_v2_t": 256}
 
 
 class First(torch.nn.Module):
@@ -27,17 +26,19 @@ class First(torch.nn.Module):
 
 
 def build(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
-    """The network and its inputs by name."""
-    size = SIZES.get(name, 224)
+    """The network and its inputs by name. Raises ValueError for a name that no library has."""
     if name.startswith("timm."):
         import timm
 
+        if not timm.is_model(name.removeprefix("timm.")):
+            raise ValueError(f"timm has no network {name.removeprefix('timm.')}")
         network = timm.create_model(name.removeprefix("timm."), pretrained=False)
+        size = network.default_cfg["input_size"][-1]
     else:
         import torchvision.models as library
 
         segments = hasattr(library.segmentation, name)
-        size = SEGMENTED if segments else size
+        size = SEGMENTED if segments else SIZES.get(name, 224)
         options = {"weights_backbone": None} if segments else {}
         if name in ("googlenet", "inception_v3"):
             options = {"init_weights": True}

@@ -99,6 +99,14 @@ def test_every_network_of_the_wide_set_has_a_builder():
         assert module == "vision" or f"def {name}() ->" in text, name
 
 
+def test_networks_outside_the_wide_set_are_built_by_image_libraries(files):
+    assert [wide.builder_of(n) for n in ("bert", "resnet34", "timm.ghostnet_100")] == [
+        "text", "vision", "vision",
+    ]  # fmt: skip
+    with pytest.raises(RuntimeError, match="is no network's name"):
+        files.network("wide/../x")
+
+
 def test_engines_are_chosen_by_name():
     assert choose("ncnn,lite") == ["lite", "ncnn"]
     with pytest.raises(ValueError, match="there are: lite, onnxruntime"):

@@ -174,6 +174,16 @@ def test_arrays_need_not_be_aligned():
     assert np.array_equal(load(plan).run([X])[0], X + X)
 
 
+def test_inputs_may_be_read_only_or_empty():
+    """The address of neither comes by the quick way (`native_types.address_of`)."""
+    fixed = X.copy()
+    fixed.flags.writeable = False
+    assert np.array_equal(load(chain("Neg")).run([fixed])[0], -X)
+    none = np.empty((0, 4), np.float32)
+    assert load(chain("Neg", dims=none.shape)).run([none])[0].shape == none.shape
+    assert load(chain("Neg", dims=())).run([np.array(3, np.float32)])[0] == -3
+
+
 BAD_ATTRS = [
     ("Softmax", "f32_softmax", {"axis": 9}, "axis is outside"),
     ("Relayout", "copy_relayout", {"perm": [0, 0]}, "not a permutation"),

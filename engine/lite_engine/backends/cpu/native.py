@@ -31,7 +31,9 @@ from .native_types import (
     RawTensor,
     StepInfo,
     TensorInfo,
+    address_of,
     dense,
+    is_dense,
 )
 from .rooms import Rooms
 
@@ -252,6 +254,7 @@ class NativeProgram:
         ]
         self._rooms = Rooms(self.outputs)
         self._tapped: dict[str, TensorInfo] = {}
+        self._error = ctypes.create_string_buffer(_ERROR_BYTES)  # of runs
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):
@@ -294,8 +297,7 @@ class NativeProgram:
         arrays = [self._fitting(a, info) for a, info in zip(inputs, self.inputs)]
         outputs = list(out) if out is not None else self._rooms.take()
         for array, info in zip(outputs, self.outputs):
-            dense = array.flags.c_contiguous and array.flags.aligned
-            if not dense or array.nbytes != info.nbytes:
+            if not is_dense(array) or array.nbytes != info.nbytes:
                 raise ShapeError(
                     tr(
                         "output '{info}' needs {nbytes} contiguous bytes, aligned to {itemsize}",
@@ -304,15 +306,13 @@ class NativeProgram:
                         itemsize=info.dtype.itemsize,
                     )
                 )
+        bind, handle, error = self._lib.lite_program_bind, self._handle, self._error
         for array, info in zip((*arrays, *outputs), (*self.inputs, *self.outputs)):
-            if self._lib.lite_program_bind(
-                self._handle, info.tensor, array.ctypes.data, array.nbytes
-            ):
+            if bind(handle, info.tensor, address_of(array), array.nbytes):
                 raise ShapeError(
                     tr("'{info}' does not take {nbytes} bytes", info=info.name, nbytes=array.nbytes)
                 )
-        error = ctypes.create_string_buffer(_ERROR_BYTES)
-        if self._lib.lite_program_run(self._handle, error, _ERROR_BYTES):
+        if self._lib.lite_program_run(handle, error, _ERROR_BYTES):
             raise BackendUnavailableError(
                 tr("native runtime: {error}", error=error.value.decode(errors="replace"))
             )
@@ -320,7 +320,7 @@ class NativeProgram:
 
     @staticmethod
     def _fitting(array: np.ndarray, info: TensorInfo) -> np.ndarray:
-        if tuple(array.shape) != info.dims or array.dtype != info.dtype.np:
+        if array.shape != info.dims or array.dtype != info.dtype.np:
             raise ShapeError(
                 tr(
                     "input '{info}' is {dtype}{dims}, got {given}{shape}",
