@@ -18,6 +18,9 @@ from . import system
 from .errors import LiteError, ModelFormatError, UsageError, WriteError, reason_of
 from .parts import new_part, part_folder, remove_stale_parts
 
+#: What a .lite file begins with, of a model or of a pipeline.
+LITE_MAGIC = b"LITE\r\n\x1a\n"
+
 
 def head(path: Path, count: int = 64) -> bytes:
     """The first bytes of a file, empty when it cannot be read."""

@@ -7,6 +7,7 @@ from lite_engine.passes.fuse_activation import fuse_activation
 from lite_engine.passes.fuse_conv_affine import fuse_conv_bias, fuse_conv_scale
 from lite_engine.passes.fuse_conv_batch_norm import fuse_conv_batch_norm
 from lite_engine.passes.fuse_conv_residual import fuse_conv_residual
+from lite_engine.passes.hoist_over_concat import hoist_activation_over_concat, hoist_batch_norm
 
 CONV = """
     input x: f32[1,4,6,6]
@@ -214,3 +215,94 @@ def test_batch_norm_without_bias(bench):
 def test_computed_weight_is_refused(bench):
     text = CONV.replace("const w: f32[8,4,3,3] = rand", "input w: f32[8,4,3,3]") + BN
     bench.refuses(fuse_conv_batch_norm, text, "the weight is not constant")
+
+
+TWO = """
+    input x: f32[1,4,6,6]
+    const w: f32[8,4,3,3] = rand
+    const v: f32[3,4,1,1] = rand
+    const b: f32[3] = rand
+    "first": p = Conv(x, w) {pads=[1, 1, 1, 1]}
+    "second": q = Conv(x, v, b)
+"""
+NORMS = """
+    const g: f32[11] = rand
+    const h: f32[11] = rand
+    const m: f32[11] = rand
+    const s: f32[11] = pos
+"""
+PARTS = """
+    const g0: f32[8] = rand
+    const h0: f32[8] = rand
+    const m0: f32[8] = rand
+    const s0: f32[8] = pos
+    const g1: f32[3] = rand
+    const h1: f32[3] = rand
+    const m1: f32[3] = rand
+    const s1: f32[3] = pos
+"""
+
+
+@pytest.mark.parametrize("axis", [1, -3])
+def test_a_norm_behind_a_concat_is_of_each_part(bench, axis):
+    joined = f'"cat": c = Concat(p, q) {{axis={axis}}}\n'
+    bench.rewrites(
+        hoist_batch_norm,
+        TWO + NORMS + joined
+        + '"bn": y = BatchNormalization(c, g, h, m, s) {epsilon=0.01}\noutput y',
+        TWO + PARTS
+        + '"bn.1": t = BatchNormalization(p, g0, h0, m0, s0) {epsilon=0.01}\n'
+        + '"bn.2": u = BatchNormalization(q, g1, h1, m1, s1) {epsilon=0.01}\n'
+        + f'"cat": y = Concat(t, u) {{axis={axis}}}\noutput y',
+    )  # fmt: skip
+
+
+def test_an_activation_behind_a_concat_is_of_each_part(bench):
+    limits = "const low: f32[] = [-1.0]\nconst high: f32[] = [0.5]\n"
+    bench.rewrites(
+        hoist_activation_over_concat,
+        TWO + limits + '"cat": c = Concat(p, q) {axis=1}\n"act": y = Clip(c, low, high)\noutput y',
+        TWO
+        + limits
+        + '"a": t = Clip(p, low, high)\n"b": u = Clip(q, low, high)\n'
+        + '"cat": y = Concat(t, u) {axis=1}\noutput y',
+    )
+
+
+@pytest.mark.parametrize(
+    ("parts", "tail", "why"),
+    [
+        ("p, p, q", "", "a part of the Concat has another reader"),
+        ("p, q", "output q", "a part of the Concat has another reader"),
+        ("p, q", '"n": z = Neg(c)\noutput z', "Concat output has another reader"),
+    ],
+)
+def test_what_is_read_elsewhere_stays(bench, parts, tail, why):
+    text = f'"cat": c = Concat({parts}) {{axis=1}}\n"act": y = Relu(c)\noutput y\n{tail}'
+    bench.refuses(hoist_activation_over_concat, TWO + text, why)
+
+
+def test_a_part_that_is_no_convolution_stays(bench):
+    bench.ignores(
+        hoist_activation_over_concat,
+        TWO + '"cat": c = Concat(p, q, x) {axis=1}\n"act": y = Relu(c)\noutput y',
+    )
+
+
+def test_a_norm_along_another_axis_stays(bench):
+    bench.refuses(
+        hoist_batch_norm,
+        """
+        input x: f32[1,4,6,6]
+        const w: f32[4,4,1,1] = rand
+        const v: f32[4,4,1,1] = rand
+        const g: f32[4] = rand
+        const s: f32[4] = pos
+        "first": p = Conv(x, w)
+        "second": q = Conv(x, v)
+        "cat": c = Concat(p, q) {axis=2}
+        "bn": y = BatchNormalization(c, g, g, g, s)
+        output y
+        """,
+        "along the channels",
+    )

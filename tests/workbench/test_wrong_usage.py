@@ -11,9 +11,9 @@ import lite_workbench as lw
 import numpy as np
 import onnx
 import pytest
-from lite_engine import settings
+from lite_engine import load, settings
 from lite_engine.arrays import read_array
-from lite_engine.errors import UsageError
+from lite_engine.errors import ModelFormatError, UsageError
 from lite_engine.settings import SETTINGS
 from lite_workbench.cli import main
 from onnx import TensorProto, helper
@@ -170,6 +170,8 @@ def test_a_file_without_weights_of_its_own(tmp_path, capsys) -> None:
     out = tmp_path / "d.lite"
     assert main(["convert", MODEL, "-o", str(out), "--targets", "x86"]) == 0
     assert said(capsys, "run", out, "--params", "w.bin")[0] == 2
+    with pytest.raises(ModelFormatError, match="converted already"):
+        load(out)
     half = tmp_path / "half.lite"
     half.write_bytes(out.read_bytes()[: out.stat().st_size // 2])
     assert "cut off or damaged; copy or download it again" in said(capsys, "info", half)[1]

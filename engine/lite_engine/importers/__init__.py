@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, ShapeError, UsageError, reason_of
-from ..files import about, head
+from ..files import LITE_MAGIC, about, head
 from ..mapped import mapping
 from ._protocol import Importer
 
@@ -127,6 +127,10 @@ def _check_download(path: Path) -> None:
 
 def _what_it_is(path: Path) -> str:
     start = head(path)
+    if start.startswith(LITE_MAGIC):
+        return tr(
+            "a .lite file, converted already; run it with lite_engine.Predictor or `lite run`"
+        )
     if path.suffix.lower() == ".lite":
         return tr("not a .lite file, or a damaged one; copy or download it again, as binary")
     for magic, suffixes, hint in _OTHERS:

@@ -37,10 +37,9 @@ from pathlib import Path
 from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, VersionError
-from ..files import writing
+from ..files import LITE_MAGIC, writing
 from ..mapped import map_file, states
 
-MAGIC = b"LITE\r\n\x1a\n"
 VERSION = 1
 MAX_SECTIONS = 64
 ALIGN = 64
@@ -100,7 +99,7 @@ def container(
             at = end
     if content:
         content.pop()  # nothing follows the last section
-    table = _HEAD.pack(MAGIC, VERSION, len(rows)) + b"".join(_ROW.pack(*row) for row in rows)
+    table = _HEAD.pack(LITE_MAGIC, VERSION, len(rows)) + b"".join(_ROW.pack(*row) for row in rows)
     return [table, b"\0" * (aligned(len(table)) - len(table)), *content]
 
 
@@ -152,7 +151,7 @@ def read_container(path: Path, data: memoryview | None = None) -> Sections:
     if len(data) < _HEAD.size:
         raise ModelFormatError(tr("too short for a .lite file"), where=path)
     magic, version, count = _HEAD.unpack(data[: _HEAD.size])
-    if magic != MAGIC:
+    if magic != LITE_MAGIC:
         raise ModelFormatError(
             tr("not a .lite file"), where=path, fix=tr("make one with `lite convert`")
         )

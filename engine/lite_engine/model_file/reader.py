@@ -13,10 +13,10 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, UsageError, VersionError
-from ..files import head
+from ..files import LITE_MAGIC, head
 from ..ir import Entry, Journal
 from . import schema
-from ._container import ALIGN, MAGIC, Sections, read_container
+from ._container import ALIGN, Sections, read_container
 from .model import Model
 from .needs import Needs, from_bytes
 from .precision import PRECISIONS
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def is_lite(path: Path) -> bool:
     try:
-        return path.is_file() and head(path, len(MAGIC)) == MAGIC
+        return path.is_file() and head(path, len(LITE_MAGIC)) == LITE_MAGIC
     except OSError:  # a name that is too long: the importers say so
         return False
 

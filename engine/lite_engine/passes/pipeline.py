@@ -26,6 +26,7 @@ from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, hoist_activation, recompose_gemm
 from .fuse_gemm_residual import fuse_gemm_residual
+from .hoist_over_concat import hoist_activation_over_concat, hoist_batch_norm
 from .layout_sink_transposes import layout_sink_transposes
 from .merge_branches import merge_branches
 from .merge_joins import merge_joins
@@ -84,6 +85,7 @@ FUSE: list[Pass] = [
     fuse_conv_batch_norm,
     fuse_conv_scale,
     fuse_conv_bias,
+    hoist_batch_norm,
     *BRANCHES,
     *BRANCHES,
     *BRANCHES,
@@ -97,7 +99,9 @@ FUSE: list[Pass] = [
     fuse_gemm_affine,
 ]
 VIEWS: list[Pass] = [fold_transpose_of_ones, merge_transposes, merge_reshapes, drop_identity]
-FINISH: list[Pass] = [hoist_activation, fuse_activation, *VIEWS, drop_duplicates]
+FINISH: list[Pass] = [
+    hoist_activation, hoist_activation_over_concat, fuse_activation, *VIEWS, drop_duplicates,
+]  # fmt: skip
 
 # Behind the views: operands are known by the Transposes that remain.
 ATTENTION: list[Pass] = [merge_joins, recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]

@@ -13,8 +13,9 @@ from lite_messages import tr
 
 from ..documents import parse
 from ..errors import ModelFormatError, VersionError, reason_of
+from ..files import LITE_MAGIC
 from ..model_file import Model
-from ..model_file._container import MAGIC, read_container, write_container
+from ..model_file._container import read_container, write_container
 from ..model_file.native_stage import FORMAT
 from ..model_file.reader import open_file
 from ..preprocess import Preprocess
@@ -31,12 +32,12 @@ def is_bundle(path: str | Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            start = file.read(len(MAGIC))
+            start = file.read(len(LITE_MAGIC))
     except OSError as error:
         raise ModelFormatError(
             tr("cannot be read ({reason})", reason=reason_of(error)), where=path
         ) from None
-    return start == MAGIC and "PIPE" in read_container(path)
+    return start == LITE_MAGIC and "PIPE" in read_container(path)
 
 
 def is_pipeline(path: str | Path) -> bool:
