@@ -29,10 +29,42 @@ PROGRAM_SUFFIX = ".exe" if WINDOWS else ""
 
 
 def processors() -> int:
-    """The number of processors that this process may use: of all where the system does not say."""
+    """The number of processors that this process may use: of all where the system does not say. In
+    a container that may use a machine only for a part of the time, as many as that time is worth,
+    rounded down: more threads would use it up early in each period, and then all stand still."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
+        return min(len(os.sched_getaffinity(0)), container_limit() or sys.maxsize)
     return os.cpu_count() or 1
+
+
+def container_limit(
+    groups: str | None = None, mounted: Path = Path("/sys/fs/cgroup")
+) -> int | None:
+    """Processors' worth of time that Linux's cgroups, of version 1 or 2, give this process and
+    those around it; None where they set no limit. `groups` is what /proc/self/cgroup says."""
+    limits = []
+    for line in (text_of("/proc/self/cgroup") if groups is None else groups).splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers not in ("", "cpu", "cpu,cpuacct"):
+            continue
+        base = mounted / controllers
+        folder = base / path.lstrip("/")
+        for group in (folder, *folder.parents):
+            limits.append(_limit_of(group))
+            if group == base:
+                break
+    return min((limit for limit in limits if limit), default=None)
+
+
+def _limit_of(group: Path) -> int | None:
+    """Of one cgroup: cpu.max of version 2, cpu.cfs_* of version 1, in microseconds."""
+    both = text_of(str(group / "cpu.max")).split() or [
+        text_of(str(group / f"cpu.cfs_{name}_us")) for name in ("quota", "period")
+    ]
+    if len(both) != 2 or not all(number.isdecimal() and int(number) for number in both):
+        return None  # "max", -1, or not there
+    return max(int(both[0]) // int(both[1]), 1)
 
 
 def first_line(path: str) -> str | None:

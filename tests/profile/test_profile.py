@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from lite_engine import Predictor, optimize, settings
+from lite_engine import Predictor, optimize, settings, system
 from lite_engine.backends import Samples as RunnerSamples
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.plan import make_plan
@@ -79,7 +78,7 @@ def test_profile() -> None:
 @pytest.mark.cpu
 def test_too_few_runs_and_too_many_threads_are_said() -> None:
     graph = classifier()
-    threads = len(os.sched_getaffinity(0)) + 1
+    threads = system.processors() + 1
     result = profile(Predictor(graph, host_target(), threads=threads), image(graph), runs=1,
                      roof=False)  # fmt: skip
     assert {x.ci_ms for x in result.layers} == {None} and result.rankable_us == 0

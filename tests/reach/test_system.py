@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import signal
@@ -10,8 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import onnx.parser
 import pytest
-from lite_engine import files, parts, system
+from lite_engine import files, optimize, parts, system
+from lite_engine._native import runner_path
+from lite_engine.importers.onnx import read_bytes
+from lite_engine.runtime import host_target
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine/lite_engine", "engine/lite_messages", "widgets/lite_widgets",
@@ -96,10 +102,76 @@ def test_the_name_of_a_crash(monkeypatch):
 
 @pytest.mark.skipif(not system.LINUX, reason="reads what Linux lists")
 def test_linux_answers():
-    assert system.processors() == len(os.sched_getaffinity(0))
+    allowed, limit = len(os.sched_getaffinity(0)), system.container_limit()
+    assert system.processors() == (allowed if limit is None else min(allowed, limit))
     assert system.peak_rss_bytes() > 10e6
     assert any("libc" in path for path in system.mapped_files())
     assert system.first_line("/proc/none") is None and system.text_of("/proc/none") == ""
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "limit"),
+    [
+        ("0::/", {"cpu.max": "250000 100000"}, 2),
+        ("0::/", {"cpu.max": "50000 100000"}, 1),
+        ("0::/", {"cpu.max": "max 100000"}, None),
+        ("0::/", {}, None),
+        ("0::/a/b", {"a/b/cpu.max": "max 100000", "a/cpu.max": "300000 100000"}, 3),
+        ("0::/a/b", {"a/b/cpu.max": "800000 100000", "a/cpu.max": "300000 100000"}, 3),
+        # the host's path, which the container does not see
+        ("0::/docker/1f", {"cpu.max": "400000 100000"}, 4),
+        ("5:memory:/\n4:cpu,cpuacct:/x", {"cpu,cpuacct/x/cpu.cfs_quota_us": "200000",
+         "cpu,cpuacct/x/cpu.cfs_period_us": "100000"}, 2),
+        ("1:cpu:/\n0::/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ("nonsense", {"cpu.max": "a b c"}, None),
+    ],
+)  # fmt: skip
+def test_the_limit_of_a_container(tmp_path, groups, files, limit):
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")
+    assert system.container_limit(groups, tmp_path) == limit
+
+
+@pytest.fixture
+def cgroup():
+    """Starts commands in a cgroup of its own with one processor's worth of time."""
+    folder = next((p for p in map(Path, ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup"))
+                   if (p / "cgroup.procs").exists()), None)  # fmt: skip
+    if folder is None:
+        pytest.skip("no cgroups are mounted")
+    group = folder / f"lite-{os.getpid()}"
+    try:
+        group.mkdir()
+        if (group / "cpu.max").exists():
+            (group / "cpu.max").write_text("100000 100000")
+        else:
+            (group / "cpu.cfs_quota_us").write_text("100000")
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip(f"no cgroup with a limit can be made here ({error})")
+    yield lambda *command: subprocess.run(
+        ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, *command],
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+    group.rmdir()
+
+
+@pytest.mark.skipif(not system.LINUX, reason="Linux's cgroups")
+def test_threads_in_a_container(cgroup, tmp_path, monkeypatch):
+    """Python and the runner, neither of which is told a number, take what the time is worth."""
+    monkeypatch.delenv("LITE_THREADS", raising=False)
+    ask = "from lite_engine import settings; print(settings.threads())"
+    assert cgroup(sys.executable, "-c", ask).strip() == "1"
+    graph = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 18]>g (float[1,4] x) => (float[1,4] y) { y = Relu(x) }'
+    )
+    model, report = tmp_path / "m.lite", tmp_path / "p.json"
+    optimize(read_bytes(graph.SerializeToString()), targets=[host_target()]).save(model)
+    cgroup(runner_path(), model, "--profile", report)
+    assert json.loads(report.read_text())["threads"] == 1
 
 
 def test_the_cache_folder(monkeypatch):

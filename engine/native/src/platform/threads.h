@@ -19,7 +19,7 @@ struct Affinity {
 Affinity pin_thread(int index);
 void restore_thread(const Affinity&);
 
-// That this process may use; at least 1.
+// That this process may use, a container's limit of time considered; at least 1.
 int usable_processors();
 // Another number in a forked child.
 long this_process();

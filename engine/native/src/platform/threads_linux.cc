@@ -27,20 +27,69 @@ void wake_all(std::atomic<int>& value) {
 
 namespace {
 
+constexpr size_t kPathBytes = 1024;
+
+// The beginning of a file of the system; empty where there is none that can be read.
+template <size_t kSize>
+const char* text_of(const char* path, char (&text)[kSize]) {
+  const int in = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t count = in < 0 ? 0 : read(in, text, kSize - 1);
+  if (in >= 0) close(in);
+  text[count > 0 ? count : 0] = '\0';
+  return text;
+}
+
 // How fast a processor is against the others, 0 where the system does not say.
 long speed_of(int cpu) {
   long speed = 0;
   for (const char* file : {"cpu_capacity", "cpufreq/cpuinfo_max_freq"}) {
-    char path[96], text[24] = "";
+    char path[96], text[24];
     snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/%s", cpu, file);
-    const int in = open(path, O_RDONLY | O_CLOEXEC);
-    if (in < 0) continue;
-    const ssize_t count = read(in, text, sizeof text - 1);
-    close(in);
-    speed = count > 0 ? strtol(text, nullptr, 10) : 0;
+    speed = strtol(text_of(path, text), nullptr, 10);
     if (speed > 0) break;
   }
   return speed;
+}
+
+// Whole processors' worth of time that one cgroup gives (cpu.max of version 2, cpu.cfs_* of version 1).
+long limit_of(const char* folder) {
+  char path[kPathBytes + 24], text[64];
+  long quota = 0, period = 0;  // microseconds; a quota of "max", of -1, or none is no limit
+  snprintf(path, sizeof path, "%s/cpu.max", folder);
+  if (sscanf(text_of(path, text), "%ld %ld", &quota, &period) != 2) {
+    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
+    quota = strtol(text_of(path, text), nullptr, 10);
+    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
+    period = strtol(text_of(path, text), nullptr, 10);
+  }
+  if (quota <= 0 || period <= 0) return LONG_MAX;
+  return quota < period ? 1 : quota / period;
+}
+
+// Of this process's cgroup and those around it: what a container may use of a machine's processors. More threads
+// would use up the quota of a period early and then all stand still.
+long container_limit() {
+  char groups[4096], folder[kPathBytes];
+  text_of("/proc/self/cgroup", groups);
+  long least = LONG_MAX;
+  char* rest = groups;
+  while (char* line = strsep(&rest, "\n")) {  // "4:cpu,cpuacct:/path"; of version 2 "0::/path"
+    strsep(&line, ":");
+    const char* controllers = strsep(&line, ":");
+    if (!line) continue;
+    const bool of_cpu = !*controllers || strcmp(controllers, "cpu") == 0 || strcmp(controllers, "cpu,cpuacct") == 0;
+    if (!of_cpu) continue;
+    const int base = snprintf(folder, sizeof folder, "/sys/fs/cgroup%s%s", *controllers ? "/" : "", controllers);
+    snprintf(folder + base, sizeof folder - static_cast<size_t>(base), "%s", line);
+    for (;;) {
+      const long limit = limit_of(folder);
+      if (limit < least) least = limit;
+      char* end = strrchr(folder, '/');
+      if (end < folder + base) break;
+      *end = '\0';
+    }
+  }
+  return least;
 }
 
 }  // namespace
@@ -76,7 +125,8 @@ int usable_processors() {
   const long count = sched_getaffinity(0, sizeof allowed, &allowed) == 0
                          ? CPU_COUNT(&allowed)
                          : sysconf(_SC_NPROCESSORS_ONLN);
-  return count < 1 ? 1 : static_cast<int>(count);
+  const long limit = container_limit(), usable = count < limit ? count : limit;
+  return usable < 1 ? 1 : static_cast<int>(usable);
 }
 
 long this_process() { return getpid(); }
