@@ -11,9 +11,10 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.backends.opencl.profile import PROFILES
 from lite_engine.errors import LiteError, ModelFormatError, ShapeError, VersionError
+from lite_engine.files import LITE_MAGIC
 from lite_engine.ir import from_text, to_text
 from lite_engine.model_file import read_model, with_shapes
-from lite_engine.model_file._container import MAGIC, read_container, write_container
+from lite_engine.model_file._container import read_container, write_container
 from lite_workbench.cli import main
 
 from tests.small_models import attention, classifier, image
@@ -80,7 +81,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path) -> None:
 
 def test_newer_version_is_named(saved: Path) -> None:
     data = bytearray(saved.read_bytes())
-    data[len(MAGIC)] = 99
+    data[len(LITE_MAGIC)] = 99
     saved.write_bytes(data)
     with pytest.raises(VersionError, match="version 99"):
         read_model(saved)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from lite_engine.backends.cpu.native import NativeFile
 from lite_engine.errors import LiteError, ModelFormatError
-from lite_engine.model_file._container import MAGIC, read_container
+from lite_engine.files import LITE_MAGIC
+from lite_engine.model_file._container import read_container
 
 pytestmark = pytest.mark.cpu
 BODY = b"a section".ljust(64, b".")
@@ -21,7 +22,9 @@ def _row(tag: str, at: int, *, size: int = 64, crc: int | None = None, flags: in
     return tag.encode(), at, size, zlib.crc32(BODY) if crc is None else crc, flags
 
 
-def _file(rows: list[Row], *, magic: bytes = MAGIC, version: int = 1, count: int = -1) -> bytes:
+def _file(
+    rows: list[Row], *, magic: bytes = LITE_MAGIC, version: int = 1, count: int = -1
+) -> bytes:
     """Header, table, and the one section in each 64 bytes behind it."""
     table = b"".join(struct.pack("<8sQQII", *row) for row in rows)
     head = struct.pack("<8sII", magic, version, len(rows) if count < 0 else count) + table
