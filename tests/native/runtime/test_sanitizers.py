@@ -36,7 +36,7 @@ native.library_path = lambda: pathlib.Path(os.environ["LITE_TEST_LIBRARY"])
 x = np.ones(33, np.float32)
 y = np.empty(32, np.float32)
 class Lies:
-    flags, ctypes, nbytes = y.flags, y.ctypes, x.nbytes
+    flags, data, nbytes = y.flags, y.data, x.nbytes
 load(one_step_plan("Relu", "f32_unary", [x], [x])).run([x], [Lies])
 """
 
