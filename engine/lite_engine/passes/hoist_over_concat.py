@@ -55,8 +55,9 @@ class _OverConcat:
         return [*made, join]
 
     def _operands(self, graph: Graph, m: Match) -> Iterator[list[Value | None]]:
-        """The further inputs of the node of each part."""
-        raise NotImplementedError
+        """The further inputs of the node of each part: here, those of the one behind."""
+        for _ in m.join.inputs:
+            yield list(m.behind.inputs[1:])
 
 
 @rule("hoist-batch-norm")
@@ -90,7 +91,3 @@ class hoist_batch_norm(_OverConcat):
 @rule("hoist-activation-over-concat")
 class hoist_activation_over_concat(_OverConcat):
     patterns = [P(FUSABLE, P("Concat", name="join", more=True), name="behind", more=True)]
-
-    def _operands(self, graph: Graph, m: Match) -> Iterator[list[Value | None]]:
-        for _ in m.join.inputs:
-            yield list(m.behind.inputs[1:])
