@@ -18,7 +18,7 @@ def print_row(network: str, threads: int, engines: list[str], rows: Rows, key: s
     digits = 3 if key.endswith("_s") else 2
     cells = (_cell(rows[e], key, digits) for e in engines)
     found = ratio(rows, key)
-    last = "" if found is None else f"{found:.2f}"
+    last = "" if found is None else f"{found:.2f}" + ("" if settled(rows) else "~")
     print(
         f"{network:30}{threads:>8}" + "".join(f"{c:>13}" for c in cells) + f"{last:>8}", flush=True
     )
@@ -36,6 +36,11 @@ def ratio(rows: Rows, key: str) -> float | None:
     if not peers or key not in rows.get("lite", {}):
         return None
     return float(rows["lite"][key] / min(peers))
+
+
+def settled(rows: Rows) -> bool:
+    """Whether every engine that counts has reached its least time in several bursts."""
+    return all(row.get("reached", True) for row in rows.values() if "error" not in row)
 
 
 def ratios(nets: Mapping[str, Rows], key: str) -> dict[str, float]:
@@ -59,6 +64,8 @@ def print_foot(nets: Mapping[str, Rows], found: Mapping[str, float]) -> None:
     """Geometric means, the best peers, and why cells are empty or not counted (!)."""
     means = [f"{name} {value:.3f}" for name, value in sorted(found.items()) if "geomean" in name]
     print("ours / best peer: " + ", ".join(means))
+    if not all(map(settled, nets.values())):
+        print("~: an engine came near to its least time in too few bursts; give it more --seconds")
     reasons: dict[tuple[str, str], list[str]] = {}
     for name, rows in nets.items():
         for engine, row in rows.items():
