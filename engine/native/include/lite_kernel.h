@@ -213,6 +213,9 @@ struct Env {
   bool out_of_memory();                                                      // false
 };
 
+// Threads that will run a step: Env::threads counts the shares of kDivisible kernels.
+LITE_INLINE int threads_of(const Step& step, const Env& env) { return env.threads / step.shares; }
+
 // a * b and a + b for sizes that come from a file: false on overflow.
 LITE_INLINE bool mul_size(size_t a, size_t b, size_t* out) {
   return !__builtin_mul_overflow(a, b, out);

@@ -42,11 +42,7 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
   s->block = round_up(fit < 64 ? 64 : fit, kTileColumns);
   const int64_t most = round_up(s->keys, kTileColumns);
   if (s->block > most) s->block = most;
-  const int64_t units = s->batches * s->heads, enough = 4 * static_cast<int64_t>(env.threads);
-  const int64_t most_chunks = (s->rows + 4 * kProductRows - 1) / (4 * kProductRows);
-  s->chunks = units >= enough || env.threads == 1 ? 1 : (enough + units - 1) / units;
-  if (s->chunks > most_chunks) s->chunks = most_chunks;
-  s->chunk_rows = round_up((s->rows + s->chunks - 1) / s->chunks, kProductRows);
+  s->chunk_rows = unit_rows(*s, threads_of(step, env), kProductRows, 2 * kLanes);
   s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
   const int64_t v_width = round_up(s->v_size, kTileColumns);
   s->k_elems = s->few_rows ? 0 : s->block * depth_of(s->size);
@@ -372,9 +368,9 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
 
 const Kernel kAttention[] = {
 #if !defined(LITE_PAIRS)
-    {"Attention", "f32_attention", prepare, run, kAcceptsPitch},
+    {"Attention", "f32_attention", prepare, run, kAcceptsPitch | kDivisible},
 #endif
-    {"Attention", "bf16_attention", prepare, run, kAcceptsPitch, suits},
+    {"Attention", "bf16_attention", prepare, run, kAcceptsPitch | kDivisible, suits},
 };
 
 }  // namespace

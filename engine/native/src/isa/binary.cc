@@ -155,10 +155,10 @@ void run(const Step& step, int, int thread, int threads, void*) {
 const Kernel kBinary[] = {
 #if defined(LITE_FP16)
     {"Add Sum Sub Mul Div Min Max PRelu SquaredDifference Pow Atan2 Mod", "f16_binary", prepare,
-     run, kAcceptsPitch | kInPlace},
+     run, kAcceptsPitch | kInPlace | kDivisible},
 #else
     {"Add Sum Sub Mul Div Min Max PRelu SquaredDifference Pow Atan2 Mod", "f32_binary", prepare,
-     run, kAcceptsPitch | kInPlace},
+     run, kAcceptsPitch | kInPlace | kDivisible},
 #endif
 };
 

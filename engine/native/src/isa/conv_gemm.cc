@@ -349,10 +349,10 @@ constexpr uint32_t kConvFlags = kAcceptsPitch | kAcceptsHalo | kDivisible;
 const Kernel kConvGemm[] = {
 #if defined(LITE_FP16)
     {"Conv", "f16_conv2d_gemm", prepare_conv, run, kConvFlags, nullptr, run_rows},
-    {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch},
+    {"Gemm", "f16_gemm", prepare_gemm, run, kAcceptsPitch | kDivisible},
 #else
     {"Conv", "bf16_conv2d_gemm", prepare_conv, run, kConvFlags, has_few_zeros, run_rows},
-    {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch},
+    {"Gemm", "bf16_gemm", prepare_gemm, run, kAcceptsPitch | kDivisible},
 #if defined(LITE_PAIRS)
     {"Conv", "bf16_conv2d_3x3", prepare_conv, run, kConvFlags, beats_winograd, run_rows},
 #else
@@ -360,7 +360,7 @@ const Kernel kConvGemm[] = {
     {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_5x5", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
-    {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch},
+    {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch | kDivisible},
 #endif
 #endif
 };

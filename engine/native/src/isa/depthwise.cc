@@ -286,9 +286,9 @@ void run_rows(const Step& step, const RowRange& r, void* scratch) {
 
 const Kernel kDepthwise[] = {
 #if defined(LITE_FP16)
-    {"Conv", "f16_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Conv", "f16_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, nullptr, run_rows},
 #else
-    {"Conv", "f32_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+    {"Conv", "f32_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, nullptr, run_rows},
 #endif
 };
 

@@ -53,11 +53,7 @@ struct Attention : AttentionShape {
 bool is_byte(const Tensor* t) { return t && (t->dtype == DType::kI8 || t->dtype == DType::kU8); }
 
 void choose_chunks(Step& step, Env& env, Attention* s) {
-  const int64_t units = s->batches * s->heads, enough = 4 * static_cast<int64_t>(env.threads);
-  const int64_t most = (s->rows + 4 * kTileRows - 1) / (4 * kTileRows);
-  s->chunks = units >= enough || env.threads == 1 ? 1 : (enough + units - 1) / units;
-  if (s->chunks > most) s->chunks = most;
-  s->chunk_rows = round_up((s->rows + s->chunks - 1) / s->chunks, kTileRows);
+  s->chunk_rows = unit_rows(*s, threads_of(step, env), kTileRows, 2 * kLanes);
   s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
   s->depth = round_up(s->size, kDepth);
   s->key_depth = round_up(s->keys, kDepth);
@@ -392,7 +388,7 @@ void run(const Step& step, int, int thread, int threads, void* memory) {
   }
 }
 
-const Kernel kAttention[] = {{"QLinearAttention", "i8_attention", prepare, run, kAcceptsPitch}};
+const Kernel kAttention[] = {{"QLinearAttention", "i8_attention", prepare, run, kAcceptsPitch | kDivisible}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

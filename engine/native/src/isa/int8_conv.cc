@@ -66,10 +66,10 @@ void run(const Step& step, int phase, int thread, int threads, void*) {
 const Kernel kInt8Conv[] = {
     {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
     {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
-    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, kSaturates ? suits : nullptr},
+    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, kDivisible, kSaturates ? suits : nullptr},
     // By their own names where sparse_int8.cc would take the step (`lite tune`).
     {"QLinearConv", "i8_conv_dense", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
-    {"QLinearMatMul QGemm", "i8_gemm_dense", prepare, run, 0, kSaturates ? suits : nullptr},
+    {"QLinearMatMul QGemm", "i8_gemm_dense", prepare, run, kDivisible, kSaturates ? suits : nullptr},
 };
 
 }  // namespace

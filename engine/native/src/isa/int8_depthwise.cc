@@ -222,7 +222,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 }
 
 const Kernel kInt8Depthwise[] = {
-    {"QLinearConv", "i8_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo},
+    {"QLinearConv", "i8_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible},
 };
 
 }  // namespace

@@ -54,8 +54,8 @@ bool read_batches(Env& env, const Tensor& a, const Tensor& b, const Tensor& y, S
 }
 
 // Blocks of rows, and of columns where rows alone are fewer than shares of the threads.
-void choose_blocks(Env& env, State* s) {
-  const int64_t enough = env.threads > 1 ? 4 * static_cast<int64_t>(env.threads) : 1;
+void choose_blocks(const Step& step, const Env& env, State* s) {
+  const int64_t threads = threads_of(step, env), enough = threads > 1 ? 4 * threads : 1;
   const int64_t batches = s->batches > 0 ? s->batches : 1;
   int64_t blocks = (enough + batches - 1) / batches;
   const int64_t least = (s->m + kBlockRows - 1) / kBlockRows, most = (s->m + kTileRows - 1) / kTileRows;
@@ -63,7 +63,7 @@ void choose_blocks(Env& env, State* s) {
   s->block_rows = blocks > 0 ? round_up((s->m + blocks - 1) / blocks, kTileRows) : kTileRows;
   s->row_blocks = (s->m + s->block_rows - 1) / s->block_rows;
   const int64_t units = batches * (s->row_blocks > 0 ? s->row_blocks : 1);
-  int64_t columns = units < env.threads ? (enough + units - 1) / units : 1;
+  int64_t columns = units < threads ? (enough + units - 1) / units : 1;
   if (columns > s->panels) columns = s->panels;
   s->block_panels = columns > 0 ? (s->panels + columns - 1) / columns : 1;
   s->column_blocks = (s->panels + s->block_panels - 1) / s->block_panels;
@@ -86,7 +86,7 @@ bool prepare(Step& step, Env& env) {
   if (s->flip && !kEitherSign) s->a_zero += kDotSigned ? -128 : 128;
   s->b_flip = kBytes == q.w_unsigned ? 0x80 : 0;
   s->copied = !kBytes || s->depth != s->k;
-  choose_blocks(env, s);
+  choose_blocks(step, env, s);
   size_t matrices, weights, biases, rows;
   if (!mul_size(static_cast<size_t>(s->b_matrices), static_cast<size_t>(s->matrix), &matrices) ||
       !mul_size(matrices, sizeof(IntWeight), &weights) ||
@@ -269,7 +269,7 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
   }
 }
 
-const Kernel kMatMul[] = {{"QLinearMatMul", "i8_matmul", prepare, run, 0}};
+const Kernel kMatMul[] = {{"QLinearMatMul", "i8_matmul", prepare, run, kDivisible}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

@@ -165,7 +165,7 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kInt8Pool[] = {{"MaxPool QLinearAveragePool QLinearGlobalAveragePool", "i8_pool",
-                             prepare, run, kAcceptsPitch | kAcceptsHalo}};
+                             prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

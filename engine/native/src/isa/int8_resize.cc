@@ -128,8 +128,8 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kResize[] = {
-    {"QLinearResize", "i8_resize_linear", prepare, run, kAcceptsPitch | kAcceptsHalo},
-    {"QLinearResize", "i16_resize_linear", prepare, run, kAcceptsPitch | kAcceptsHalo},
+    {"QLinearResize", "i8_resize_linear", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible},
+    {"QLinearResize", "i16_resize_linear", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible},
 };
 
 }  // namespace

@@ -156,7 +156,7 @@ void run(const Step& step, int, int thread, int threads, void*) {
   }
 }
 
-const Kernel kSoftmax[] = {{"QLinearSoftmax", "i8_softmax", prepare, run, kInPlace}};
+const Kernel kSoftmax[] = {{"QLinearSoftmax", "i8_softmax", prepare, run, kInPlace | kDivisible}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

@@ -219,7 +219,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 }
 
 const Kernel kMatMul[] = {
-    {"MatMul", "f32_matmul", prepare, run, kAcceptsPitch},
+    {"MatMul", "f32_matmul", prepare, run, kAcceptsPitch | kDivisible},
 };
 
 }  // namespace

@@ -257,7 +257,7 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 }
 
 const Kernel kMatMulNBits[] = {
-    {"MatMulNBits", "f32_matmul_nbits", prepare, run, kAcceptsPitch},
+    {"MatMulNBits", "f32_matmul_nbits", prepare, run, kAcceptsPitch | kDivisible},
 };
 
 }  // namespace

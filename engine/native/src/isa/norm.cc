@@ -236,8 +236,8 @@ void run_lrn(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kNorm[] = {
-    {"BatchNormalization", "f32_batch_norm", prepare_batch, run_batch, kAcceptsPitch | kInPlace},
-    {"LayerNormalization RMSNormalization", "f32_layer_norm", prepare_layer<false>, run_layer, kInPlace},
+    {"BatchNormalization", "f32_batch_norm", prepare_batch, run_batch, kAcceptsPitch | kInPlace | kDivisible},
+    {"LayerNormalization RMSNormalization", "f32_layer_norm", prepare_layer<false>, run_layer, kInPlace | kDivisible},
     {"LayerNormalization RMSNormalization", "bf16_layer_norm", prepare_layer<true>, run_layer, 0},
     {"LpNormalization", "f32_lp_norm", prepare_lp, run_lp, kInPlace},
     {"LRN", "f32_lrn", prepare_lrn, run_lrn, 0},

@@ -202,10 +202,10 @@ void run_rows(const Step& step, const RowRange& r, void*) {
 const Kernel kPool[] = {
 #if defined(LITE_FP16)
     {"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f16_pool", prepare, run,
-     kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+     kAcceptsPitch | kAcceptsHalo | kDivisible, nullptr, run_rows},
 #else
     {"MaxPool AveragePool GlobalAveragePool GlobalMaxPool", "f32_pool", prepare, run,
-     kAcceptsPitch | kAcceptsHalo, nullptr, run_rows},
+     kAcceptsPitch | kAcceptsHalo | kDivisible, nullptr, run_rows},
 #endif
 };
 

@@ -316,8 +316,8 @@ void run_binary(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kQuant[] = {
-    {"QuantizeLinear DequantizeLinear", "any_quantize", prepare_linear, run_linear, 0},
-    {"QLinearAdd QLinearSub QLinearMul", "i8_binary", prepare_binary, run_binary, kAcceptsPitch},
+    {"QuantizeLinear DequantizeLinear", "any_quantize", prepare_linear, run_linear, kDivisible},
+    {"QLinearAdd QLinearSub QLinearMul", "i8_binary", prepare_binary, run_binary, kAcceptsPitch | kDivisible},
 };
 
 }  // namespace

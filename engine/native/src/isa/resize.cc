@@ -183,10 +183,10 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
 
 const Kernel kResize[] = {
 #if defined(LITE_FP16)
-    {"Resize", "f16_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo},
+    {"Resize", "f16_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo | kDivisible},
 #else
-    {"Resize", "f32_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo},
-    {"Resize", "i8_resize", prepare, run<uint8_t>, kAcceptsPitch | kAcceptsHalo},
+    {"Resize", "f32_resize", prepare, run<Real>, kAcceptsPitch | kAcceptsHalo | kDivisible},
+    {"Resize", "i8_resize", prepare, run<uint8_t>, kAcceptsPitch | kAcceptsHalo | kDivisible},
 #endif
 };
 

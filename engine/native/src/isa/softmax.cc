@@ -153,7 +153,7 @@ void run(const Step& step, int, int thread, int threads, void*) {
   }
 }
 
-const Kernel kSoftmax[] = {{"Softmax LogSoftmax", "f32_softmax", prepare, run, kInPlace}};
+const Kernel kSoftmax[] = {{"Softmax LogSoftmax", "f32_softmax", prepare, run, kInPlace | kDivisible}};
 
 }  // namespace
 }  // namespace lite::LITE_ISA

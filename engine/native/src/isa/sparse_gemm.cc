@@ -185,8 +185,8 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 }
 
 const Kernel kSparse[] = {
-    {"Conv", "f32_conv_sparse", prepare_conv, run, kAcceptsPitch},
-    {"Gemm", "f32_gemm_sparse", prepare_gemm, run, kAcceptsPitch},
+    {"Conv", "f32_conv_sparse", prepare_conv, run, kAcceptsPitch | kDivisible},
+    {"Gemm", "f32_gemm_sparse", prepare_gemm, run, kAcceptsPitch | kDivisible},
 };
 
 }  // namespace

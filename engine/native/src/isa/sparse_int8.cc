@@ -265,10 +265,10 @@ void run(const Step& step, int, int thread, int, void* scratch) {
 
 // By their own names for tuning and overrides, and before int8_conv.cc where they pay.
 const Kernel kSparseInt8[] = {
-    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch, pays},
-    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, pays},
-    {"QLinearConv", "i8_conv_sparse", prepare, run, kAcceptsPitch, suits},
-    {"QLinearMatMul QGemm", "i8_gemm_sparse", prepare, run, 0, suits},
+    {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kDivisible, pays},
+    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, kDivisible, pays},
+    {"QLinearConv", "i8_conv_sparse", prepare, run, kAcceptsPitch | kDivisible, suits},
+    {"QLinearMatMul QGemm", "i8_gemm_sparse", prepare, run, kDivisible, suits},
 };
 
 }  // namespace

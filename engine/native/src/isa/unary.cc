@@ -177,9 +177,9 @@ void run(const Step& step, int, int thread, int threads, void*) {
 }
 
 const Kernel kUnary[] = {
-    {kOps, "f32_unary", prepare, run<float>, kAcceptsPitch | kInPlace},
+    {kOps, "f32_unary", prepare, run<float>, kAcceptsPitch | kInPlace | kDivisible},
 #if defined(__aarch64__)
-    {kOps, "f16_unary", prepare, run<uint16_t>, kAcceptsPitch | kInPlace},
+    {kOps, "f16_unary", prepare, run<uint16_t>, kAcceptsPitch | kInPlace | kDivisible},
 #endif
 };
 

@@ -70,6 +70,19 @@ bool read_attention_mask(const Tensor* t, Env& env, AttentionShape* s) {
   return true;
 }
 
+int64_t unit_rows(const AttentionShape& s, int64_t threads, int64_t grain, int64_t packing) {
+  constexpr int64_t kLeastGrains = 4, kMost = 8;  // of a unit, and units per thread
+  int64_t most = s.rows / (kLeastGrains * grain) + 1, best = s.rows, least = INT64_MAX;
+  if (most > kMost * threads) most = kMost * threads;
+  for (int64_t units = 1; units <= most; ++units) {
+    const int64_t share = (s.rows + units - 1) / units, rows = (share + grain - 1) / grain * grain;
+    const int64_t all = s.batches * s.heads * ((s.rows + rows - 1) / (rows > 0 ? rows : 1));
+    const int64_t cost = (all + threads - 1) / threads * (rows + packing);
+    if (cost < least) best = rows, least = cost;
+  }
+  return best;
+}
+
 int64_t mask_offset(const AttentionShape& s, int64_t b, int64_t h) {
   return (b * s.mask.batch + h * s.mask.head) * (s.bytes_mask ? 1 : 4);
 }

@@ -36,6 +36,10 @@ bool read_attention_mask(const Tensor* mask, Env&, AttentionShape*);
 // Bytes from the mask's begin to those of head h of batch b.
 int64_t mask_offset(const AttentionShape&, int64_t b, int64_t h);
 
+// Rows of a head that are one unit of work, all or a multiple of `grain`. Each unit packs the head's keys and
+// values for itself, which takes as long as `packing` of its rows; the slowest of `threads` takes the least time.
+int64_t unit_rows(const AttentionShape&, int64_t threads, int64_t grain, int64_t packing);
+
 // Keys of [key, key + n) that a row sees, counted from `key`.
 LITE_INLINE int64_t seen_keys(const AttentionShape& s, int64_t row, int64_t key, int64_t n) {
   if (!s.causal || row + 1 - key >= n) return n;

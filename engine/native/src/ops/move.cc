@@ -249,7 +249,7 @@ bool prepare_depth_space(Step& step, Env& env, bool to_space) {
 bool prepare_depth_to_space(Step& step, Env& env) { return prepare_depth_space(step, env, true); }
 bool prepare_space_to_depth(Step& step, Env& env) { return prepare_depth_space(step, env, false); }
 
-constexpr uint32_t kViews = kAcceptsPitch | kAcceptsHalo;
+constexpr uint32_t kViews = kAcceptsPitch | kAcceptsHalo | kDivisible;
 const Kernel kMove[] = {
     {"Relayout", "copy_relayout", prepare_relayout, run, kViews},
     {"Concat", "copy_concat", prepare_concat, run, kViews | kOverlaps},

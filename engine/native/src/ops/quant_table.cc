@@ -165,8 +165,8 @@ void run_concat(const Step& step, int, int thread, int threads, void*) {
 
 const Kernel kTable[] = {
     {"QLookup QLinearSigmoid QLinearLeakyRelu", "i8_table", prepare_table, run_table,
-     kAcceptsPitch | kInPlace},
-    {"QLinearConcat", "i8_concat", prepare_concat, run_concat, 0},
+     kAcceptsPitch | kInPlace | kDivisible},
+    {"QLinearConcat", "i8_concat", prepare_concat, run_concat, kDivisible},
 };
 
 }  // namespace

@@ -296,9 +296,9 @@ void run(const Step& step, int phase, int thread, int threads, void* scratch) {
 const Kernel kInt8Conv[] = {
     {"QLinearConv", "i8_conv2d_gemm", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
     {"QLinearConvTranspose", "i8_deconv2d", prepare, run, kAcceptsPitch | kAcceptsHalo, suits},
-    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, 0, suits},
+    {"QLinearMatMul QGemm", "i8_gemm", prepare, run, kDivisible, suits},
     {"QLinearConv", "i8_conv_dense", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits},
-    {"QLinearMatMul QGemm", "i8_gemm_dense", prepare, run, 0, suits},
+    {"QLinearMatMul QGemm", "i8_gemm_dense", prepare, run, kDivisible, suits},
 };
 
 }  // namespace

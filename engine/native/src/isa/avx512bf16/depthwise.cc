@@ -214,7 +214,7 @@ void run_rows(const Step& step, const RowRange& r, void*) {
 }
 
 const Kernel kDepthwise[] = {
-    {"Conv", "bf16_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo, suits, run_rows},
+    {"Conv", "bf16_conv2d_depthwise", prepare, run, kAcceptsPitch | kAcceptsHalo | kDivisible, suits, run_rows},
 };
 
 }  // namespace
