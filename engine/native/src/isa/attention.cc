@@ -42,7 +42,8 @@ bool choose_blocks(Step& step, Env& env, Attention* s) {
   s->block = round_up(fit < 64 ? 64 : fit, kTileColumns);
   const int64_t most = round_up(s->keys, kTileColumns);
   if (s->block > most) s->block = most;
-  s->chunk_rows = unit_rows(*s, threads_of(step, env), kProductRows, 2 * kLanes);
+  const int64_t packing = 2 * kLanes;  // as long as about 15 rows take with AVX2
+  s->chunk_rows = unit_rows(*s, threads_of(step, env), kProductRows, packing);
   s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
   const int64_t v_width = round_up(s->v_size, kTileColumns);
   s->k_elems = s->few_rows ? 0 : s->block * depth_of(s->size);

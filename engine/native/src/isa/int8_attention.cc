@@ -53,7 +53,8 @@ struct Attention : AttentionShape {
 bool is_byte(const Tensor* t) { return t && (t->dtype == DType::kI8 || t->dtype == DType::kU8); }
 
 void choose_chunks(Step& step, Env& env, Attention* s) {
-  s->chunk_rows = unit_rows(*s, threads_of(step, env), kTileRows, 2 * kLanes);
+  const int64_t packing = 2 * kLanes;  // as for floats
+  s->chunk_rows = unit_rows(*s, threads_of(step, env), kTileRows, packing);
   s->chunks = (s->rows + s->chunk_rows - 1) / s->chunk_rows;
   s->depth = round_up(s->size, kDepth);
   s->key_depth = round_up(s->keys, kDepth);

@@ -249,16 +249,16 @@ bool prepare_depth_space(Step& step, Env& env, bool to_space) {
 bool prepare_depth_to_space(Step& step, Env& env) { return prepare_depth_space(step, env, true); }
 bool prepare_space_to_depth(Step& step, Env& env) { return prepare_depth_space(step, env, false); }
 
-constexpr uint32_t kViews = kAcceptsPitch | kAcceptsHalo | kDivisible;
+constexpr uint32_t kFlags = kAcceptsPitch | kAcceptsHalo | kDivisible;
 const Kernel kMove[] = {
-    {"Relayout", "copy_relayout", prepare_relayout, run, kViews},
-    {"Concat", "copy_concat", prepare_concat, run, kViews | kOverlaps},
-    {"Split", "copy_split", prepare_split, run, kViews | kOverlaps},
-    {"Slice", "copy_slice", prepare_slice, run, kViews},
-    {"Expand", "copy_expand", prepare_expand, run, kViews},
-    {"Tile", "copy_tile", prepare_tile, run, kViews},
-    {"DepthToSpace", "copy_depth_to_space", prepare_depth_to_space, run, kViews},
-    {"SpaceToDepth", "copy_space_to_depth", prepare_space_to_depth, run, kViews},
+    {"Relayout", "copy_relayout", prepare_relayout, run, kFlags},
+    {"Concat", "copy_concat", prepare_concat, run, kFlags | kOverlaps},
+    {"Split", "copy_split", prepare_split, run, kFlags | kOverlaps},
+    {"Slice", "copy_slice", prepare_slice, run, kFlags},
+    {"Expand", "copy_expand", prepare_expand, run, kFlags},
+    {"Tile", "copy_tile", prepare_tile, run, kFlags},
+    {"DepthToSpace", "copy_depth_to_space", prepare_depth_to_space, run, kFlags},
+    {"SpaceToDepth", "copy_space_to_depth", prepare_space_to_depth, run, kFlags},
 };
 
 }  // namespace
