@@ -76,7 +76,7 @@ int64_t unit_rows(const AttentionShape& s, int64_t threads, int64_t grain, int64
   if (most > kMost * threads) most = kMost * threads;
   for (int64_t units = 1; units <= most; ++units) {
     const int64_t share = (s.rows + units - 1) / units, rows = (share + grain - 1) / grain * grain;
-    const int64_t all = s.batches * s.heads * ((s.rows + rows - 1) / (rows > 0 ? rows : 1));
+    const int64_t all = s.batches * s.heads * ((s.rows + rows - 1) / rows);
     const int64_t cost = (all + threads - 1) / threads * (rows + packing);
     if (cost < least) best = rows, least = cost;
   }
