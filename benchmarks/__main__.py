@@ -8,9 +8,10 @@ Ratio: our least time / the least of the best peer; smaller is better. A peer is
 float output is ours. `--cold` measures process start to first result and peak memory instead,
 `--layers` each of our layers against the roofs of this machine, `--losses` adds the layers that
 lose most against the best peer that has a profile. `--set wide` takes networks that nobody tuned
-for (`benchmarks.wide`); one of them, or any of torchvision and timm, is wide/NAME, as in
-wide/resnet34 and wide/timm.ghostnet_100. Peers live in environments of
-their own (`python -m benchmarks.environments`, LITE_BENCH_PEERS).
+for (`benchmarks.wide`); one of them, or any of torchvision, timm and transformers, is wide/NAME,
+as in wide/resnet34, wide/timm.ghostnet_100 and wide/transformers.roberta. `--nets FILE.onnx` takes
+any model, with the inputs of FILE.npz if that exists. Peers live in environments of their own
+(`python -m benchmarks.environments`, LITE_BENCH_PEERS).
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def main() -> None:
         prog="python -m benchmarks", description=__doc__.split("\n")[0]
     )
     parser.add_argument("--set", default="ten", choices=SETS)
-    parser.add_argument("--nets", help="networks of the zoo, or wide/NAME; default: all of the set")
+    parser.add_argument(
+        "--nets", help="networks of the zoo, wide/NAME, FILE.onnx; default: all of the set"
+    )
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "int8"))

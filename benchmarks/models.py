@@ -1,4 +1,4 @@
-"""The zoo as files: ONNX, its inputs, its QDQ form, and what each peer reads; made once.
+"""Networks as files: ONNX, its inputs, its QDQ form, and what each peer reads; made once.
 
 python -m benchmarks.models ENGINE IN OUT PRECISION|qdq|quantise FEEDS    # one, in its environment
 """
@@ -29,7 +29,7 @@ WIDE = "wide/"
 class Files:
     """Model files below one folder, kept between runs.
 
-    The key of a zoo network is the hash of its bytes: a changed network makes new files.
+    The key of a network is the hash of its bytes: a changed network makes new files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,27 +39,46 @@ class Files:
         folder.mkdir(parents=True, exist_ok=True)
 
     def network(self, name: str) -> tuple[Path, Path]:
-        """The ONNX file and its seeded inputs (.npz). Raises RuntimeError where one of
-        `benchmarks.wide` is not there and cannot be exported."""
-        import hashlib
+        """The ONNX file and its inputs (.npz): of the zoo, of `benchmarks.wide`, or any ONNX file,
+        whose inputs are those of the .npz file beside it, or seeded. Raises RuntimeError where it
+        cannot be read or exported."""
+        import onnx
 
         from benchmarks import wide, zoo
 
         if name.startswith(WIDE):
             return self._exported(name.removeprefix(WIDE), wide.key())
-        model = zoo.build(name)
+        beside = Path(name).with_suffix(".npz")
+        try:
+            model = onnx.load(name) if name.endswith(".onnx") else zoo.build(name)
+            given = name.endswith(".onnx") and beside.exists()
+            feeds = dict(np.load(beside)) if given else feeds_of(model)
+        except KeyError as error:
+            raise RuntimeError(error.args[0]) from None
+        except Exception as error:  # whatever the parsers of a file raise
+            raise RuntimeError(f"{name}: {error}") from error
+        return self._kept(Path(name).stem, model, feeds)
+
+    def _kept(
+        self, name: str, model: onnx.ModelProto, inputs: dict[str, np.ndarray]
+    ) -> tuple[Path, Path]:
+        import hashlib
+
         data = model.SerializeToString(deterministic=True)
-        path = self.folder / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}.onnx"
+        digest = hashlib.sha256(data)
+        for value in inputs.values():
+            digest.update(value.tobytes())
+        path = self.folder / f"{name}-{digest.hexdigest()[:12]}.onnx"
         feeds = path.with_suffix(".npz")
         if not feeds.exists():
             path.write_bytes(data)
-            np.savez(feeds, **feeds_of(model))  # type: ignore[arg-type]
+            np.savez(feeds, **inputs)  # type: ignore[arg-type]
         return path, feeds
 
     def _exported(self, name: str, key: str) -> tuple[Path, Path]:
         """A network that another library builds; `key` is of what builds it."""
-        if not re.fullmatch(r"[\w.]+", name):
-            raise RuntimeError(f"{name!r} is no network's name: letters, digits, _ and . only")
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise RuntimeError(f"{name!r} is no network's name: letters, digits, _, - and . only")
         path = self.folder / f"wide-{name}-{key}.onnx"
         feeds = path.with_suffix(".npz")
         if not feeds.exists():
@@ -130,7 +149,7 @@ def _run(command: list[str], what: str) -> None:
 
 
 def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
-    """Seeded inputs by name: standard normal floats, integers 0 or 1."""
+    """Seeded inputs by name: standard normal floats, integers 0 or 1; open sizes are 1."""
     import onnx
 
     rng = np.random.default_rng(0)
@@ -138,10 +157,10 @@ def feeds_of(model: onnx.ModelProto) -> dict[str, np.ndarray]:
     for value in model.graph.input:
         tensor = value.type.tensor_type
         shape = [d.dim_value or 1 for d in tensor.shape.dim]
-        if tensor.elem_type == onnx.TensorProto.FLOAT:
-            out[value.name] = rng.standard_normal(shape).astype(np.float32)
-        else:
-            out[value.name] = rng.integers(0, 2, shape).astype(np.int64)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+        floats = dtype.kind == "f"
+        drawn = rng.standard_normal(shape) if floats else rng.integers(0, 2, shape)
+        out[value.name] = drawn.astype(dtype)
     return out
 
 

@@ -1,12 +1,13 @@
 """The wide set: networks that nobody tuned for, built by their own libraries with random weights.
 
     python -m benchmarks --set wide
-    python -m benchmarks --nets wide/resnet34,wide/timm.ghostnet_100
+    python -m benchmarks --nets wide/resnet34,wide/timm.ghostnet_100,wide/transformers.roberta
 
 A name says which library builds it: torchvision's and timm's by their names there (`timm.` before
-the latter), transformers' by a configuration in `text` and `speech`. Networks of torchvision and
-timm need not be in the set. Each is exported to ONNX once, in the environment of exporters, and
-kept in the folder of models.
+the latter), transformers' by a configuration in `text` and `speech`. Other networks of torchvision
+and timm, and other model types of transformers (`transformers.` before them), need not be in the
+set. Each is exported to ONNX once, in the environment of exporters, and kept in the folder of
+models.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ NAMES = tuple(NETWORKS)
 
 
 def builder_of(name: str) -> str:
-    """The module of this package that builds a network, of the set or of an image library."""
-    return NETWORKS.get(name, "vision")
+    """The module of this package that builds a network, of the set or of a library."""
+    return NETWORKS.get(name, "configured" if name.startswith("transformers.") else "vision")
 
 
 def key() -> str:

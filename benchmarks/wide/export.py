@@ -1,5 +1,5 @@
-"""A network of the wide set, or any of torchvision or timm, as ONNX, with its seeded inputs (.npz)
-beside it.
+"""A network of the wide set, or any of torchvision, timm or transformers, as ONNX, with its seeded
+inputs (.npz) beside it.
 
 python -m benchmarks.wide.export NAME FILE.onnx
 """

@@ -1,11 +1,14 @@
 """The benchmark against peers: what it compares, and that a missing peer stops nothing."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 
 from benchmarks import environments, table, wide
@@ -71,6 +74,31 @@ def test_a_profile_of_each_side_names_the_nodes_of_the_file(files, no_peers):
         rows = peer(engine).layers(model, given, 1, "fp32", 2)
         named = {name for row in rows for name in row["nodes"]}
         assert len(named & nodes) > 20 and all(row["ms"] >= 0 for row in rows)
+
+
+def test_any_file_is_a_network(files, tmp_path):
+    """With the inputs of the .npz file beside it, else with seeded ones of their types."""
+    path = tmp_path / "own.onnx"
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    m (float[2,3] x, int32[N] i, bool[2] b) => (float[2,3] y) { y = Relu(x) }"""
+    onnx.save(onnx.parser.parse_model(text), path)
+    source, feeds = files.network(str(path))
+    assert onnx.load(source) == onnx.load(path) and source.parent == files.folder
+    seeded = dict(np.load(feeds))
+    assert {n: (x.dtype.name, x.shape) for n, x in seeded.items()} == {
+        "x": ("float32", (2, 3)), "i": ("int32", (1,)), "b": ("bool", (2,)),
+    }  # fmt: skip
+    np.savez(path.with_suffix(".npz"), **{**seeded, "i": np.arange(5, dtype=np.int32)})
+    again, given = files.network(str(path))
+    assert again != source and np.load(given)["i"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_is_no_network_is_told(files, tmp_path):
+    bad = tmp_path / "bad.onnx"
+    bad.write_bytes(b"no model")
+    for name in (str(bad), str(tmp_path / "none.onnx"), "mobilenet_v9"):
+        with pytest.raises(RuntimeError, match=re.escape(Path(name).name)):
+            files.network(name)
 
 
 def test_the_wide_set_says_what_it_needs(files, no_peers, monkeypatch):

@@ -43,7 +43,6 @@ MORE = {
             ]
         )
     ],
-    "SkipLayerNormalization": [Sample([*[NUMBERS.reshape(1, 2, 5)] * 2, NUMBERS[:5], NUMBERS[5:]])],
     "DynamicQuantizeMatMul": [
         Sample([NUMBERS.reshape(2, 5), BYTES.reshape(5, 2), np.float32(0.25), np.int8(3)])
     ],

@@ -39,6 +39,31 @@ def test_skip_simplified_layer_normalization(bias: bool) -> None:
     agree("SkipSimplifiedLayerNormalization", given, epsilon=1e-5)
 
 
+@pytest.mark.parametrize("beta", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_skip_layer_normalization(bias: bool, beta: bool) -> None:
+    given = [f32(B, L, H), f32(B, L, H), f32(H)]
+    given += [f32(H) if beta else None, f32(H) if bias else None]
+    agree("SkipLayerNormalization", given, epsilon=1e-5)
+
+
+@pytest.mark.parametrize("op", ["SkipLayerNormalization", "SkipSimplifiedLayerNormalization"])
+def test_the_sum_before_a_normalization(op: str) -> None:
+    """The fourth output; the second and third are absent."""
+    given = [f32(B, L, H), f32(1, L, H), f32(H)]
+    for ours, theirs in both(op, given, ("y", "", "", "sum"), MS, epsilon=1e-5):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_simplified_layer_normalization() -> None:
+    """In ONNX's own domain, where ONNX has none."""
+    attrs = {"axis": -1, "epsilon": 1e-3, "stash_type": 1}
+    for ours, theirs in both(
+        "SimplifiedLayerNormalization", [f32(B, L, H), f32(H)], 1, "", **attrs
+    ):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("segments", [False, True])
 def test_embed_layer_normalization(segments: bool, masked: bool) -> None:

@@ -39,18 +39,20 @@ def z(value: int, dtype: Any = np.uint8) -> np.ndarray:
 
 
 def both(
-    op: str, inputs: list[Any], outputs: int, domain: str, **attrs: Any
+    op: str, inputs: list[Any], outputs: int | tuple[str, ...], domain: str, **attrs: Any
 ) -> list[tuple[Any, Any]]:
-    """(ours, onnxruntime's) for each output of one node."""
+    """(ours, onnxruntime's) for each output of one node; the name of one that it does not give is
+    empty."""
+    made = tuple(f"o{i}" for i in range(outputs)) if isinstance(outputs, int) else outputs
     given = {f"i{i}": np.asarray(a) for i, a in enumerate(inputs) if a is not None}
     names = [f"i{i}" if a is not None else "" for i, a in enumerate(inputs)]
-    node = helper.make_node(op, names, [f"o{i}" for i in range(outputs)], domain=domain, **attrs)
+    node = helper.make_node(op, names, made, domain=domain, **attrs)
     code = helper.np_dtype_to_tensor_dtype
     graph = helper.make_graph(
         [node],
         op,
         [helper.make_tensor_value_info(k, code(a.dtype), a.shape) for k, a in given.items()],
-        [helper.make_empty_tensor_value_info(f"o{i}") for i in range(outputs)],
+        [helper.make_empty_tensor_value_info(name) for name in made if name],
     )
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()

@@ -153,9 +153,22 @@ def groups_of_windows() -> Graph:
     return w.done(w("MatMul", chance, w["v"]))
 
 
+def lengths_first() -> Graph:
+    """A batch of one behind the length: onnxruntime's optimizer joins transposes to this."""
+    w = Writer(q=(L, 1, H * D), k=(S, 1, H * D), v=(S, 1, H * D))
+
+    def turned(name: str, perm: list[int]) -> Value:
+        length = w[name].shape[0]
+        return w("Transpose", w("Reshape", w[name], [length, 1, H, D]), perm=perm)
+
+    scores = w("MatMul", turned("q", [1, 2, 0, 3]), turned("k", [1, 2, 3, 0]))
+    y = w("MatMul", w("Softmax", scores), turned("v", [1, 2, 0, 3]))
+    return w.done(w("Reshape", w("Transpose", y, perm=[2, 0, 1, 3]), [L, H * D]))
+
+
 SPELLINGS = [
     textbook, torch_sdpa, windows, scale_of_each_head, scaled_sum, grouped, causal, heads_as_batch,
-    groups_of_windows,
+    groups_of_windows, lengths_first,
 ]  # fmt: skip
 
 
@@ -195,10 +208,57 @@ def test_heads_stay_packed_where_they_were(spelling):
     assert node.attrs["scale"] == pytest.approx(D**-0.5)
 
 
+def masked(bias: np.ndarray, keys: int) -> Graph:
+    w = Writer(q=(B, H, L, D), k=(B, H, keys, D), v=(B, H, keys, D))
+    scores = w("MatMul", w["q"], w("Transpose", w["k"], perm=[0, 1, 3, 2]))
+    chance = w("Softmax", w("Add", scores, bias.astype(np.float32)))
+    return w.done(w("MatMul", chance, w["v"]))
+
+
+LATER = np.triu(np.ones((L, L), bool), 1)
+LOWEST = np.finfo(np.float32).min
+
+
+@pytest.mark.parametrize("hide", [-np.inf, LOWEST, -1e9])
+def test_a_constant_mask_that_hides_later_keys_becomes_an_attribute(hide):
+    for keys in (L, L - 2, L + 3):
+        later = np.arange(keys) > np.arange(L)[:, None]
+        graph = masked(np.where(later, hide, 0)[None, None], keys)
+        new = fused(graph)
+        (node,) = [n for n in new.nodes if n.op == "Attention"]
+        assert node.attrs["is_causal"] == 1 and node.input(3) is None
+        feeds = feeds_for(graph)
+        agree(run(new, feeds), run(graph, feeds))
+
+
+@pytest.mark.parametrize(
+    "bias",
+    [
+        np.where(LATER, LOWEST, 0) + np.eye(L),  # adds to what it shows
+        np.where(np.triu(LATER, 2), LOWEST, 0),  # one key more
+        np.where(LATER, -10.0, 0),  # hides too little
+        np.stack([np.where(LATER, LOWEST, 0), np.zeros((L, L)), *np.zeros((2, L, L))]),  # one head
+    ],
+)  # fmt: skip
+def test_another_mask_stays(bias):
+    graph = masked(bias, L)
+    new = fused(graph)
+    (node,) = [n for n in new.nodes if n.op == "Attention"]
+    assert not node.attrs.get("is_causal") and node.input(3) is not None
+    feeds = feeds_for(graph)
+    agree(run(new, feeds), run(graph, feeds))
+
+
 def test_keys_of_a_group_are_not_repeated():
     new = optimize_graph(grouped())
     (node,) = [n for n in new.nodes if n.op == "Attention"]
     assert node.input(1).shape == (B, 2, S, D) and "Expand" not in [n.op for n in new.nodes]
+
+
+def test_a_batch_of_one_behind_the_length_is_packed():
+    new = optimize_graph(lengths_first())
+    (node,) = [n for n in new.nodes if n.op == "Attention"]
+    assert node.attrs["q_num_heads"] == H and "Transpose" not in [n.op for n in new.nodes]
 
 
 @pytest.mark.cpu

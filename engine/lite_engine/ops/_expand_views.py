@@ -49,19 +49,19 @@ def _resizes_frames(node: Node, types: Types) -> bool:
     return _is_volume(node, types) and kept and given and not node.attrs.get("axes")
 
 
-def _sizes(value: Value) -> list[int]:
+def sizes_of(value: Value) -> list[int]:
     """Of a specialised graph, where they are known."""
     return [d for d in value.shape or () if isinstance(d, int)]
 
 
 def _to_frames(write: Writer, value: Value) -> Value:
-    n, c, d, *image = _sizes(value)
+    n, c, d, *image = sizes_of(value)
     return write.shaped(write("Transpose", value, perm=_SWAP), n * d, c, *image)
 
 
 def _last(graph: Graph, write: Writer, node: Node, frames: Value) -> None:
     """From frames back to the volume that the node makes."""
-    n, c, d, *image = _sizes(node.output)
+    n, c, d, *image = sizes_of(node.output)
     graph.replace([node], "Transpose", [write.shaped(frames, n, d, c, *image)], {"perm": _SWAP})
 
 
@@ -122,7 +122,7 @@ def _deconv(graph: Graph, node: Node, types: Types) -> None:
         attrs["pads"] = [0, pads[0], 0, pads[1]]
     if sizes := list(node.attrs.get("output_shape") or ()):
         attrs["output_shape"] = [1, sizes[-1]]
-    n, c, length = _sizes(x)
+    n, c, length = sizes_of(x)
     image = write.shaped(x, n, c, 1, length)
     y = write("ConvTranspose", image, w.const[:, :, None], *more, **attrs)
     shape = graph.constant(np.array(node.output.shape, np.int64))
@@ -133,7 +133,7 @@ def _deconv(graph: Graph, node: Node, types: Types) -> None:
 def _blocks(graph: Graph, node: Node, types: Types) -> None:
     write, x, b = Writer(graph, node), node.inputs[0], int(node.attrs["blocksize"])
     assert x is not None
-    n, c, h, w = _sizes(x)
+    n, c, h, w = sizes_of(x)
     block_first = node.attrs.get("mode", "DCR") == "DCR"
     if node.op == "SpaceToDepth":
         sizes = [n, c, h // b, b, w // b, b]

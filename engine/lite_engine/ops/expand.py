@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import DType, Graph, Node, Value
-from ._expand_views import VIEWS, is_fixed
+from ._core import get_op
+from ._expand_transforms import TRANSFORMS
+from ._expand_views import VIEWS, is_fixed, sizes_of
 from ._writer import Condition, Rewrite, Types, Writer
 from .attention import expressible, heads_type
 
@@ -27,6 +29,11 @@ def expand_missing(graph: Graph, runs: Callable[[Node, Types], bool]) -> None:
 def can_expand(node: Node, types: Types) -> bool:
     """Whether a node can be written out in others."""
     return node.op in _EXPANSIONS and _EXPANSIONS[node.op][0](node, types)
+
+
+def has_kernels(node: Node) -> bool:
+    """Whether any backend has a kernel for the operator."""
+    return bool(get_op(node.op).kernels)
 
 
 def is_ours(node: Node) -> bool:
@@ -157,6 +164,43 @@ def _group_norm(graph: Graph, node: Node, types: Types) -> None:
     graph.replace([node], "Add", [y, write.shaped(bias, *of_channels)])
 
 
+def _rotary(graph: Graph, node: Node, types: Types) -> None:
+    """Pairs of numbers turned by their angle: products with cosines and sines."""
+    write, (x, cos, sin, *given) = Writer(graph, node), node.inputs
+    assert x is not None and cos is not None and sin is not None
+    sizes, between = sizes_of(x), bool(node.attrs.get("interleaved"))
+    if len(sizes) == 3:
+        heads = int(node.attrs["num_heads"])
+        heads_at, shape = 2, [*sizes[:2], heads, sizes[2] // heads]
+        turned = write.shaped(x, *shape)
+    else:
+        heads_at, shape, turned = 1, sizes, x
+    size, width = shape[-1], int(node.attrs.get("rotary_embedding_dim") or shape[-1])
+    if given and given[0] is not None:
+        cos, sin = (write("Gather", table, given[0], axis=0) for table in (cos, sin))
+    cos, sin = (
+        write("Unsqueeze", table, np.array([heads_at, 4] if between else [heads_at], np.int64))
+        for table in (cos, sin)
+    )
+
+    def part(value: Value, begin: int, end: int) -> Value:
+        return write("Slice", value, *(np.array([n], np.int64) for n in (begin, end, -1)))
+
+    moved = part(turned, 0, width) if width < size else turned
+    if between:
+        moved = write.shaped(moved, *shape[:-1], width // 2, 2)
+    half = 1 if between else width // 2
+    a, b = part(moved, 0, half), part(moved, half, 2 * half)
+    real = write("Sub", write("Mul", cos, a), write("Mul", sin, b))
+    imaginary = write("Add", write("Mul", sin, a), write("Mul", cos, b))
+    y = write("Concat", real, imaginary, axis=-1)
+    if between:
+        y = write.shaped(y, *shape[:-1], width)
+    if width < size:
+        y = write("Concat", y, part(turned, width, size), axis=-1)
+    graph.replace([node], "Reshape", [y, graph.constant(np.array(sizes, np.int64))])
+
+
 def _always(*_: object) -> bool:
     return True
 
@@ -166,5 +210,7 @@ _EXPANSIONS: dict[str, tuple[Condition, Rewrite]] = {
     "QLinearMatMul": (_of_two_computed, _integer_product),
     "Attention": (_plain_attention, _attention),
     "GroupNormalization": (is_fixed, _group_norm),
+    "RotaryEmbedding": (is_fixed, _rotary),
+    **TRANSFORMS,
     **VIEWS,
 }

@@ -294,46 +294,6 @@ layer_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(
 rms_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=constant(1))
 
 
-skip_layer_norm = define_op(
-    "SkipLayerNormalization",
-    inputs="x skip gamma beta? bias?",
-    outputs="y mean inv_std_var sum",
-    attrs={"epsilon": 1e-12},
-    source="com.microsoft SkipLayerNormalization-1",
-)
-
-
-@skip_layer_norm.infer
-def _(x: TypeInfo, *_: Any, n_outputs: int, **__: Any) -> list[TypeInfo]:
-    stats = TypeInfo(DType.F32, (*x.dims[:-1], 1))
-    return [same_type(x), stats, stats, same_type(x)][:n_outputs]
-
-
-@skip_layer_norm.reference
-def _(
-    x: np.ndarray,
-    skip: np.ndarray,
-    gamma: np.ndarray,
-    beta: np.ndarray | None,
-    bias: np.ndarray | None,
-    *,
-    epsilon: float,
-    n_outputs: int,
-) -> Any:
-    """LayerNormalization of x + skip + bias over the last axis"""
-    total = wide(x) + skip + (0 if bias is None else bias)
-    mean = total.mean(-1, keepdims=True)
-    inverse = 1 / np.sqrt(np.square(total - mean).mean(-1, keepdims=True) + epsilon)
-    y = (total - mean) * inverse * gamma + (0 if beta is None else beta)
-    outs = [
-        y.astype(x.dtype),
-        mean.astype(np.float32),
-        inverse.astype(np.float32),
-        total.astype(x.dtype),
-    ]
-    return outs[:n_outputs]
-
-
 @batch_norm.samples
 def _(draw: Draw) -> Iterator[Sample]:
     for shape in ((1, 3, 5, 7), (2, 16, 6, 5), (1, 33, 9), (4, 7)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
+from ._conditions import all_of, of_type, rank
 from ._core import define_op
 from ._helpers import known_ints, product, unknown_dims, wide
 from ._records import Cost
+from ._samples import Draw, Sample
 from .resize import _kernel
 
 Array = np.ndarray
@@ -125,6 +128,21 @@ def _cubic(image: Array, at: list[Array], padding: str, align_corners: int) -> A
         grown = np.take(grown, source.astype(int), axis)
         clipped.append(p - reach[0])
     return sample(grown, clipped, "cubic", "zeros")
+
+
+grid_sample.kernel("cpu", "f32_grid_sample", when=all_of(rank(4), of_type(1)))
+
+
+@grid_sample.samples
+def _(draw: Draw) -> Iterator[Sample]:
+    kinds = itertools.product(
+        ("nearest", "linear", "cubic"), ("zeros", "border", "reflection"), (0, 1)
+    )
+    for mode, padding, corners in kinds:
+        attrs = {"mode": mode, "padding_mode": padding, "align_corners": corners}
+        for shape, reach in (((2, 3, 5, 7), 1.2), ((1, 1, 1, 9), 7.0)):
+            grid = draw.rng.uniform(-reach, reach, (shape[0], 6, 11, 2)).astype(np.float32)
+            yield Sample([draw(*shape), grid], attrs, constant=())
 
 
 grid_sample.cost(lambda x, grid, **_: Cost(flops=product(grid.dims[:-1]) * int(x.dims[1]) * 8))

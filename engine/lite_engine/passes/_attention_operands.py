@@ -25,14 +25,15 @@ def _heads_first(perm: Sequence[int]) -> bool:
 @dataclass(frozen=True)
 class Operand:
     """`scale` times a matrix of rows for each of `lead` (…, heads): those of `value`, whose leading
-    axes may be split otherwise, or, where `perm` is given, of `value` transposed by it. `swapped`:
-    rows and columns have changed places."""
+    axes may be split otherwise, or, where `perm` is given, of `value` (in the shape `sizes`)
+    transposed by it. `swapped`: rows and columns have changed places."""
 
     value: Value
     lead: tuple[Dim, ...]
     swapped: bool = False
     scale: float = 1.0
     perm: tuple[int, ...] | None = None
+    sizes: tuple[int, ...] | None = None
     nodes: tuple[Node, ...] = ()  # that it stands for, besides what computes `value`
 
     @property
@@ -42,7 +43,9 @@ class Operand:
     def plain(self, graph: Graph, before: Node) -> Value:
         """(batch, heads, length, size)"""
         value, perm = self.value, self.perm
-        if perm is not None:
+        if perm is not None and self.sizes is not None:
+            if self.sizes != static_shape(value):
+                value = _reshaped(graph, before, value, self.sizes)
             value = _added(graph, before, "Transpose", [value], {"perm": list(perm)})
         if self.swapped:
             rank = len(value.shape or ())
@@ -59,15 +62,15 @@ class Operand:
 
     def packable(self) -> bool:
         """Does it come from (batch, length, heads, size), fixed in size?"""
-        if self.perm is None or static_shape(self.value) is None:
+        if self.perm is None or self.sizes is None:
             return False
-        sizes = self.value.shape or ()
+        sizes = self.sizes
         whole = self.lead in ((*(sizes[:-3] or (1,)), sizes[-2]), (sizes[-2],))
         return _heads_first(self.perm) and not self.swapped and whole
 
     def packed(self, graph: Graph, before: Node) -> Value:
         """(batch, length, heads * size)"""
-        sizes = static_shape(self.value)
+        sizes = self.sizes
         assert sizes is not None
         length, heads, size = sizes[-3:]
         batch = math.prod(sizes[:-3])
@@ -77,7 +80,7 @@ class Operand:
         """Multiplied by a constant for each head."""
         given = graph.constant(factor.astype(np.float32))
         value = _added(graph, before, "Mul", [self.plain(graph, before), given])
-        return Operand(value, (value.shape or ())[:-2], False, self.scale, None, self.nodes)
+        return Operand(value, (value.shape or ())[:-2], False, self.scale, nodes=self.nodes)
 
     def behind(self, node: Node, **changes: Any) -> Operand:
         """The operand before `node`, which it then stands for."""
@@ -90,17 +93,33 @@ def trace(value: Value, *, swapped: bool = False) -> Operand:
     while (further := _further(found)) is not None:
         found = further
     node = found.value.producer
-    if node is None or node.op != "Transpose" or static_shape(node.input(0)) is None:  # type: ignore[arg-type]
+    if node is None or node.op != "Transpose":
         return found
-    perm = list(node.attrs.get("perm") or ())
+    sizes, perm = static_shape(node.input(0)), list(node.attrs.get("perm") or ())  # type: ignore[arg-type]
+    if sizes is None:
+        return found
     if found.swapped:
         perm[-2:] = perm[:-3:-1]
     if not _heads_first(perm):
+        perm, sizes = _ones_in_place(perm, sizes)
+    if not _heads_first(perm):
         return found
-    inner = found.behind(node, value=node.input(0), swapped=False, perm=tuple(perm))
+    inner = found.behind(node, value=node.input(0), swapped=False, perm=tuple(perm), sizes=sizes)
     while (less := _unscaled(inner)) is not None:
         inner = less
     return inner
+
+
+def _ones_in_place(perm: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """The permutation and the shape before it where sizes of 1 already lie as they will."""
+    ones = [i for i, p in enumerate(perm) if sizes[p] == 1]
+    places = [i for i in range(len(perm)) if i not in ones]
+    longer = [p for p in range(len(perm)) if sizes[p] != 1]
+    place_of = dict(zip(longer, places, strict=True))
+    shape = [1] * len(perm)
+    for axis, place in place_of.items():
+        shape[place] = sizes[axis]
+    return [i if i in ones else place_of[p] for i, p in enumerate(perm)], tuple(shape)
 
 
 def _further(found: Operand) -> Operand | None:

@@ -112,14 +112,15 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     if value.scale != 1.0:
         raise Refusal(tr("the values are scaled"), root)
     scale = scores.scale * queries.scale * keys.scale
-    mask = _mask(graph, scores, product)
+    mask, causal = _mask(graph, scores, product)
     if scores.head_scale is not None:
         queries = queries.times(graph, scores.head_scale, root)
     parts = (*queries.nodes, *keys.nodes, *value.nodes, *reversed(scores.nodes), softmax)
     guards = (*(r for r in softmax.output.readers if r is not root), root.input(0).producer)  # type: ignore[union-attr]
     sources = [s for n in (*parts, *guards, root) if n is not None for s in n.sources]
     root.sources = tuple(dict.fromkeys(sources))
-    return _build(graph, root, [queries, keys, value], mask, scale)
+    attrs: dict[str, object] = {"scale": scale, **({"is_causal": 1} if causal else {})}
+    return _build(graph, root, [queries, keys, value], mask, attrs)
 
 
 def _batches_fit(queries: Operand, keys: Operand, values: Operand) -> bool:
@@ -226,12 +227,13 @@ def _is_product(graph: Graph, value: Value) -> bool:
     return False
 
 
-def _mask(graph: Graph, scores: Scores, product: Node) -> Value | None:
-    """The sum of the biases, of rank 2 to 4 and with a column for each key. Raises Refusal."""
+def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bool]:
+    """The sum of the biases, of rank 2 to 4 and with a column for each key, and whether rows see
+    only the keys up to their own number besides. Raises Refusal."""
     shape = static_shape(product.output)
     if shape is not None and len(shape) > 4:
         shape = (int(np.prod(shape[:-3])), *shape[-3:])
-    arrays, computed = [], []
+    arrays, computed, causal = [], [], False
     for bias, there, scale in scores.biases:
         if bias.const is not None:
             if shape is None or there is None:
@@ -250,16 +252,29 @@ def _mask(graph: Graph, scores: Scores, product: Node) -> Value | None:
         for array in arrays[1:]:
             if np.broadcast(total, array).size > _MOST_BIAS:
                 raise Refusal(tr("the bias is too large"), product)
-            total = total + array
+            with np.errstate(over="ignore"):  # hidden twice is hidden
+                total = total + array
         if total.size > _MOST_BIAS:
             raise Refusal(tr("the bias is too large"), product)
-        first = next(b for b, *_ in scores.biases if b.const is not None)
-        computed.append(constant_like(graph, total, first, "bias"))
+        causal = _is_causal(total)
+        if not causal:
+            first = next(b for b, *_ in scores.biases if b.const is not None)
+            computed.append(constant_like(graph, total, first, "bias"))
     while len(computed) > 1:
         node = graph.add("Add", computed[-2:], before=product)
         infer_new([node])
         computed[-2:] = [node.output]
-    return computed[0] if computed else None
+    return (computed[0] if computed else None), causal
+
+
+def _is_causal(bias: np.ndarray) -> bool:
+    """Whether it hides exactly the keys behind each row's own number, and adds nothing to others.
+    What it adds to those need not be −∞: each row sees a key, beside which they weigh nothing."""
+    rows, keys = bias.shape[-2:]
+    if bias.size != rows * keys or rows == 1:
+        return False
+    behind = np.arange(keys) > np.arange(rows)[:, None]
+    return bool(((bias <= _HIDES) == behind).all() and not bias[..., ~behind].any())
 
 
 def _like_scores(bias: np.ndarray, there: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
@@ -279,14 +294,15 @@ def _like_scores(bias: np.ndarray, there: tuple[int, ...], shape: tuple[int, ...
 
 
 def _build(
-    graph: Graph, root: Node, operands: list[Operand], mask: Value | None, scale: float
+    graph: Graph, root: Node, operands: list[Operand], mask: Value | None, attrs: dict[str, object]
 ) -> Node:
     """The attention in place of `root`, over packed heads where all operands have that form."""
-    attrs: dict[str, object] = {"scale": scale}
     last = packed_output(graph, root)
     if last is not None and all(o.packable() for o in operands):
         inputs = [o.packed(graph, root) for o in operands]
-        attrs |= {"q_num_heads": operands[0].heads, "kv_num_heads": operands[1].heads}
+        attrs = {
+            **attrs, "q_num_heads": operands[0].heads, "kv_num_heads": operands[1].heads,
+        }  # fmt: skip
     else:
         last, inputs = root, [o.plain(graph, root) for o in operands]
         if len(root.output.shape or ()) == 4:

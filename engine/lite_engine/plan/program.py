@@ -41,8 +41,11 @@ _HEADER = 4 + struct.calcsize(_NUMBERS)
 
 @dataclass
 class WeightTable:
-    """The weights that programs refer to by index; equal bytes are kept once."""
+    """The weights that programs refer to by index; equal bytes are kept once, where they are
+    `compared`: for a program that stays in memory, reading them all would take longer than the few
+    that are equal are worth."""
 
+    compared: bool = True
     blobs: list[np.ndarray] = field(default_factory=list)
     _known: dict[bytes, int] = field(default_factory=dict)
     #: Index by the array itself: every program of a file names the same weights. An array that is
@@ -54,7 +57,9 @@ class WeightTable:
         if reference is not None and reference() is array:
             return index
         blob = np.require(array, requirements=("C", "A"))  # a view of a file may be unaligned
-        index = self._known.setdefault(_digest(blob), len(self.blobs))
+        index = len(self.blobs)
+        if self.compared:
+            index = self._known.setdefault(_digest(blob), index)
         if index == len(self.blobs):
             self.blobs.append(blob)
         self._indices[id(array)] = ref(array), index

@@ -63,6 +63,45 @@ def test_attention(kernel, isa):
             assert error <= TOLERANCE[kernel], (rows, keys, size, value, attrs, error)
 
 
+#: What exporters add to hide a key.
+HIDE = {"-inf": -np.inf, "lowest": np.finfo(np.float32).min}
+
+
+def _hiding(rng: np.random.Generator, rows: int, keys: int) -> dict[str, np.ndarray]:
+    """Which keys are hidden."""
+    row, key = np.arange(rows)[:, None], np.arange(keys)
+    return {
+        "later": key > row,
+        "all but some": key % 37 != row % 5,
+        "the first rows see nothing": (row < 4) | (key > row),
+        "the last keys": np.broadcast_to(key >= keys // 3, (rows, keys)),
+        "a window": (key > row) | (key < row - 3),
+        "the first keys": np.broadcast_to(key < keys - 2, (rows, keys)),
+        "any": rng.random((rows, keys)) < 0.6,
+    }
+
+
+@pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("hide", [*HIDE, "bool"])
+def test_keys_that_a_mask_hides(hide, isa):
+    """Behind the last one that a tile of rows sees nothing is computed; the answer is the same."""
+    rng = np.random.default_rng(8)
+    for rows, keys in ((29, 29), (45, 1200), (13, 64), (2, 70)):
+        shapes = (1, 2, rows, 200), (1, 2, keys, 200), (1, 2, keys, 130)
+        q, k, v = (short(rng.standard_normal(s, np.float32)) for s in shapes)
+        bias = rng.standard_normal((rows, keys), np.float32)
+        for name, hidden in _hiding(rng, rows, keys).items():
+            mask = ~hidden if hide == "bool" else np.where(hidden, np.float32(HIDE[hide]), bias)
+            want = _called(q, k, v, mask, {})
+            for kernel, limit in TOLERANCE.items():
+                (got,) = run_step(
+                    "Attention", kernel, [q, k, v, mask], [np.full(want.shape, np.nan, np.float32)],
+                    {}, constant=(), threads=2, max_isa=isa,
+                )  # fmt: skip
+                error = np.abs(got - want).max() / np.abs(v).max()
+                assert error <= limit, (rows, keys, name, kernel, error)
+
+
 @pytest.mark.parametrize("isa", native.isas())
 def test_attention_of_shorts(isa):
     """Each of q, k, v and y in memory in bf16, alone and all together."""

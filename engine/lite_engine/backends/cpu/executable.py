@@ -23,7 +23,7 @@ class CpuExecutable(Executable, Threaded):
         """`max_isa` lowers the instruction set."""
         self.plan = segment.plan
         assign_offsets(self.plan)
-        table = WeightTable()
+        table = WeightTable(compared=False)
         data = encode(self.plan, table)
         self.program = NativeProgram(data, table.blobs, threads=threads, max_isa=max_isa)
         self._tapped: dict[int, str] = {}

@@ -55,15 +55,33 @@ def _sum(call: Call, emit: Emit, values: list[Value | None]) -> Value:
     return total
 
 
-@upgrades("com.microsoft::SkipSimplifiedLayerNormalization")
+@upgrades(
+    "com.microsoft::SkipLayerNormalization", "com.microsoft::SkipSimplifiedLayerNormalization"
+)
 def _(call: Call, emit: Emit) -> None:
-    """RMSNormalization of input + skip + bias, and that sum as the fourth output"""
-    total = _sum(call, emit, [call.input(0), call.input(1), call.input(3)])
+    """LayerNormalization or RMSNormalization of input + skip + bias, and that sum as the fourth
+    output"""
+    simplified = call.op.endswith("SkipSimplifiedLayerNormalization")
+    first, second, bias = call.input(0), call.input(1), call.input(3 if simplified else 4)
+    if second is not None and second.producer is not None and second.producer.op == "MatMul":
+        first, second = second, first
+    total = _sum(call, emit, [first, bias, second])  # a product takes in a bias that is next to it
     if len(call.outputs) > 3:
         emit("Identity", [total], {}, [call.outputs[3]])
-    epsilon = call.attrs.get("epsilon", 1e-12)
+    attrs = {"axis": -1, "epsilon": call.attrs.get("epsilon", 1e-12)}
     call.outputs = call.outputs[:1]
-    become(call, "RMSNormalization", [total, call.input(2)], axis=-1, epsilon=epsilon)
+    if simplified:
+        become(call, "RMSNormalization", [total, call.input(2)], **attrs)
+    else:
+        become(call, "LayerNormalization", [total, call.input(2), call.input(3)], **attrs)
+
+
+@upgrades("SimplifiedLayerNormalization")
+def _(call: Call, emit: Emit) -> None:
+    """RMSNormalization: onnxruntime writes its own operator as one of ONNX's domain"""
+    attrs = {key: call.attrs[key] for key in ("axis", "epsilon") if key in call.attrs}
+    call.outputs = call.outputs[:1]
+    become(call, "RMSNormalization", [call.input(0), call.input(1)], **attrs)
 
 
 @upgrades("com.microsoft::EmbedLayerNormalization")

@@ -29,7 +29,6 @@ _MICROSOFT = {
     "QGemm",
     "DynamicQuantizeMatMul",
     "MatMulIntegerToFloat",
-    "SkipLayerNormalization",
     "BiasGelu",
     "QLinearConv",
     "QuantizeLinear",

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "lite_kernel.h"
+#include "attention_mask.h"
 #include "attention_pack.h"
 #include "core_kind.h"
 #include "transcendental.h"
@@ -211,11 +212,29 @@ struct Room {
   bool reorders;                   // the core does
 };
 
+// Of the keys [key, key + n), those up to the last one that a mask lets any of these rows see: the others weigh
+// nothing. All of them where a row has seen none yet: hidden by finite numbers, they weigh alike.
+int64_t visible_keys(const Attention& s, const Head& head, int64_t row, int height, int64_t key, int64_t n,
+                     const float* peaks) {
+  if (!head.mask) return n;
+  int64_t seen = 0;
+  for (int m = 0; m < height; ++m) {
+    const uint8_t* const mask = mask_row(s, head, row + m, key);
+    const int64_t here = s.bytes_mask ? last_visible(mask, n)
+                                      : last_visible(reinterpret_cast<const float*>(mask), n);
+    const bool saw = here > 0 || s.bytes_mask || (key > 0 && peaks[m] > kHidden);
+    if (!saw) return n;
+    if (here > seen) seen = here;
+  }
+  return seen > 0 || key > 0 ? seen : 1;  // the first block begins the sums
+}
+
 // One tile of rows against the packed block of keys [key, key + packed).
 void run_tile(const Attention& s, const Head& head, int64_t row, int height, int64_t key,
               int64_t packed, const Room& room, float* peaks, float* sums) {
   float* const scores = room.scores;
-  const int64_t ld = s.score_row, n = seen_keys(s, row + height - 1, key, packed);
+  const int64_t ld = s.score_row, below = seen_keys(s, row + height - 1, key, packed);
+  const int64_t n = visible_keys(s, head, row, height, key, below, peaks);
   if (n == 0) return;
   RowProduct p{head.q + row * s.q.row, s.q.row, height, product_length(s.size), room.keys,
                kTileColumns * depth_of(s.size), scores, ld, round_up(n, kTileColumns), false};
