@@ -1,4 +1,5 @@
-"""Queries, keys and values of an attention: where they lie before exporters turned them around."""
+"""Queries, keys and values of an attention: where they lie before exporters turned them around, and
+the node that reads them there."""
 
 from __future__ import annotations
 
@@ -14,6 +15,9 @@ from ._core import infer_new
 from ._rewrite import static_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
+
+#: What hides a key is added to its score; a larger number than this would leave some of it.
+HIDES = -1e8
 
 
 def _heads_first(perm: Sequence[int]) -> bool:
@@ -189,6 +193,50 @@ def packed_output(graph: Graph, root: Node) -> Node | None:
     perm = list(reader.attrs.get("perm") or ())
     turned = shape[0] == 1 and perm == [2, 0, 1, 3]
     return reader if turned or _heads_first(perm) else None
+
+
+def batches_fit(queries: Operand, keys: Operand, values: Operand) -> bool:
+    """One batch for all, and as many heads of keys as of values, which divide those of queries."""
+    batches = {operand.lead[:-1] for operand in (queries, keys, values)}
+    heads, shared = queries.heads, keys.heads
+    if len(batches) > 1 or any(None in batch for batch in batches) or shared != values.heads:
+        return False
+    return isinstance(heads, int) and isinstance(shared, int) and heads % shared == 0
+
+
+def is_causal(bias: np.ndarray) -> bool:
+    """Whether it hides exactly the keys behind each row's own number, and adds nothing to others.
+    What it adds to those need not be −∞: each row sees a key, beside which they weigh nothing."""
+    rows, keys = bias.shape[-2:]
+    if bias.size != rows * keys or rows == 1:
+        return False
+    behind = np.arange(keys) > np.arange(rows)[:, None]
+    return bool(((bias <= HIDES) == behind).all() and not bias[..., ~behind].any())
+
+
+def attention_of(
+    graph: Graph, root: Node, operands: list[Operand], mask: Value | None, attrs: dict[str, object]
+) -> Node:
+    """The attention in place of `root`, over packed heads where all operands have that form."""
+    last = packed_output(graph, root)
+    if last is not None and all(o.packable() for o in operands):
+        inputs = [o.packed(graph, root) for o in operands]
+        attrs = {
+            **attrs, "q_num_heads": operands[0].heads, "kv_num_heads": operands[1].heads,
+        }  # fmt: skip
+    else:
+        last, inputs = root, [o.plain(graph, root) for o in operands]
+        if len(root.output.shape or ()) == 4:
+            return graph.replace([root], "Attention", [*inputs, mask], attrs)
+    node = graph.add("Attention", [*inputs, mask], attrs, before=root, sources=root.sources)
+    infer_new([node])
+    if last is root and len(root.output.shape or ()) == 3:
+        axes = graph.constant(np.array([0], np.int64))
+        graph.replace([root], "Squeeze", [node.output, axes])
+    else:
+        shape = graph.constant(np.array(static_shape(last.output), np.int64))
+        graph.replace([last], "Reshape", [node.output, shape])
+    return node
 
 
 def _reshaped(graph: Graph, before: Node, value: Value, shape: Sequence[Any]) -> Value:

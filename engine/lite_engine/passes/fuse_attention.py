@@ -12,14 +12,19 @@ from lite_messages import tr
 
 from ..ir import Graph, Journal, Node, Value
 from ..ops import find_op
-from ._attention_operands import Operand, packed_output, shared_by_groups, trace
+from ._attention_operands import (
+    HIDES,
+    attention_of,
+    batches_fit,
+    is_causal,
+    shared_by_groups,
+    trace,
+)
 from ._core import graph_pass, infer_new
 from ._rewrite import constant_like, static_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
 
-#: What hides a key is added to its score; a larger number than this would leave some of it.
-_HIDES = -1e8
 #: Larger constant biases stay additions of their own.
 _MOST_BIAS = 1 << 22
 
@@ -107,7 +112,7 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     if rank > 4 and any(static_shape(v) is None for v in (left, right, values)):
         raise Refusal(tr("products of rank {rank} need fixed sizes", rank=rank), product)
     keys, value = shared_by_groups(trace(right, swapped=True), trace(values))
-    if not _batches_fit(queries, keys, value):
+    if not batches_fit(queries, keys, value):
         raise Refusal(tr("heads of its operands do not fit each other"), product)
     if value.scale != 1.0:
         raise Refusal(tr("the values are scaled"), root)
@@ -120,16 +125,7 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     sources = [s for n in (*parts, *guards, root) if n is not None for s in n.sources]
     root.sources = tuple(dict.fromkeys(sources))
     attrs: dict[str, object] = {"scale": scale, **({"is_causal": 1} if causal else {})}
-    return _build(graph, root, [queries, keys, value], mask, attrs)
-
-
-def _batches_fit(queries: Operand, keys: Operand, values: Operand) -> bool:
-    """One batch for all, and as many heads of keys as of values, which divide those of queries."""
-    batches = {operand.lead[:-1] for operand in (queries, keys, values)}
-    heads, shared = queries.heads, keys.heads
-    if len(batches) > 1 or any(None in batch for batch in batches) or shared != values.heads:
-        return False
-    return isinstance(heads, int) and isinstance(shared, int) and heads % shared == 0
+    return attention_of(graph, root, [queries, keys, value], mask, attrs)
 
 
 def _walk(graph: Graph, softmax: Node) -> tuple[Scores, Node]:
@@ -194,7 +190,7 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
     test, one, other = node.inputs
     for value, hides, swapped in ((one, other, False), (other, one, True)):
         low = number(hides)
-        if low is None or low > _HIDES or value is None or test is None:
+        if low is None or low > HIDES or value is None or test is None:
             continue
         if test.const is not None and _is_product(graph, value):
             parts = (
@@ -256,7 +252,7 @@ def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bo
                 total = total + array
         if total.size > _MOST_BIAS:
             raise Refusal(tr("the bias is too large"), product)
-        causal = _is_causal(total)
+        causal = is_causal(total)
         if not causal:
             first = next(b for b, *_ in scores.biases if b.const is not None)
             computed.append(constant_like(graph, total, first, "bias"))
@@ -265,16 +261,6 @@ def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bo
         infer_new([node])
         computed[-2:] = [node.output]
     return (computed[0] if computed else None), causal
-
-
-def _is_causal(bias: np.ndarray) -> bool:
-    """Whether it hides exactly the keys behind each row's own number, and adds nothing to others.
-    What it adds to those need not be −∞: each row sees a key, beside which they weigh nothing."""
-    rows, keys = bias.shape[-2:]
-    if bias.size != rows * keys or rows == 1:
-        return False
-    behind = np.arange(keys) > np.arange(rows)[:, None]
-    return bool(((bias <= _HIDES) == behind).all() and not bias[..., ~behind].any())
 
 
 def _like_scores(bias: np.ndarray, there: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
@@ -291,28 +277,3 @@ def _like_scores(bias: np.ndarray, there: tuple[int, ...], shape: tuple[int, ...
         if bias.shape[axis] > 1 and (bias == first).all():
             bias = first
     return np.ascontiguousarray(bias, np.float32)
-
-
-def _build(
-    graph: Graph, root: Node, operands: list[Operand], mask: Value | None, attrs: dict[str, object]
-) -> Node:
-    """The attention in place of `root`, over packed heads where all operands have that form."""
-    last = packed_output(graph, root)
-    if last is not None and all(o.packable() for o in operands):
-        inputs = [o.packed(graph, root) for o in operands]
-        attrs = {
-            **attrs, "q_num_heads": operands[0].heads, "kv_num_heads": operands[1].heads,
-        }  # fmt: skip
-    else:
-        last, inputs = root, [o.plain(graph, root) for o in operands]
-        if len(root.output.shape or ()) == 4:
-            return graph.replace([root], "Attention", [*inputs, mask], attrs)
-    node = graph.add("Attention", [*inputs, mask], attrs, before=root, sources=root.sources)
-    infer_new([node])
-    if last is root and len(root.output.shape or ()) == 3:
-        axes = graph.constant(np.array([0], np.int64))
-        graph.replace([root], "Squeeze", [node.output, axes])
-    else:
-        shape = graph.constant(np.array(static_shape(last.output), np.int64))
-        graph.replace([last], "Reshape", [node.output, shape])
-    return node

@@ -27,6 +27,7 @@ from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, hoist_activation, recompose_gemm
 from .fuse_gemm_residual import fuse_gemm_residual
 from .hoist_over_concat import hoist_activation_over_concat, hoist_batch_norm
+from .layout_pack_attention import layout_pack_attention
 from .layout_sink_transposes import layout_sink_transposes
 from .merge_branches import merge_branches
 from .merge_joins import merge_joins
@@ -104,7 +105,15 @@ FINISH: list[Pass] = [
 ]  # fmt: skip
 
 # Behind the views: operands are known by the Transposes that remain.
-ATTENTION: list[Pass] = [merge_joins, recompose_splits, merge_moves, *VIEWS, fuse_attention, *VIEWS]
+ATTENTION: list[Pass] = [
+    merge_joins,
+    recompose_splits,
+    merge_moves,
+    *VIEWS,
+    fuse_attention,
+    layout_pack_attention,
+    *VIEWS,
+]
 
 INTEGERS: list[Pass] = [
     quantize_move_views, quantize_fuse_qdq, quantize_merge_lookup_tables, drop_identity,

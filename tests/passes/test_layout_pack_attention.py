@@ -1,0 +1,106 @@
+"""Attention operators as exporters write them. Oracle: the graph as it was, by the references."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.ir import Graph, Journal, Node, Value, verify
+from lite_engine.ops import infer_types
+from lite_engine.passes import optimize_graph
+from lite_engine.passes.layout_pack_attention import layout_pack_attention
+
+from .conftest import feeds_for, run
+from .test_fuse_attention import B, D, H, L, S, Writer, agree
+
+#: Heads of keys, each of which two heads of queries read.
+SHARED = H // 2
+LATER = np.triu(np.ones((L, L), bool), 1)
+BIAS = np.linspace(-2, 2, L * S, dtype=np.float32).reshape(L, S)
+
+
+def packed(mask: np.ndarray | None = None, keys: int = S, **attrs: object) -> Graph:
+    w = Writer(q=(B, L, H * D), k=(B, keys, H * D), v=(B, keys, H * D))
+    heads = [w.heads(w[name], H) for name in "qkv"]
+    given = [] if mask is None else [mask]
+    return w.done(w.joined(w("Attention", *heads, *given, **attrs)))
+
+
+def scaled() -> Graph:
+    w = Writer(q=(B, L, H * D), k=(B, S, H * D), v=(B, S, H * D))
+    queries = w("Mul", w.heads(w["q"], H), np.float32(0.3))
+    heads = [w.heads(w[name], H) for name in "kv"]
+    return w.done(w.joined(w("Attention", queries, *heads, softcap=2.0)))
+
+
+def grouped() -> Graph:
+    w = Writer(q=(B, H, L, D), k=(B, SHARED, S, D), v=(B, SHARED, S, D))
+
+    def repeated(x: Value) -> Value:
+        single = w("Unsqueeze", x, [2])
+        whole = w("Expand", single, [B, SHARED, H // SHARED, S, D])
+        return w("Reshape", whole, [B, H, S, D])
+
+    return w.done(w("Attention", w["q"], repeated(w["k"]), repeated(w["v"])))
+
+
+def attention_in(graph: Graph) -> Node:
+    (node,) = [n for n in graph.nodes if n.op == "Attention"]
+    return node
+
+
+GRAPHS = {
+    "plain": packed(), "scale": packed(scale=0.2), "cap": packed(softcap=1.5), "scaled": scaled(),
+    "causal": packed(is_causal=1), "mask": packed(BIAS), "bool": packed(~LATER, L),
+    "lowest": packed(np.where(LATER, np.finfo(np.float32).min, np.float32(0)), L),
+    "grouped": grouped(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_numbers_stay(name):
+    graph = GRAPHS[name]
+    new, journal = graph.copy(), Journal()
+    assert layout_pack_attention(new, journal) == 1
+    infer_types(new)
+    verify(new)
+    feeds = feeds_for(graph)
+    agree(run(new, feeds), run(graph, feeds))
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", GRAPHS)
+def test_the_native_kernel_gives_the_same(name):
+    graph = GRAPHS[name]
+    feeds = feeds_for(graph)
+    predictor = Predictor(optimize_graph(graph), "x86")
+    agree(list(predictor.run(feeds).values()), run(graph, feeds))
+
+
+@pytest.mark.parametrize("name", [n for n in GRAPHS if n != "grouped"])
+def test_no_transposes_are_left(name):
+    new = optimize_graph(GRAPHS[name])
+    assert attention_in(new).attrs["q_num_heads"] == H
+    assert {"Transpose", "Mul"}.isdisjoint(n.op for n in new.nodes)
+
+
+@pytest.mark.parametrize("name", ["bool", "lowest"])
+def test_a_mask_that_hides_later_keys_becomes_an_attribute(name):
+    node = attention_in(optimize_graph(GRAPHS[name]))
+    assert node.attrs["is_causal"] == 1 and node.input(3) is None
+
+
+def test_keys_of_a_group_are_not_repeated():
+    new = optimize_graph(GRAPHS["grouped"])
+    assert attention_in(new).input(1).shape == (B, SHARED, S, D)
+    assert "Expand" not in [n.op for n in new.nodes]
+
+
+def test_attention_that_gives_its_keys_stays():
+    w = Writer(q=(B, L, H * D), k=(B, S, H * D), v=(B, S, H * D))
+    heads = [w.heads(w[name], H) for name in "qkv"]
+    node = Node("Attention", heads, [Value(name) for name in ("y", "keys", "values")], name="node")
+    w.graph.nodes.append(node)
+    infer_types(w.graph)
+    graph = w.done(w.joined(node.outputs[0]), node.outputs[1])
+    assert layout_pack_attention(graph, Journal()) == 0
