@@ -120,13 +120,12 @@ Taps find_taps(const State& s, float g, int64_t size) {
   return taps;
 }
 
-template <int kTaps>
-void sum_taps(const State& s, const Block& block, const float* x, int count, float* y) {
+void sum_taps(const State& s, const Block& block, const float* x, int count, int taps, float* y) {
   const int64_t plane = s.height * s.width;
   for (int64_t c = 0; c < s.channels; ++c, x += plane, y += s.pixels)
     for (int i = 0; i < count; ++i) {
       float sum = 0.0f;
-      for (int t = 0; t < kTaps; ++t) sum += block.weight[i][t] * x[block.at[i][t]];
+      for (int t = 0; t < taps; ++t) sum += block.weight[i][t] * x[block.at[i][t]];
       y[i] = sum;
     }
 }
@@ -151,9 +150,7 @@ void run(const Step& step, int, int thread, int threads, void* scratch) {
     }
     const float* x = step.inputs[0]->as<float>() + image * s.channels * s.height * s.width;
     float* y = step.outputs[0]->as<float>() + image * s.channels * s.pixels + first;
-    if (s.mode == Mode::kNearest) sum_taps<1>(s, block, x, count, y);
-    else if (s.mode == Mode::kLinear) sum_taps<4>(s, block, x, count, y);
-    else sum_taps<16>(s, block, x, count, y);
+    sum_taps(s, block, x, count, taps * taps, y);
   }
 }
 
