@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lite_engine import Predictor
+from lite_engine.errors import LiteError
 from lite_engine.ir import DType, Graph, Node, Value
 from lite_engine.ops import get_op, infer_types
 
@@ -73,6 +74,9 @@ CASES: dict[str, tuple[str, list[np.ndarray | None], dict[str, Any], tuple[int, 
         "Col2Im", [f32(1, 2 * 4, 15), i64(10, 11), i64(2, 2)],
         {"strides": [3, 2], "dilations": [2, 3], "pads": [1, 0, 0, 1]}, (),
     ),
+    "columns apart with gaps": (
+        "Col2Im", [f32(2, 3 * 2, 2), i64(6), i64(2)], {"strides": [3], "dilations": [2]}, (),
+    ),
     "columns of a line": ("Col2Im", [f32(2, 3 * 4, 5), i64(12), i64(4)], {"strides": [2]}, ()),
 }  # fmt: skip
 
@@ -130,6 +134,33 @@ def test_opencl_computes_it(name):
     assert "reference" not in {step.backend for step in predictor.plan().steps}
     (got,), want = predictor.run(feeds).values(), exact(name)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-5 * np.abs(want).max())
+
+
+#: As CASES, with numbers that do not fit: the reference says why.
+MISFITS: dict[str, tuple[str, list[np.ndarray | None], dict[str, Any]]] = {
+    "no step": ("STFT", [f32(1, 20, 1), np.array(0), None, np.array(8)], {}),
+    "a frame that is too long": ("STFT", [f32(1, 20, 1), np.array(4), None, np.array(28)], {}),
+    "no heads": ("RotaryEmbedding", [f32(1, 4, 24), *angles(1, 4, 4)], {}),
+    "angles of others": ("RotaryEmbedding", [f32(1, 3, 4, 8), *angles(1, 4, 3)], {}),
+    "no stride": ("Col2Im", [f32(1, 4, 4), i64(4, 4), i64(2, 2)], {"strides": [0, 2]}),
+    "other columns": ("Col2Im", [f32(1, 4, 5), i64(4, 4), i64(2, 2)], {"strides": [2, 2]}),
+    "part of a block": ("Col2Im", [f32(1, 6, 4), i64(4, 4), i64(2, 2)], {"strides": [2, 2]}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_what_does_not_fit_is_told(name):
+    op, given, attrs = MISFITS[name]
+    values = [None if a is None else Value(f"c{i}", DType.of(a), const=a)
+              for i, a in enumerate(given)]  # fmt: skip
+    assert given[0] is not None
+    values[0] = Value("x", DType.F32, given[0].shape)
+    graph = Graph("g", [values[0]])
+    graph.nodes = [Node(op, values, [Value("y")], attrs, name="node")]
+    graph.outputs = [graph.nodes[0].output]
+    with pytest.raises(LiteError):
+        infer_types(graph)
+        Predictor(graph, "x86").run({"x": given[0]})
 
 
 @pytest.mark.cpu

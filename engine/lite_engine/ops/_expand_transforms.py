@@ -8,6 +8,7 @@ Col2Im       a transposed convolution that puts each column's number back at its
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -52,8 +53,8 @@ def _transforms(node: Node, types: Types) -> bool:
     x = types[0]
     if x is None or not (is_fixed(node, types) and _is_float(types) and _known(types, 1, 2)):
         return False
-    parts = x.dims[-1]
-    return isinstance(parts, int) and parts < 3 and 0 < _length(node, types)[1] <= _LONGEST
+    at, n = _length(node, types)
+    return x.dims[-1] in (1, 2) and at < x.rank - 1 and 0 < n <= _LONGEST and 0 not in x.dims
 
 
 def _dft(graph: Graph, node: Node, types: Types) -> None:
@@ -129,9 +130,12 @@ def _half_inverse(n: int, taken: int, parts: int) -> np.ndarray:
 def _frames(node: Node, types: Types) -> bool:
     if not (is_fixed(node, types) and _is_float(types) and _known(types, 1, 3)):
         return False
-    window = types[2] if len(types) > 2 else None
-    constant = window is None or window.const is not None
-    return constant and 0 < _frame(types) <= _LONGEST and types[0].rank == 3  # type: ignore[union-attr]
+    x, window = types[0], types[2] if len(types) > 2 else None
+    constant = window is None or (window.const is not None and window.dims == (_frame(types),))
+    if x is None or not constant or x.rank != 3 or x.dims[-1] not in (1, 2):
+        return False
+    samples, hop = x.dims[1], _given(types, 1)
+    return 0 < _frame(types) <= min(samples, _LONGEST) and hop is not None and hop > 0  # type: ignore[type-var, operator]
 
 
 def _frame(types: Types) -> int:
@@ -161,26 +165,63 @@ def _stft(graph: Graph, node: Node, types: Types) -> None:
 # ---- columns
 
 
-def _has_columns(node: Node, types: Types) -> bool:
+@dataclass(frozen=True)
+class _Columns:
+    """Where columns go, along each axis of the image: `steps` of them, whose windows leave the last
+    `left` pixels alone."""
+
+    image: list[int]
+    block: list[int]
+    strides: list[int]
+    dilations: list[int]
+    pads: list[int]
+    steps: list[int]
+    left: list[int]
+
+    @property
+    def apart(self) -> bool:
+        """Whether each pixel is of one column."""
+        plain = self.strides == self.block and set(self.dilations) == {1}
+        return plain and not any(self.pads) and not any(self.left)
+
+
+def _columns(node: Node, types: Types) -> _Columns:
     image, block = known_ints(types[1]) or [], known_ints(types[2]) or []
-    return is_fixed(node, types) and _is_float(types) and 0 < len(image) == len(block) < 3
+    axes = len(image)
+    strides, dilations = (list(node.attrs.get(k) or [1] * axes) for k in ("strides", "dilations"))
+    pads = list(node.attrs.get("pads") or [0] * (2 * axes))
+    room = [
+        size + pads[i] + pads[axes + i] - dilations[i] * (block[i] - 1) - 1
+        for i, size in enumerate(image)
+    ]
+    steps = [r // s + 1 for r, s in zip(room, strides, strict=True)]
+    left = [r % s for r, s in zip(room, strides, strict=True)]
+    return _Columns(image, block, strides, dilations, pads, steps, left)
+
+
+def _has_columns(node: Node, types: Types) -> bool:
+    x, image, block = types[0], known_ints(types[1]) or [], known_ints(types[2]) or []
+    axes, given = len(image), [list(node.attrs.get(k) or ()) for k in ("strides", "dilations")]
+    pads = list(node.attrs.get("pads") or ())
+    if x is None or not (is_fixed(node, types) and _is_float(types) and x.rank == 3):
+        return False
+    fits = 0 < axes == len(block) < 3 and len(pads) in (0, 2 * axes) and min(pads, default=0) >= 0
+    if not fits or any(len(g) not in (0, axes) or min(g, default=1) < 1 for g in given):
+        return False
+    found, (_, width, length) = _columns(node, types), x.dims
+    sizes = min(*image, *block, *found.steps) > 0 and 0 not in x.dims
+    return sizes and width % math.prod(block) == 0 and length == math.prod(found.steps)  # type: ignore[operator]
 
 
 def _col2im(graph: Graph, node: Node, types: Types) -> None:
     write, x = Writer(graph, node), node.inputs[0]
     assert x is not None
-    image, block = known_ints(types[1]) or [], known_ints(types[2]) or []
-    axes = len(image)
-    strides, dilations = (list(node.attrs.get(k) or [1] * axes) for k in ("strides", "dilations"))
-    pads = list(node.attrs.get("pads") or [0] * (2 * axes))
-    whole = [size + pads[i] + pads[axes + i] for i, size in enumerate(image)]
-    reach = [d * (k - 1) + 1 for d, k in zip(dilations, block, strict=True)]
-    steps = [(w - r) // s + 1 for w, r, s in zip(whole, reach, strides, strict=True)]
+    found = _columns(node, types)
+    image, block, steps, axes = found.image, found.block, found.steps, len(found.image)
     batch, width, _ = sizes_of(x)
     taps = math.prod(block)
     channels = width // taps
-    left = [w - r - (n - 1) * s for w, r, n, s in zip(whole, reach, steps, strides, strict=True)]
-    if strides == reach and not any(pads) and not any(left):  # no two columns meet
+    if found.apart:
         moved = write.shaped(x, batch, channels, *block, *steps)
         between = [2 + part * axes + i for i in range(axes) for part in (1, 0)]
         moved = write("Transpose", moved, perm=[0, 1, *between])
@@ -189,8 +230,10 @@ def _col2im(graph: Graph, node: Node, types: Types) -> None:
         return
     columns = write.shaped(x, batch, width, *steps)
     weights = np.tile(np.eye(taps, dtype=np.float32), (channels, 1)).reshape(width, 1, *block)
-    attrs = {"group": channels, "kernel_shape": block, "strides": strides, "dilations": dilations,
-             "pads": pads, "output_padding": left}  # fmt: skip
+    attrs = {
+        "group": channels, "kernel_shape": block, "strides": found.strides,
+        "dilations": found.dilations, "pads": found.pads, "output_padding": found.left,
+    }  # fmt: skip
     graph.replace([node], "ConvTranspose", [columns, graph.constant(weights)], attrs)
 
 

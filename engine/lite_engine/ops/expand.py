@@ -164,6 +164,20 @@ def _group_norm(graph: Graph, node: Node, types: Types) -> None:
     graph.replace([node], "Add", [y, write.shaped(bias, *of_channels)])
 
 
+def _turns(node: Node, types: Types) -> bool:
+    """Heads of fixed sizes, and an angle for each pair and row."""
+    x, cos, sin, *given = types
+    if x is None or cos is None or sin is None or not is_fixed(node, types):
+        return False
+    heads = node.attrs.get("num_heads") or 0
+    size = x.dims[-1] if x.rank == 4 else x.dims[-1] // heads if heads else 0  # type: ignore[operator]
+    width = node.attrs.get("rotary_embedding_dim") or size
+    whole = x.rank == 4 or (x.rank == 3 and heads > 0 and x.dims[-1] % heads == 0)  # type: ignore[operator]
+    rank = 2 if given and given[0] is not None else 3
+    pairs = 0 < width <= size and width % 2 == 0 and cos.dims[-1:] == (width // 2,)  # type: ignore[operator]
+    return whole and pairs and cos.rank == rank and sin.dims == cos.dims and 0 not in x.dims
+
+
 def _rotary(graph: Graph, node: Node, types: Types) -> None:
     """Pairs of numbers turned by their angle: products with cosines and sines."""
     write, (x, cos, sin, *given) = Writer(graph, node), node.inputs
@@ -210,7 +224,7 @@ _EXPANSIONS: dict[str, tuple[Condition, Rewrite]] = {
     "QLinearMatMul": (_of_two_computed, _integer_product),
     "Attention": (_plain_attention, _attention),
     "GroupNormalization": (is_fixed, _group_norm),
-    "RotaryEmbedding": (is_fixed, _rotary),
+    "RotaryEmbedding": (_turns, _rotary),
     **TRANSFORMS,
     **VIEWS,
 }

@@ -76,4 +76,4 @@ def _operands(graph: Graph, node: Node) -> list[Operand] | None:
         return None
     size = given[0].shape[-1] if given[0] is not None and given[0].shape else None
     packs = all(x.packable() for x in operands) and packed_output(graph, node) is not None
-    return operands if isinstance(size, int) and (packs or grouped) else None
+    return operands if isinstance(size, int) and size > 0 and (packs or grouped) else None
