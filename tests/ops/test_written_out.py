@@ -142,6 +142,11 @@ MISFITS: dict[str, tuple[str, list[np.ndarray | None], dict[str, Any]]] = {
     "a frame that is too long": ("STFT", [f32(1, 20, 1), np.array(4), None, np.array(28)], {}),
     "no heads": ("RotaryEmbedding", [f32(1, 4, 24), *angles(1, 4, 4)], {}),
     "angles of others": ("RotaryEmbedding", [f32(1, 3, 4, 8), *angles(1, 4, 3)], {}),
+    "heads of text": (
+        "RotaryEmbedding", [f32(1, 4, 24), *angles(1, 4, 4)], {"num_heads": "x"},
+    ),
+    "no length": ("DFT", [f32(2, 8, 1), np.array(0), None], {}),
+    "strides of text": ("Col2Im", [f32(1, 4, 4), i64(4, 4), i64(2, 2)], {"strides": "ab"}),
     "no stride": ("Col2Im", [f32(1, 4, 4), i64(4, 4), i64(2, 2)], {"strides": [0, 2]}),
     "other columns": ("Col2Im", [f32(1, 4, 5), i64(4, 4), i64(2, 2)], {"strides": [2, 2]}),
     "part of a block": ("Col2Im", [f32(1, 6, 4), i64(4, 4), i64(2, 2)], {"strides": [2, 2]}),
@@ -178,6 +183,16 @@ def test_no_zeros_are_multiplied():
     (got,) = predictor.run({"x": x}).values()
     want = np.fft.fft(x[..., 0].astype(np.float64))
     np.testing.assert_allclose(got, np.stack([want.real, want.imag], -1), rtol=0, atol=1e-4)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("name", ["half", "frames"])
+def test_a_spectrum_is_not_computed_in_16_bits(name):
+    graph, feeds = graph_of(name)
+    predictor = Predictor(graph, "x86", precision="bf16")
+    assert {step.backend for step in predictor.plan().steps} == {"reference"}
+    (got,), want = predictor.run(feeds).values(), exact(name)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-6 * np.abs(want).max())
 
 
 def test_a_long_transform_stays_with_numpy():

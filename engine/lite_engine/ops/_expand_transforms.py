@@ -45,8 +45,8 @@ def _length(node: Node, types: Types) -> tuple[int, int]:
     assert x is not None
     at = normalise_axis(-2 if axis is None else axis, x.rank)
     inverse_half = node.attrs.get("onesided") and node.attrs.get("inverse")
-    here = int(x.dims[at])  # type: ignore[arg-type]
-    return at, _given(types, 1) or (2 * (here - 1) if inverse_half else here)
+    here, given = int(x.dims[at]), _given(types, 1)  # type: ignore[arg-type]
+    return at, given if given is not None else 2 * (here - 1) if inverse_half else here
 
 
 def _transforms(node: Node, types: Types) -> bool:
@@ -204,6 +204,8 @@ def _has_columns(node: Node, types: Types) -> bool:
     axes, given = len(image), [list(node.attrs.get(k) or ()) for k in ("strides", "dilations")]
     pads = list(node.attrs.get("pads") or ())
     if x is None or not (is_fixed(node, types) and _is_float(types) and x.rank == 3):
+        return False
+    if not all(isinstance(n, int) for n in (*given[0], *given[1], *pads)):
         return False
     fits = 0 < axes == len(block) < 3 and len(pads) in (0, 2 * axes) and min(pads, default=0) >= 0
     if not fits or any(len(g) not in (0, axes) or min(g, default=1) < 1 for g in given):

@@ -36,6 +36,11 @@ def has_kernels(node: Node) -> bool:
     return bool(get_op(node.op).kernels)
 
 
+def needs_float32(node: Node) -> bool:
+    """Whether its products would lose what matters in 16 bits: quiet bands beside a loud one."""
+    return node.op in ("DFT", "STFT")
+
+
 def is_ours(node: Node) -> bool:
     """Whether a model format may lack the operator in this form, or backends of others."""
     return node.op in ("QLinearAttention", "QLinearMatMul", "Attention")
@@ -169,9 +174,11 @@ def _turns(node: Node, types: Types) -> bool:
     x, cos, sin, *given = types
     if x is None or cos is None or sin is None or not is_fixed(node, types):
         return False
-    heads = node.attrs.get("num_heads") or 0
+    heads, part = node.attrs.get("num_heads") or 0, node.attrs.get("rotary_embedding_dim") or 0
+    if not (isinstance(heads, int) and isinstance(part, int)):
+        return False
     size = x.dims[-1] if x.rank == 4 else x.dims[-1] // heads if heads else 0  # type: ignore[operator]
-    width = node.attrs.get("rotary_embedding_dim") or size
+    width = part or size
     whole = x.rank == 4 or (x.rank == 3 and heads > 0 and x.dims[-1] % heads == 0)  # type: ignore[operator]
     rank = 2 if given and given[0] is not None else 3
     pairs = 0 < width <= size and width % 2 == 0 and cos.dims[-1:] == (width // 2,)  # type: ignore[operator]

@@ -8,7 +8,7 @@ from lite_messages import tr
 
 from ..ir import DType, Graph, Node, Shape, TypeInfo
 from ..ops import specialise
-from ..ops.expand import expand_missing, has_kernels, is_ours
+from ..ops.expand import expand_missing, has_kernels, is_ours, needs_float32
 from .accelerate import Accelerator, share
 from .bands import mark_bands
 from .lower import Lowering
@@ -51,6 +51,8 @@ def make_plan(
     if backend != "reference":
 
         def runs(node: Node, types: list[TypeInfo | None]) -> bool:
+            if PRECISION[precision] is not DType.F32 and needs_float32(node):
+                return True  # as it is: NumPy computes it
             if not is_ours(node) and (accelerate or (backend == "cpu" and has_kernels(node))):
                 return True  # as it is, or nothing is gained by writing it out
             return not accelerate and bool(kernels_for(node, types, backend, best=True)[0])

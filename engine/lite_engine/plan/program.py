@@ -56,7 +56,8 @@ class WeightTable:
         reference, index = self._indices.get(id(array), (None, 0))
         if reference is not None and reference() is array:
             return index
-        blob = np.require(array, requirements=("C", "A"))  # a view of a file may be unaligned
+        # A view of a file may be unaligned; NumPy leaves an empty one as it is.
+        blob = np.require(array if array.size else array.copy(), requirements=("C", "A"))
         index = len(self.blobs)
         if self.compared:
             index = self._known.setdefault(_digest(blob), index)

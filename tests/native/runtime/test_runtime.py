@@ -250,6 +250,17 @@ def test_memory_limit_and_missing_weight():
         native.NativeProgram(data, [X.ravel()[:1]])
 
 
+@pytest.mark.parametrize("compared", [True, False])
+@pytest.mark.parametrize("count", [0, 3])
+def test_weights_may_lie_anywhere_in_their_file(count, compared):
+    file = np.zeros(64, np.uint8)
+    odd = np.ndarray((count,), np.float32, buffer=file, offset=1)
+    assert odd.ctypes.data % 4
+    table = WeightTable(compared=compared)
+    table.add(odd)
+    assert table.blobs[0].ctypes.data % 4 == 0 and table.blobs[0].shape == (count,)
+
+
 @pytest.mark.parametrize("length", [0, 3, 4, 8, 40, 47, -1, -9])
 def test_truncated(length):
     table = WeightTable()
