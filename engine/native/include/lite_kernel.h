@@ -192,6 +192,15 @@ struct CpuFeatures {
 
 struct Allocator;
 struct Program;
+struct WeightCache;
+
+// What a kernel makes of constant inputs alone. Programs that make the same of the same bytes read one copy.
+struct Recipe {
+  const char* maker;        // which function, of which instruction set
+  const void* source;       // a constant input, or a part of it
+  size_t source_bytes;
+  int64_t numbers[24];      // all that the result depends on beside those bytes
+};
 
 // What prepare may ask of the runtime.
 struct Env {
@@ -199,6 +208,7 @@ struct Env {
   CpuFeatures cpu;            // already lowered by the max-ISA limit
   size_t l1_bytes, l2_bytes;  // data cache sizes per core, defaults where unknown
   Allocator* allocator;
+  WeightCache* weights;
   const Program* program;  // while its steps are prepared
   char* error;
   size_t error_bytes;
@@ -209,6 +219,8 @@ struct Env {
   // 64-byte aligned, zeroed, freed with the program, counted as packed memory.
   // nullptr when memory is exhausted or a test injects a failure: return env.out_of_memory().
   void* allocate(size_t bytes);
+  // The same for what a recipe makes. Where *made, another step or program has made it, and it is only read.
+  void* allocate_packed(const Recipe&, size_t bytes, bool* made);
   bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));  // false
   bool out_of_memory();                                                      // false
 };

@@ -197,8 +197,17 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   g->folded = fold_strips(&g->list, &g->fold);
 
   const int64_t columns = g->groups * g->panels * kTileColumns;
-  IntWeight* packed = static_cast<IntWeight*>(
-      env.allocate(static_cast<size_t>(g->groups * g->group_weights + 64) * sizeof(IntWeight)));
+  const IntWeightView& v = weights;
+  const Recipe recipe{LITE_ISA_NAME " integers",
+                      v.tensor->data,
+                      v.tensor->bytes,
+                      {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], v.group, v.out, v.in, v.y, v.x,
+                       v.origin, quant.w_unsigned, join, g->row_channels, g->depth_groups, g->in_c, g->out_c,
+                       g->panels, g->panel_weights, g->group_weights}};
+  const size_t packed_bytes = static_cast<size_t>(g->groups * g->group_weights + 64) * sizeof(IntWeight);
+  bool made = false;
+  IntWeight* packed = static_cast<IntWeight*>(quant.w_zero ? env.allocate(packed_bytes)
+                                                           : env.allocate_packed(recipe, packed_bytes, &made));
   int32_t* biases = static_cast<int32_t*>(
       env.allocate(static_cast<size_t>(columns * g->list.num_windows + 1) * sizeof(int32_t)));
   float* scale = static_cast<float*>(env.allocate(static_cast<size_t>(columns + 1) * 4));
@@ -212,7 +221,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   g->w_zero = w_zero;
   if (!packed || !biases || !scale) return env.out_of_memory();
   const Packer packer{s, weights, join, *g};
-  packer.weights(packed);
+  if (!made) packer.weights(packed);
   if (kSaturates) {
     uint8_t* bounds = static_cast<uint8_t*>(
         env.allocate(static_cast<size_t>(g->groups * g->panels * bounds_bytes(depth) + 1)));

@@ -89,12 +89,15 @@ bool pack(const Step& step, Env& env, MatMulNBits* s) {
                 static_cast<size_t>(s->groups), &floats) ||
       !mul_size(static_cast<size_t>(s->panels), kTileColumns * sizeof(float), &biases))
     return env.fail("weights too large");
-  uint8_t* weights = static_cast<uint8_t*>(env.allocate(bytes));
+  const Tensor& b = *step.inputs[1];
+  const Recipe recipe{LITE_ISA_NAME " nibbles", b.data, b.bytes, {s->n, s->k, s->group}};
+  bool made;
+  uint8_t* weights = static_cast<uint8_t*>(env.allocate_packed(recipe, bytes, &made));
   float* scales = static_cast<float*>(env.allocate(floats));
   float* offsets = static_cast<float*>(env.allocate(floats));
   float* bias = static_cast<float*>(env.allocate(biases));
   if (!weights || !scales || !offsets || !bias) return env.out_of_memory();
-  const uint8_t* from = step.inputs[1]->as<uint8_t>();
+  const uint8_t* from = b.as<uint8_t>();
   const float* from_scales = step.inputs[2]->as<float>();
   const Tensor* zeros = input_of(step, 3);
   const Tensor* from_bias = input_of(step, 5);
@@ -104,7 +107,7 @@ bool pack(const Step& step, Env& env, MatMulNBits* s) {
     const int shift = column < kLanes ? 0 : 4;
     uint8_t* to = weights + panel * s->k * kLanes + column % kLanes;
     const uint8_t* row = from + n * row_bytes;
-    for (int64_t k = 0; k < s->k; ++k)
+    for (int64_t k = 0; k < s->k && !made; ++k)
       to[k * kLanes] |= static_cast<uint8_t>(((row[k / 2] >> (k % 2 * 4)) & 15) << shift);
     for (int64_t g = 0; g < s->groups; ++g) {
       const int zero =

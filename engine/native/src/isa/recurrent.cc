@@ -135,14 +135,22 @@ bool prepare(Step& step, Env& env) {
     return env.fail("clip and input_forget are not supported");
   if (!check_ports(step, env, *s) || !read_functions(step, env, s)) return false;
   const size_t unit = sizeof(float) * s->directions * s->padded;
-  s->input_weights = static_cast<float*>(env.allocate(unit * s->gates * (s->width ? s->width_pairs() : 1)));
-  s->state_weights = static_cast<float*>(env.allocate(unit * s->gates * s->hidden_pairs()));
+  const auto packed = [&](const Tensor* from, int64_t k_count, int64_t rows) -> float* {
+    const Recipe recipe{LITE_ISA_NAME " cells",
+                        from->data,
+                        from->bytes,
+                        {s->directions, s->gates, s->hidden, s->blocks, k_count}};
+    bool made;
+    float* to = static_cast<float*>(env.allocate_packed(recipe, unit * s->gates * rows, &made));
+    if (to && !made) pack(s->packed(), from->as<float>(), k_count, to);
+    return to;
+  };
+  s->input_weights = packed(w, s->width, s->width ? s->width_pairs() : 1);
+  s->state_weights = packed(r, s->hidden, s->hidden_pairs());
   s->bias = static_cast<float*>(env.allocate(unit * s->gates));
   s->late_bias = static_cast<float*>(env.allocate(unit));
   if (!s->input_weights || !s->state_weights || !s->bias || !s->late_bias)
     return env.out_of_memory();
-  pack(s->packed(), w->as<float>(), s->width, s->input_weights);
-  pack(s->packed(), r->as<float>(), s->hidden, s->state_weights);
   pack_bias(s, input_of(step, 3) ? step.inputs[3]->as<float>() : nullptr);
   const int64_t state = s->directions * s->batch * s->padded;
   int64_t at = state * s->gates * s->steps;

@@ -46,10 +46,12 @@ bool prepare_groups(const ConvShape& s, const WeightView& v, const float* bias, 
   GroupedConv& grouped = g->grouped;
   if (!prepare_grouped_conv(s, env, &grouped)) return false;
   const int64_t elems = grouped.vectors * grouped.vector_elems;
-  Real* packed = static_cast<Real*>(env.allocate((elems + 1) * sizeof(Real)));
+  bool made;
+  const Recipe recipe = recipe_of(LITE_ISA_NAME " " LITE_REAL " groups", s, v);
+  Real* packed = static_cast<Real*>(env.allocate_packed(recipe, (elems + 1) * sizeof(Real), &made));
   Real* b = static_cast<Real*>(env.allocate((grouped.vectors * kLanes + 1) * sizeof(Real)));
   if (!packed || !b) return env.out_of_memory();
-  pack_groups(s, v, grouped, packed);
+  if (!made) pack_groups(s, v, grouped, packed);
   for (int64_t c = 0; bias && c < s.out.c; ++c)
     b[c / grouped.channels * kLanes + c % grouped.channels] = bias[c] * bias_scale;
   grouped.weights = packed;
@@ -110,12 +112,18 @@ bool prepare_tap_gemm(ConvShape s, const WeightView& weights, const float* bias,
   g->lo = clip ? s.activation.a : -INFINITY;
   g->hi = clip ? s.activation.b : INFINITY;
 
-  Real* packed = static_cast<Real*>(
-      env.allocate((g->groups * g->group_elems + kPackedSlack) * sizeof(Real)));
+  Recipe recipe = recipe_of(LITE_ISA_NAME " " LITE_REAL " panels", s, weights);
+  recipe.numbers[kViewNumbers] = join;
+  recipe.numbers[kViewNumbers + 1] = g->panel_elems;
+  const size_t packed_bytes = (g->groups * g->group_elems + kPackedSlack) * sizeof(Real);
+  bool made = false;
+  Real* packed = static_cast<Real*>(g->packs && g->packed.bias_in_weights
+                                        ? env.allocate(packed_bytes)
+                                        : env.allocate_packed(recipe, packed_bytes, &made));
   Real* b = static_cast<Real*>(
       env.allocate((g->groups * g->panels * kTileColumns + 1) * sizeof(Real)));
   if (!packed || !b) return env.out_of_memory();
-  pack(s, weights, join, *g, packed);
+  if (!made) pack(s, weights, join, *g, packed);
   for (int64_t i = 0; bias && i < g->groups * g->out_c; ++i)
     b[i / g->out_c * g->panels * kTileColumns + i % g->out_c] =
         static_cast<Real>(bias[i] * bias_scale);

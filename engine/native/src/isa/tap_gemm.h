@@ -30,6 +30,21 @@ LITE_INLINE WeightView weights_of(const ConvShape& transposed, const DeconvPart&
           1.0f};
 }
 
+// What `maker` packs of such weights. The numbers from kViewNumbers on are the function's own.
+constexpr int kViewNumbers = 12;
+LITE_INLINE Recipe recipe_of(const char* maker, const ConvShape& s, const WeightView& v) {
+  const int64_t in = v.pairs_in > s.group_in ? v.pairs_in : s.group_in;
+  const int64_t last = (s.groups - 1) * v.group + (s.group_out - 1) * v.out + (in - 1) * v.in +
+                       (s.kernel[0] - 1) * v.y + (s.kernel[1] - 1) * v.x;
+  int32_t scale;
+  memcpy(&scale, &v.scale, sizeof scale);
+  return {maker,
+          v.data,
+          static_cast<size_t>(last + 1) * sizeof(float),
+          {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], v.group, v.out, v.in, v.y, v.x, scale,
+           v.pairs_in}};
+}
+
 struct TapGemm {
   StripList list;
   int64_t kernel_w, in_c, out_c;    // of one packed group

@@ -86,9 +86,16 @@ bool prepare(Step& step, Env& env, const Form& form) {
   w->panel_elems = down.weight_rows * along.weight_rows * w->depth * kTileColumns;
 
   const int64_t weight_elems = w->panels * w->panel_elems;
-  Real* weights = static_cast<Real*>(env.allocate((weight_elems + kPackedSlack) * sizeof(Real)));
+  const Recipe recipe{LITE_ISA_NAME " " LITE_REAL " points",
+                      s.weights->data,
+                      s.weights->bytes,
+                      {down.taps, down.outputs, along.taps, along.outputs, down.weight_rows, along.weight_rows,
+                       w->channels, w->depth, s.out.c}};
+  bool made;
+  Real* weights = static_cast<Real*>(
+      env.allocate_packed(recipe, (weight_elems + kPackedSlack) * sizeof(Real), &made));
   if (!weights) return env.out_of_memory();
-  transform_weights(s, *w, weights);
+  if (!made) transform_weights(s, *w, weights);
   w->weights = weights;
 
   const double tile_cost = static_cast<double>(w->points) * w->channels * kTileRows;

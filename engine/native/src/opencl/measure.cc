@@ -111,8 +111,10 @@ void measure(const lite_file* file, const void* part, size_t part_bytes, const l
   Measuring m{file, part, part_bytes, options, device};
   Allocator memory{};
   memory.limit_bytes = SIZE_MAX;
+  WeightCache cache{};
   Env env{};
   env.allocator = &memory;
+  env.weights = &cache;
   env.error = m.reason;
   env.error_bytes = sizeof m.reason;
   if (parse_device_plan(static_cast<const uint8_t*>(part), part_bytes, env, &m.plan) && m.plan.num_ways) {
@@ -124,6 +126,7 @@ void measure(const lite_file* file, const void* part, size_t part_bytes, const l
     say(device->tuning.summary, sizeof device->tuning.summary,
         "nothing to measure: the file has one variant of each layer; convert it with --tunable");
   }
+  release(&cache);
   memory.release();
   device->timed = options.timed != 0;
 }

@@ -173,7 +173,7 @@ bool prepare_steps(lite_program* p) {
     snprintf(reason, sizeof reason, "%s", p->env.error);
     return p->env.fail("step %d '%s' (%s, %s): %s", i, step.name, step.op, kernel, reason);
   }
-  p->packed_bytes = p->memory.used_bytes - before;
+  p->packed_bytes = p->memory.used_bytes - before + p->cache.bytes;
   p->scratch_bytes = (p->scratch_bytes + kAlign - 1) / kAlign * kAlign;
   return prepare_bands(p);
 }

@@ -146,6 +146,7 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
     return nullptr;
   }
   p->env.allocator = &p->memory;
+  p->env.weights = &p->cache;
   p->env.error = error;
   p->env.error_bytes = error_bytes;
   p->threads = wanted.threads > 0 ? wanted.threads : allowed_processors();
@@ -154,6 +155,8 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
   p->pin = wanted.pin != 0;
   p->fp32 = wanted.precision && strcmp(wanted.precision, "fp32") == 0;
   p->file = file;
+  p->cache.fixed = file.data;
+  p->cache.fixed_bytes = file.bytes;
   p->memory.fail_countdown = wanted.fail_allocation;
   // Without a limit a damaged shape could ask for more than the machine has and be granted it.
   p->memory.limit_bytes = wanted.memory_limit_bytes > 0
@@ -173,6 +176,7 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
     lite_program_free(p);
     return nullptr;
   }
+  publish(&p->cache);
   if (p->opencl) opencl::describe(p);
   else snprintf(p->choice, sizeof p->choice, "cpu");
   return p;
@@ -216,6 +220,7 @@ void lite_program_free(lite_program* p) {
   lite_program_free(p->next);
   opencl::unload(p);  // what a device that failed has left
   release_plugins(p);
+  release(&p->cache);
   p->memory.release();
   p->buffers.release();
   free(p);

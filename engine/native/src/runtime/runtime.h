@@ -6,6 +6,7 @@
 #include "lite_runtime.h"
 #include "program.h"
 #include "thread_pool.h"
+#include "weight_cache.h"
 
 namespace lite {
 
@@ -32,7 +33,8 @@ struct Ports;
 
 struct lite_program {
   lite::Program program;
-  lite::Allocator memory;   // program, packed weights, arena, scratch
+  lite::Allocator memory;   // program, arena, scratch
+  lite::WeightCache cache;  // packed weights
   lite::Allocator buffers;  // own buffers of inputs and outputs, taps
   lite::Env env;
   char max_isa[24];

@@ -145,6 +145,14 @@ LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
   if (tiles > 1 && vectors > 1) _tile_stored(3, at + lower + 64, stride);
 }
 
+// The order of packed weights, as numbers of a recipe behind those of the view.
+LITE_INLINE void describe_order(const AmxGemm& g, Recipe* recipe) {
+  const int64_t all[] = {g.groups, g.panels, g.out_c, g.in_c,  g.taps,   g.k_bytes,
+                         g.k_tiles, g.parts, g.joined, g.padded, g.panel_bytes, g.group_weight_bytes};
+  static_assert(sizeof all == sizeof recipe->numbers - 12 * sizeof(int64_t));
+  memcpy(recipe->numbers + 12, all, sizeof all);
+}
+
 // Packs weights: at(group, o, c, ky, kx) gives an element of a part.
 template <class Element, class At>
 LITE_INLINE void pack_amx(const AmxGemm& g, int64_t kernel_w, uint8_t* out, At at, int part = 0) {

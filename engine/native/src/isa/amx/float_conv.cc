@@ -118,10 +118,14 @@ bool prepare_part(const ConvShape& s, const WeightView& w, bool by_rows, Step& s
   }
   if (!finish_plan(s, 2, step, env, &g)) return false;
   const int64_t columns = g.groups * g.panels * kAmxColumns;
-  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
+  Recipe recipe = recipe_of(LITE_ISA_NAME " bf16", s, w);
+  describe_order(g, &recipe);
+  bool made;
+  uint8_t* packed = static_cast<uint8_t*>(
+      env.allocate_packed(recipe, g.groups * g.group_weight_bytes + 64, &made));
   float* bias = static_cast<float*>(env.allocate((columns + kLanes) * 4));
   if (!packed || !bias) return env.out_of_memory();
-  pack<kParts>(s, w, g, packed);
+  if (!made) pack<kParts>(s, w, g, packed);
   for (int64_t i = 0; s.bias && i < g.groups * g.out_c; ++i)
     bias[i / g.out_c * g.panels * kAmxColumns + i % g.out_c] = s.bias->as<float>()[i];
   g.weights = packed;

@@ -48,7 +48,16 @@ bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* 
   }
   if (!finish_plan(s, 1, step, env, &g)) return false;
   const int64_t columns = g.groups * g.panels * kAmxColumns, join = s.groups / g.groups;
-  uint8_t* packed = static_cast<uint8_t*>(env.allocate(g.groups * g.group_weight_bytes + 64));
+  Recipe recipe{LITE_ISA_NAME " integers",
+                view.tensor->data,
+                view.tensor->bytes,
+                {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], view.group, view.out, view.in, view.y,
+                 view.x, view.origin, quant.w_unsigned}};
+  describe_order(g, &recipe);
+  const size_t packed_bytes = g.groups * g.group_weight_bytes + 64;
+  bool made = false;
+  uint8_t* packed = static_cast<uint8_t*>(quant.w_zero ? env.allocate(packed_bytes)
+                                                       : env.allocate_packed(recipe, packed_bytes, &made));
   int32_t* bias = static_cast<int32_t*>(env.allocate((columns + kLanes) * 4));
   float* scale = static_cast<float*>(env.allocate((columns + kLanes) * 4));
   if (!packed || !bias || !scale) return env.out_of_memory();
@@ -60,7 +69,7 @@ bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* 
                       (c - member * s.group_in) * view.in + ky * view.y + kx * view.x;
     return static_cast<int8_t>(centred_weight(quant, *view.tensor, group * g.out_c + o, i));
   };
-  pack_amx<int8_t>(g, s.kernel[1], packed, at);
+  if (!made) pack_amx<int8_t>(g, s.kernel[1], packed, at);
   for (int64_t i = 0; i < g.groups * g.out_c; ++i) {
     const int64_t group = i / g.out_c, o = i % g.out_c;
     const int64_t column = group * g.panels * kAmxColumns + o;

@@ -106,11 +106,17 @@ bool prepare(Step& step, Env& env) {
   w->chunks = w->padded_channels / kChunk;
   w->panels = (s.out.c + kLanes - 1) / kLanes;
   w->panel_elems = w->padded_channels * 9 * kLanes;
-  float* weights = static_cast<float*>(env.allocate((w->panels * w->panel_elems + 1) * kBytes));
+  const Recipe recipe{LITE_ISA_NAME " compact",
+                      s.weights->data,
+                      s.weights->bytes,
+                      {w->channels, w->padded_channels, s.out.c}};
+  bool made;
+  float* weights = static_cast<float*>(
+      env.allocate_packed(recipe, (w->panels * w->panel_elems + 1) * kBytes, &made));
   if (!weights) return env.out_of_memory();
   w->weights = weights;
   const float* from = s.weights->as<float>();
-  for (int64_t n = 0; n < s.out.c; ++n) {
+  for (int64_t n = 0; n < s.out.c && !made; ++n) {
     float* to = weights + n / kLanes * w->panel_elems + n % kLanes;
     for (int64_t i = 0; i < w->channels * 9; ++i, ++from, to += kLanes) *to = *from;
   }
