@@ -22,6 +22,7 @@ from .programs import Programs, built, first_error
 from .registry import Target
 from .tuning import Tuning
 from .verdicts import Verdicts
+from .weight_buffers import WeightBuffers
 
 _HALF_SOURCE = """
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -68,6 +69,7 @@ class Device:
     programs: Programs
     verdicts: Verdicts
     own_memory: bool = False  # apart from the host's
+    weights: WeightBuffers = field(default_factory=WeightBuffers)
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property

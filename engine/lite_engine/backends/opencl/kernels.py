@@ -18,6 +18,7 @@ from .constants import Constant
 from .device import Device
 from .enqueue import Refused, bound, prepared
 from .launch import Image, Launch, Scratch, grouped
+from .weight_buffers import WeightBuffer
 
 
 class KernelFailed(Exception):
@@ -83,6 +84,7 @@ class KernelMaker:
     def __init__(self, device: Device, plan: Plan, buffers: dict[int, Any]) -> None:
         self._device, self._plan, self._buffers = device, plan, buffers
         self._scratch: list[Any] = []
+        self._weights: list[WeightBuffer] = []
         self._images: dict[tuple[int, int, DType], Any] = {}
 
     def make(self, launches: list[Launch]) -> list[Kernel]:
@@ -118,10 +120,10 @@ class KernelMaker:
         if isinstance(arg, PlanTensor):
             root = self._plan.root(arg.index)
             if root.data is not None and root.index not in self._buffers:
-                self._buffers[root.index] = self._device.buffer(root.data.nbytes, root.data)
+                self._buffers[root.index] = self._weight(Constant.of(root.data))
             return self._buffers[root.index]
         if isinstance(arg, Constant):
-            return self._device.buffer(arg.nbytes, arg.value)
+            return self._weight(arg)
         if isinstance(arg, Scratch):
             if id(arg) not in scratch:
                 scratch[id(arg)] = self._shared_scratch(len(scratch), arg.nbytes)
@@ -131,6 +133,10 @@ class KernelMaker:
         if isinstance(arg, float):
             return np.float32(arg)
         return arg if isinstance(arg, np.generic) else np.int32(arg)
+
+    def _weight(self, constant: Constant) -> Any:
+        self._weights.append(self._device.weights.get(self._device, constant))
+        return self._weights[-1].buffer
 
     def _shared_scratch(self, number: int, nbytes: int) -> Any:
         """A step's first scratch is every step's first one: they run one after the other."""

@@ -35,7 +35,7 @@ struct PackedUse {
 namespace {
 
 // Less is not worth an entry.
-constexpr size_t kFewestBytes = 32 << 10;
+constexpr size_t kFewestBytes = 4 << 10;
 
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 PackedMemory* published = nullptr;
