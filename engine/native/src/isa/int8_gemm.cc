@@ -197,13 +197,9 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
   g->folded = fold_strips(&g->list, &g->fold);
 
   const int64_t columns = g->groups * g->panels * kTileColumns;
-  const IntWeightView& v = weights;
-  const Recipe recipe{LITE_ISA_NAME " integers",
-                      v.tensor->data,
-                      v.tensor->bytes,
-                      {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], v.group, v.out, v.in, v.y, v.x,
-                       v.origin, quant.w_unsigned, join, g->row_channels, g->depth_groups, g->in_c, g->out_c,
-                       g->panels, g->panel_weights, g->group_weights}};
+  Recipe recipe = recipe_of(LITE_ISA_NAME " integers", s, weights, quant);
+  int64_t* own = recipe.numbers + kIntViewNumbers;
+  own[0] = join, own[1] = g->row_channels, own[2] = g->depth_groups, own[3] = g->in_c, own[4] = g->group_weights;
   const size_t packed_bytes = static_cast<size_t>(g->groups * g->group_weights + 64) * sizeof(IntWeight);
   bool made = false;
   IntWeight* packed = static_cast<IntWeight*>(quant.w_zero ? env.allocate(packed_bytes)

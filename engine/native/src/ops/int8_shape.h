@@ -18,6 +18,16 @@ struct IntWeightView {
   int64_t origin = 0;
 };
 
+// What `maker` packs of such weights without zero points. The numbers from kIntViewNumbers on are its own.
+constexpr int kIntViewNumbers = 12;
+LITE_INLINE Recipe recipe_of(const char* maker, const ConvShape& s, const IntWeightView& v, const QuantParams& q) {
+  return {maker,
+          v.tensor->data,
+          v.tensor->bytes,
+          {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], v.group, v.out, v.in, v.y, v.x, v.origin,
+           q.w_unsigned}};
+}
+
 struct IntShape {
   ConvShape conv;                 // a matrix is a row of pixels under a 1x1 kernel
   bool transposed;                // run its parts, one for each remainder of the stride

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "allocator.h"
-#include "weight_cache.h"
 
 namespace lite {
 
@@ -64,9 +63,6 @@ const double* attr_floats(const Step& step, const char* name, int* count) {
 }
 
 void* Env::allocate(size_t bytes) { return allocator->allocate(bytes); }
-void* Env::allocate_packed(const Recipe& recipe, size_t bytes, bool* made) {
-  return lite::allocate_packed(weights, allocator, recipe, bytes, made);
-}
 
 bool Env::fail(const char* format, ...) {
   va_list args;

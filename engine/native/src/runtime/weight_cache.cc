@@ -88,7 +88,9 @@ void* allocate_own(PackedMemory* own, Allocator* memory, size_t bytes) {
 
 }  // namespace
 
-void* allocate_packed(WeightCache* cache, Allocator* memory, const Recipe& recipe, size_t bytes, bool* made) {
+void* Env::allocate_packed(const Recipe& recipe, size_t bytes, bool* made) {
+  WeightCache* cache = weights;
+  Allocator* memory = allocator;
   *made = false;
   if (bytes < kFewestBytes) return memory->allocate(bytes);
   PackedUse* use = static_cast<PackedUse*>(memory->allocate(sizeof(PackedUse)));

@@ -19,8 +19,6 @@ struct WeightCache {
   size_t fixed_bytes;
 };
 
-// Env::allocate_packed. `memory` is the program's.
-void* allocate_packed(WeightCache*, Allocator* memory, const Recipe&, size_t bytes, bool* made);
 // Others may use what this program has packed.
 void publish(WeightCache*);
 // Before the program's memory and the sources of its weights go.

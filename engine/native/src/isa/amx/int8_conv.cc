@@ -48,11 +48,7 @@ bool prepare_part(const ConvShape& s, const IntWeightView& view, const int32_t* 
   }
   if (!finish_plan(s, 1, step, env, &g)) return false;
   const int64_t columns = g.groups * g.panels * kAmxColumns, join = s.groups / g.groups;
-  Recipe recipe{LITE_ISA_NAME " integers",
-                view.tensor->data,
-                view.tensor->bytes,
-                {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], view.group, view.out, view.in, view.y,
-                 view.x, view.origin, quant.w_unsigned}};
+  Recipe recipe = recipe_of(LITE_ISA_NAME " integers", s, view, quant);
   describe_order(g, &recipe);
   const size_t packed_bytes = g.groups * g.group_weight_bytes + 64;
   bool made = false;
