@@ -97,6 +97,25 @@ LITE_INLINE int tile_height(const TapGemm& g) {
 }
 LITE_INLINE int tile_columns(const TapGemm& g) { return g.of_groups ? kLanes : kTileColumns; }
 
+// Columns that products of `n` outputs multiply, whose last panel may have a single vector: then each number of the
+// input is read for half as many products, which takes longer.
+LITE_INLINE double multiplied_columns(int64_t n, int lanes) {
+  const int64_t rest = n % (2 * lanes);
+  const double last = rest == 0 ? 0 : rest > lanes ? 2 * lanes : 1.15 * lanes;
+  return static_cast<double>(n - rest) + last;
+}
+
+// Where a wide operation takes as long as two narrow ones, vectors of half the length multiply fewer columns of
+// zeros: 24 outputs are three vectors of 8 or two of 16. `narrow`: their time for as many columns.
+LITE_INLINE bool suits_columns(int64_t rows, int64_t n, const Env& env, double narrow) {
+  constexpr int64_t kManyRows = 8;
+  if (kLanes != 16 || !env.cpu.halves || rows < kManyRows) return true;
+  return narrow * multiplied_columns(n, kLanes / 2) >= multiplied_columns(n, kLanes);
+}
+LITE_INLINE bool suits_columns(const ConvShape& s, const Env& env, double narrow) {
+  return s.groups != 1 || suits_columns(s.out.images * s.out.h * s.out.w, s.out.c, env, narrow);
+}
+
 // n columns as panels of kTileColumns; the last one may be a single vector wide.
 LITE_INLINE int64_t panel_count(int64_t n) { return (n + kTileColumns - 1) / kTileColumns; }
 LITE_INLINE int64_t panel_columns(int64_t n, int64_t panel) {
