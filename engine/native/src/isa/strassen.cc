@@ -243,8 +243,15 @@ void run_strassen(const TapGemm& g, const float* x, float* y, const float* resid
   if (g.strassen_twice.quads) return run_twice(layer, thread, memory);
 #endif
   const GridPart part = part_of(g.grid, s.tile_pairs, 1, s.panel_pairs, thread);
-  if (part.begin == part.end || part.panel_begin == part.panel_end) return;
-  run_once(s, layer.product(), &layer, {part, part.panel_end == s.panel_pairs, part.end == s.tile_pairs}, memory);
+  if (part.begin != part.end && part.panel_begin != part.panel_end)
+    run_once(s, layer.product(), &layer, {part, part.panel_end == s.panel_pairs, false}, memory);
+  // All threads share the rows behind the last pair: with the last pair they would be too much for one.
+  const int64_t done = 2 * s.height * s.tile_pairs;
+  const int parts = g.grid.by_tiles * g.grid.by_panels;
+  if (done == s.rows || thread >= parts) return;
+  int64_t begin, end;
+  share(g.panels, 1, thread, parts, &begin, &end);
+  layer.multiply(done, s.rows - done, begin, end, memory + memory_of(s).weights);
 }
 
 }  // namespace lite::LITE_ISA
