@@ -205,6 +205,7 @@ struct Recipe {
 // What prepare may ask of the runtime.
 struct Env {
   int threads;
+  int shares;                 // of `threads`, those that one thread takes if none is slow: Step::shares
   CpuFeatures cpu;            // already lowered by the max-ISA limit
   size_t l1_bytes, l2_bytes;  // data cache sizes per core, defaults where unknown
   Allocator* allocator;

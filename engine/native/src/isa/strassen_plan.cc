@@ -126,6 +126,26 @@ StrassenTwice twice(const TapGemm& g, const Env& env) {
   return s;
 }
 
+// As choose_grid, but each part makes sums of its rows and of its weights, so that fewer parts than there are shares
+// are faster. Two for each thread, where they cost little, let one help another that a slow core holds up.
+ThreadGrid choose_parts(const Env& env, int64_t tiles, int64_t panels, double tile_cost, double input_cost,
+                        double weight_cost) {
+  constexpr double kLittle = 1.04;
+  const int threads = env.threads / env.shares;
+  ThreadGrid best{1, 1}, several{1, 1};
+  double least = INFINITY, least_of_several = INFINITY;
+  for (int32_t by_tiles = 1; by_tiles <= env.threads && by_tiles <= tiles; ++by_tiles)
+    for (int32_t by_panels = 1; by_panels * by_tiles <= env.threads && by_panels <= panels; ++by_panels) {
+      const int parts = by_tiles * by_panels, turns = (parts + threads - 1) / threads;
+      const double some_tiles = ceil(static_cast<double>(tiles) / by_tiles);
+      const double some_panels = ceil(static_cast<double>(panels) / by_panels);
+      const double cost = turns * (some_tiles * some_panels * tile_cost + input_cost / by_tiles + weight_cost / by_panels);
+      if (cost < least) least = cost, best = {by_tiles, by_panels};
+      if (parts >= 2 * threads && cost < least_of_several) least_of_several = cost, several = {by_tiles, by_panels};
+    }
+  return least_of_several <= kLittle * least ? several : best;
+}
+
 }  // namespace
 
 bool prepare_strassen(const ConvShape& shape, bool rows_share_a_set, Env& env, TapGemm* g) {
@@ -159,9 +179,9 @@ bool prepare_strassen(const ConvShape& shape, bool rows_share_a_set, Env& env, T
   const int64_t tiles = outer.quads ? outer.blocks() : s.tile_pairs;
   const int64_t panels = outer.quads ? outer.panel_quads : s.panel_pairs;
   const double cost = static_cast<double>(7 * s.height) * k;  // of pairs; others have as many times of it
-  g->grid = choose_grid(env.threads, tiles, panels,
-                        cost * static_cast<double>(s.tile_pairs / tiles * (s.panel_pairs / panels)),
-                        static_cast<double>(s.rows) * k / 2, static_cast<double>(s.panel_pairs) * k * each.weights);
+  g->grid = choose_parts(env, tiles, panels,
+                         cost * static_cast<double>(s.tile_pairs / tiles * (s.panel_pairs / panels)),
+                         static_cast<double>(s.rows) * k / 2, static_cast<double>(s.panel_pairs) * k * each.weights);
   int64_t elems = memory_of(s).end;
   if (outer.quads) elems = at_least(elems, memory_of(outer, outer.panel_quads).end);
   const size_t own = static_cast<size_t>(elems) * sizeof(float);

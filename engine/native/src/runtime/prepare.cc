@@ -131,6 +131,7 @@ bool prepare_step(lite_program* p, Step& step) {
   step.one_thread = kernel.flags & kOneThread || is_small(step);
   step.shares = is_divided(step, p->threads) ? kShares : 1;
   env.threads = step.one_thread ? 1 : p->threads * step.shares;
+  env.shares = step.shares;
   p->has_plugins |= strcmp(kernel.name, kPluginKernel) == 0;
   if (!kernel.prepare(step, env)) {
     if (!*env.error) env.fail("kernel refused the step");

@@ -152,6 +152,7 @@ lite_program* load_program(const void* bytes, size_t size, const void* const* we
   p->threads = wanted.threads > 0 ? wanted.threads : allowed_processors();
   if (p->threads > kMaxThreads) p->threads = kMaxThreads;
   p->env.threads = p->threads;
+  p->env.shares = 1;
   p->pin = wanted.pin != 0;
   p->fp32 = wanted.precision && strcmp(wanted.precision, "fp32") == 0;
   p->file = file;
