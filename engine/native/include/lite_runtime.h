@@ -71,7 +71,7 @@ typedef struct {
 typedef struct {
   size_t arena_bytes, packed_bytes, scratch_bytes, weight_bytes;
   int64_t run_ns; /* wall time of the last run */
-} lite_memory_info; /* packed_bytes counts what lies on an OpenCL device, too */
+} lite_memory_info; /* packed_bytes counts what lies on an OpenCL device and what other programs share, too */
 
 typedef struct {
   const char *name, *op, *kernel; /* of the layer; name NULL: none differs */

@@ -139,7 +139,8 @@ ThreadGrid choose_parts(const Env& env, int64_t tiles, int64_t panels, double ti
       const int parts = by_tiles * by_panels, turns = (parts + threads - 1) / threads;
       const double some_tiles = ceil(static_cast<double>(tiles) / by_tiles);
       const double some_panels = ceil(static_cast<double>(panels) / by_panels);
-      const double cost = turns * (some_tiles * some_panels * tile_cost + input_cost / by_tiles + weight_cost / by_panels);
+      const double sums = input_cost / by_tiles + weight_cost / by_panels;
+      const double cost = turns * (some_tiles * some_panels * tile_cost + sums);
       if (cost < least) least = cost, best = {by_tiles, by_panels};
       if (parts >= 2 * threads && cost < least_of_several) least_of_several = cost, several = {by_tiles, by_panels};
     }
