@@ -187,6 +187,7 @@ struct CpuFeatures {
   bool neon, fp16, dot, i8mm, bf16, sve;               // fp16 = arithmetic (FEAT_FP16)
   bool vbmi;   // shuffles of 128 bytes; implies avx512
   bool halves; // wide operations take their units twice, as AVX-512 of AMD's Zen 4 does; implies avx512
+  bool narrow; // halves, and this library has AVX2's kernels, too
   bool crc32;  // what checksums need: carry-less products on x86, FEAT_CRC32 on ARM
 };
 

@@ -109,7 +109,7 @@ LITE_INLINE double multiplied_columns(int64_t n, int lanes) {
 // zeros: 24 outputs are three vectors of 8 or two of 16. `narrow`: their time for as many columns.
 LITE_INLINE bool suits_columns(int64_t rows, int64_t n, const Env& env, double narrow) {
   constexpr int64_t kManyRows = 8;
-  if (kLanes != 16 || !env.cpu.halves || rows < kManyRows) return true;
+  if (kLanes != 16 || !env.cpu.narrow || rows < kManyRows) return true;
   return narrow * multiplied_columns(n, kLanes / 2) >= multiplied_columns(n, kLanes);
 }
 LITE_INLINE bool suits_columns(const ConvShape& s, const Env& env, double narrow) {

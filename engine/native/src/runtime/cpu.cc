@@ -142,6 +142,7 @@ const CpuFeatures& machine() {
 
 bool detect_cpu(const char* max_isa, CpuFeatures* cpu) {
   *cpu = machine();
+  cpu->narrow = cpu->halves && has_tables("avx2");
   if (!max_isa || !*max_isa) return true;
   bool found = strcmp(max_isa, kBaseline) == 0;
   for (const Named& feature : kFeatures) {

@@ -96,13 +96,13 @@ const Isa kIsas[] = {
 };
 constexpr int kNumIsas = sizeof(kIsas) / sizeof(kIsas[0]);
 
+}  // namespace
+
 bool has_tables(const char* isa) {
   for (const Entry& entry : kEntries)
     if (strcmp(entry.isa, isa) == 0) return true;
   return false;
 }
-
-}  // namespace
 
 const Kernel* find_kernel(const char* name, const CpuFeatures& cpu, const Step* step, Env* env,
                           const char** isa) {

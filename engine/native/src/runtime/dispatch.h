@@ -12,6 +12,7 @@ bool detect_cpu(const char* max_isa, CpuFeatures* cpu);
 void detect_caches(size_t* l1_bytes, size_t* l2_bytes);
 const char* cpu_feature_text();  // of this machine, separated by spaces
 const char* isa_text();          // compiled in and usable here, lowest first
+bool has_tables(const char* isa);  // compiled in
 
 // The kernel of the highest instruction set that `cpu` has and that suits the step (`step` may be
 // nullptr); nullptr when there is none. `isa` receives its instruction set ("base" for portable kernels).
