@@ -34,13 +34,15 @@ LITE_INLINE WeightView weights_of(const ConvShape& transposed, const DeconvPart&
 constexpr int kViewNumbers = 12;
 LITE_INLINE Recipe recipe_of(const char* maker, const ConvShape& s, const WeightView& v) {
   const int64_t in = v.pairs_in > s.group_in ? v.pairs_in : s.group_in;
-  const int64_t last = (s.groups - 1) * v.group + (s.group_out - 1) * v.out + (in - 1) * v.in +
-                       (s.kernel[0] - 1) * v.y + (s.kernel[1] - 1) * v.x;
+  const int64_t reaches[] = {(s.groups - 1) * v.group, (s.group_out - 1) * v.out, (in - 1) * v.in,
+                             (s.kernel[0] - 1) * v.y, (s.kernel[1] - 1) * v.x};
+  int64_t before = 0, behind = 1;
+  for (int64_t reach : reaches) (reach < 0 ? before : behind) += reach;
   int32_t scale;
   memcpy(&scale, &v.scale, sizeof scale);
   return {maker,
-          v.data,
-          static_cast<size_t>(last + 1) * sizeof(float),
+          v.data + before,
+          static_cast<size_t>(behind - before) * sizeof(float),
           {s.groups, s.group_in, s.group_out, s.kernel[0], s.kernel[1], v.group, v.out, v.in, v.y, v.x, scale,
            v.pairs_in}};
 }

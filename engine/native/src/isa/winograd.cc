@@ -89,8 +89,8 @@ bool prepare(Step& step, Env& env, const Form& form) {
   const Recipe recipe{LITE_ISA_NAME " " LITE_REAL " points",
                       s.weights->data,
                       s.weights->bytes,
-                      {down.taps, down.outputs, along.taps, along.outputs, down.weight_rows, along.weight_rows,
-                       w->channels, w->depth, s.out.c}};
+                      {down.taps, down.outputs, down.points, down.stride, along.taps, along.outputs, along.points,
+                       along.stride, w->channels, w->depth, s.out.c}};
   bool made;
   Real* weights = static_cast<Real*>(
       env.allocate_packed(recipe, (weight_elems + kPackedSlack) * sizeof(Real), &made));
