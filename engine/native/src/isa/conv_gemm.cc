@@ -230,14 +230,17 @@ bool prepare_conv(Step& step, Env& env) {
 
 #if !defined(LITE_FP16) && !defined(LITE_PAIRS)
 constexpr double kNarrow = 1.03;    // see suits_columns; measured on Zen 4
-bool has_full_columns(const Step& step, Env& env) {
+bool conv_suits(const Step& step, Env& env) {
   ConvShape s;
   return !read_shape(step, env, &s) || suits_columns(s, env, kNarrow);
 }
-bool has_full_columns_of_gemm(const Step& step, Env& env) {
+bool gemm_suits(const Step& step, Env& env) {
   GemmShape g;
   return !read_gemm_shape(step, env, kReal, kOther, &g) || suits_columns(g.m, g.n, env, kNarrow);
 }
+using Suits = bool (*)(const Step&, Env&);
+constexpr Suits kConvSuits = kLanes == 16 ? conv_suits : nullptr;   // where there are narrower vectors
+constexpr Suits kGemmSuits = kLanes == 16 ? gemm_suits : nullptr;
 
 // What Winograd declines.
 bool prepare_direct(Step& step, Env& env) {
@@ -366,11 +369,11 @@ const Kernel kConvGemm[] = {
 #if defined(LITE_PAIRS)
     {"Conv", "bf16_conv2d_3x3", prepare_conv, run, kConvFlags, beats_winograd, run_rows},
 #else
-    {"Conv", "f32_conv2d_gemm", prepare_conv, run, kConvFlags, has_full_columns, run_rows},
-    {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, has_full_columns, run_rows},
-    {"Conv", "f32_conv2d_5x5", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, has_full_columns, run_rows},
+    {"Conv", "f32_conv2d_gemm", prepare_conv, run, kConvFlags, kConvSuits, run_rows},
+    {"Conv", "f32_conv2d_3x3", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, kConvSuits, run_rows},
+    {"Conv", "f32_conv2d_5x5", prepare_direct, run, kAcceptsPitch | kAcceptsHalo, kConvSuits, run_rows},
     {"Conv", "f32_conv2d_bf16x2", prepare_conv, run, kAcceptsPitch | kAcceptsHalo},  // without AMX
-    {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch | kDivisible, has_full_columns_of_gemm},
+    {"Gemm", "f32_gemm", prepare_gemm, run, kAcceptsPitch | kDivisible, kGemmSuits},
 #endif
 #endif
 };

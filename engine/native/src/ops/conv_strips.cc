@@ -1,5 +1,7 @@
 #include "conv_strips.h"
 
+#include <math.h>
+
 namespace lite {
 namespace {
 
@@ -172,6 +174,25 @@ ThreadGrid choose_grid(int threads, int64_t tiles, int64_t panels, double tile_c
     }
   }
   return best;
+}
+
+ThreadGrid choose_parts(const Env& env, int64_t tiles, int64_t panels, double tile_cost, double input_cost,
+                        double weight_cost) {
+  constexpr double kLittle = 1.04;
+  const int threads = env.threads / env.shares;
+  ThreadGrid best{1, 1}, several{1, 1};
+  double least = INFINITY, least_of_several = INFINITY;
+  for (int32_t by_tiles = 1; by_tiles <= env.threads && by_tiles <= tiles; ++by_tiles)
+    for (int32_t by_panels = 1; by_panels * by_tiles <= env.threads && by_panels <= panels; ++by_panels) {
+      const int parts = by_tiles * by_panels, turns = (parts + threads - 1) / threads;
+      const double some_tiles = ceil(static_cast<double>(tiles) / by_tiles);
+      const double some_panels = ceil(static_cast<double>(panels) / by_panels);
+      const double sums = input_cost / by_tiles + weight_cost / by_panels;
+      const double cost = turns * (some_tiles * some_panels * tile_cost + sums);
+      if (cost < least) least = cost, best = {by_tiles, by_panels};
+      if (parts >= 2 * threads && cost < least_of_several) least_of_several = cost, several = {by_tiles, by_panels};
+    }
+  return least_of_several <= kLittle * least ? several : best;
 }
 
 GridPart part_of(const ThreadGrid& grid, int64_t tiles, int64_t grain, int64_t panels, int thread) {

@@ -62,6 +62,10 @@ struct ThreadGrid {
 // tile_cost: time of one tile of one panel; *_cost: time to read all of A or of the weights once.
 ThreadGrid choose_grid(int threads, int64_t tiles, int64_t panels, double tile_cost,
                        double input_cost, double weight_cost);
+// The same where each part makes sums of its rows and of its weights, so that fewer parts than there are shares are
+// faster. Two for each thread, where they cost little, let one help another that a slow core holds up.
+ThreadGrid choose_parts(const Env&, int64_t tiles, int64_t panels, double tile_cost, double input_cost,
+                        double weight_cost);
 
 // A rectangle of the grid: tiles, or whatever stands for them (pixels, lines), and panels.
 struct GridPart {
