@@ -195,7 +195,8 @@ struct Allocator;
 struct Program;
 struct WeightCache;
 
-// What a kernel makes of constant inputs alone. Programs that make the same of the same bytes read one copy.
+// What a kernel packs from constant inputs. Programs that pack the same bytes in the same way share one copy.
+constexpr int kViewNumbers = 12;  // of `numbers`: how convolution weights lie in memory; the rest is the kernel's own
 struct Recipe {
   const char* maker;        // which function, of which instruction set
   const void* source;       // a constant input, or a part of it
@@ -221,7 +222,7 @@ struct Env {
   // 64-byte aligned, zeroed, freed with the program, counted as packed memory.
   // nullptr when memory is exhausted or a test injects a failure: return env.out_of_memory().
   void* allocate(size_t bytes);
-  // The same for what a recipe makes. Where *made, another step or program has made it, and it is only read.
+  // The same for what a recipe packs. Where *made is true, another step or program has packed it: do not write to it.
   void* allocate_packed(const Recipe&, size_t bytes, bool* made);
   bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));  // false
   bool out_of_memory();                                                      // false

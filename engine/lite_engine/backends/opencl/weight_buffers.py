@@ -1,5 +1,5 @@
-"""Packed weights on a device: one buffer for all executables that read an array packed alike, such
-as several sizes of a model, or several predictors of it."""
+"""Packed weights on a device: executables that read the same array, packed in the same way, share a
+buffer. They belong to several input sizes of a model, or to several predictors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class _Device(Protocol):
 
 @dataclass(eq=False)
 class WeightBuffer:
-    """Found by others while an executable holds it. `base` is held so that no other array comes to
-    lie in its place."""
+    """Other executables find it while one holds it. Holding `base` keeps other arrays from taking
+    its address."""
 
     buffer: Any
     base: np.ndarray | None = None
@@ -58,7 +58,7 @@ def _key(constant: Constant) -> tuple[Any, ...]:
 
 
 def _sum(array: np.ndarray) -> int:
-    """Of its bytes, eight at a time: other bytes may have been written to an array meanwhile."""
+    """The sum of an array's bytes, eight at a time: somebody may have written to it meanwhile."""
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     whole = flat.size // 8 * 8
     rest = int(flat[whole:].sum(dtype=np.uint64))

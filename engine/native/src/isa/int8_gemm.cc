@@ -198,7 +198,7 @@ bool prepare_int_gemm(ConvShape s, const IntWeightView& weights, const int32_t* 
 
   const int64_t columns = g->groups * g->panels * kTileColumns;
   Recipe recipe = recipe_of(LITE_ISA_NAME " integers", s, weights, quant);
-  int64_t* own = recipe.numbers + kIntViewNumbers;
+  int64_t* own = recipe.numbers + kViewNumbers;
   own[0] = join, own[1] = g->row_channels, own[2] = g->depth_groups, own[3] = g->in_c, own[4] = g->group_weights;
   const size_t packed_bytes = static_cast<size_t>(g->groups * g->group_weights + 64) * sizeof(IntWeight);
   bool made = false;

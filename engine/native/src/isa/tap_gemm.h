@@ -30,8 +30,7 @@ LITE_INLINE WeightView weights_of(const ConvShape& transposed, const DeconvPart&
           1.0f};
 }
 
-// What `maker` packs of such weights. The numbers from kViewNumbers on are the function's own.
-constexpr int kViewNumbers = 12;
+// What `maker` packs from such weights.
 LITE_INLINE Recipe recipe_of(const char* maker, const ConvShape& s, const WeightView& v) {
   const int64_t in = v.pairs_in > s.group_in ? v.pairs_in : s.group_in;
   const int64_t reaches[] = {(s.groups - 1) * v.group, (s.group_out - 1) * v.out, (in - 1) * v.in,

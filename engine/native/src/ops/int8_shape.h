@@ -18,8 +18,7 @@ struct IntWeightView {
   int64_t origin = 0;
 };
 
-// What `maker` packs of such weights without zero points. The numbers from kIntViewNumbers on are its own.
-constexpr int kIntViewNumbers = 12;
+// What `maker` packs from such weights, which have no zero points.
 LITE_INLINE Recipe recipe_of(const char* maker, const ConvShape& s, const IntWeightView& v, const QuantParams& q) {
   return {maker,
           v.tensor->data,

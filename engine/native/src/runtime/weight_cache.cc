@@ -67,7 +67,7 @@ void add_use(WeightCache* cache, PackedUse* use, PackedEntry* entry) {
   cache->bytes += entry->bytes;
 }
 
-// A caller may write to the arrays that it gave between two loads.
+// Between two loads, a caller may write to the arrays that it passed.
 uint32_t sum_of(const WeightCache& cache, const Recipe& r) {
   const uint8_t* source = static_cast<const uint8_t*>(r.source);
   const uintptr_t begin = reinterpret_cast<uintptr_t>(source), fixed = reinterpret_cast<uintptr_t>(cache.fixed);

@@ -149,8 +149,8 @@ LITE_INLINE void store_sums(void* to, int tiles, int vectors) {
 LITE_INLINE void describe_order(const AmxGemm& g, Recipe* recipe) {
   const int64_t all[] = {g.groups, g.panels, g.out_c, g.in_c,  g.taps,   g.k_bytes,
                          g.k_tiles, g.parts, g.joined, g.padded, g.panel_bytes, g.group_weight_bytes};
-  static_assert(sizeof all == sizeof recipe->numbers - 12 * sizeof(int64_t));
-  memcpy(recipe->numbers + 12, all, sizeof all);
+  static_assert(sizeof all == sizeof recipe->numbers - kViewNumbers * sizeof(int64_t));
+  memcpy(recipe->numbers + kViewNumbers, all, sizeof all);
 }
 
 // Packs weights: at(group, o, c, ky, kx) gives an element of a part.
