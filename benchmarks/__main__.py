@@ -1,8 +1,9 @@
 """`make bench`: the zoo on our engine and its five peers, interleaved, as ratios.
 
     python -m benchmarks [--set ten|wide] [--nets resnet50,…] [--engines lite,onnxruntime,…]
-                         [--threads 1,2] [--precision fp32|bf16|fp16|int8] [--seconds 1.2]
-                         [--cpu-time] [--cold] [--layers] [--losses] [--json FILE] [--files DIR]
+                         [--threads 1,2] [--precision fp32|bf16|fp16|int8] [--batch 1]
+                         [--seconds 1.2] [--cpu-time] [--cold] [--layers] [--losses]
+                         [--json FILE] [--files DIR]
 
 Ratio: our least time / the least of the best peer; smaller is better. A peer is a peer when its
 float output is ours. `--cold` measures process start to first result and peak memory instead,
@@ -54,6 +55,7 @@ def main() -> None:
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--precision", default="fp32", choices=("fp32", "bf16", "fp16", "int8"))
+    parser.add_argument("--batch", type=int, default=1, help="samples that a run takes at once")
     parser.add_argument("--seconds", type=float, default=1.2, help="per engine, network, threads")
     parser.add_argument("--cpu-time", action="store_true", help="table of CPU time, not wall time")
     parser.add_argument("--cold", action="store_true", help="cold starts, no steady state")
@@ -66,11 +68,12 @@ def main() -> None:
         engines = choose(args.engines)
     except ValueError as error:
         parser.error(str(error))
-    files = Files((args.files or _cache()).absolute())
+    files = Files((args.files or _cache()).absolute(), args.batch)
     start = time.monotonic()
     result: dict[str, Any] = {
         "environment": {**environment(), "load_average": os.getloadavg(), **versions(engines)},
-        "precision": args.precision, "unit": "ms unless the key says so", "nets": {},
+        "precision": args.precision, "batch": args.batch, "unit": "ms unless the key says so",
+        "nets": {},
     }  # fmt: skip
     key = "process_s" if args.cold else "min_cpu_ms" if args.cpu_time else "min_ms"
     threads = [int(t) for t in args.threads.split(",")]

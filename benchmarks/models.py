@@ -30,10 +30,12 @@ class Files:
     """Model files below one folder, kept between runs.
 
     The key of a network is the hash of its bytes: a changed network makes new files.
+    `batch`: how many of its samples a network takes at once.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, batch: int = 1) -> None:
         self.folder = folder
+        self.batch = batch
         self._ours: set[Path] = set()
         self._refused: dict[Path, str] = {}
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,6 +44,16 @@ class Files:
         """The ONNX file and its inputs (.npz): of the zoo, of `benchmarks.wide`, or any ONNX file,
         whose inputs are those of the .npz file beside it, or seeded. Raises RuntimeError where it
         cannot be read or exported."""
+        path, feeds = self._single(name)
+        if self.batch == 1:
+            return path, feeds
+        import onnx
+
+        inputs = {k: np.repeat(v, self.batch, axis=0) for k, v in np.load(feeds).items()}
+        model = with_batch(onnx.load(path), self.batch)
+        return self._kept(f"{path.stem}-batch{self.batch}", model, inputs)
+
+    def _single(self, name: str) -> tuple[Path, Path]:
         import onnx
 
         from benchmarks import wide, zoo
@@ -133,6 +145,16 @@ class Files:
             raise
         part.rename(out)
         return out
+
+
+def with_batch(model: onnx.ModelProto, batch: int) -> onnx.ModelProto:
+    """The network for `batch` samples at once, changed in place. One that writes its batch into a
+    Reshape is no longer valid, which the engines say."""
+    for value in (*model.graph.input, *model.graph.output):
+        if value.type.tensor_type.shape.dim:
+            value.type.tensor_type.shape.dim[0].dim_value = batch
+    del model.graph.value_info[:]
+    return model
 
 
 def _run(command: list[str], what: str) -> None:

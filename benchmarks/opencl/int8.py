@@ -37,6 +37,7 @@ from lite_engine.runtime.tune import tune
 from lite_workbench.quantizing import calibrated
 
 from benchmarks import zoo
+from benchmarks.models import with_batch
 
 NETWORKS = ("mobilenet_v1", "mobilenet_v2", "resnet50", "ocr_detector", "ocr_recogniser")
 FILES = (
@@ -46,15 +47,6 @@ FILES = (
 )  # fmt: skip
 SAMPLES = 4
 LEAST_SHARE = 0.95
-
-
-def with_batch(model: onnx.ModelProto, batch: int) -> onnx.ModelProto:
-    """The network for `batch` images at once."""
-    for value in (*model.graph.input, *model.graph.output):
-        if value.type.tensor_type.shape.dim:
-            value.type.tensor_type.shape.dim[0].dim_value = batch
-    del model.graph.value_info[:]
-    return model
 
 
 def versions(name: str, batch: int, folder: Path) -> dict[str, Any]:
@@ -70,9 +62,7 @@ def versions(name: str, batch: int, folder: Path) -> dict[str, Any]:
         {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in model.graph.inputs}
         for _ in range(SAMPLES)
     ]
-    small = folder / f"{name}-int8.onnx"
-    onnx.save(zoo.build(name) if batch == 1 else with_batch(zoo.build(name), batch), small)
-    quantized = calibrated(optimize(small), samples)
+    quantized = calibrated(optimize(path), samples)
     return {"fp32": (model, "fp32"), "fp16": (model, "fp16"), "int8": (quantized, "int8")}
 
 

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "opening.h"
+#include "shared_context.h"
 #include "text.h"
 
 namespace lite::opencl {
@@ -73,8 +74,8 @@ bool open_chosen(const ListedDevice& listed, int library_index, const DeviceOpti
   out->id = listed.id;
   out->info = listed.info;
   cl_int status;
-  out->context = out->cl.clCreateContext(nullptr, 1, &out->id, nullptr, nullptr, &status);
-  if (status != CL_SUCCESS) out->context = nullptr;
+  out->shared = enter_context(out->cl, out->id, &status);
+  out->context = out->shared ? context_of(out->shared) : nullptr;
   if (out->context)
     out->queue = out->cl.clCreateCommandQueue(out->context, out->id,
                                               options.timed ? CL_QUEUE_PROFILING_ENABLE : cl_bitfield{0},
@@ -138,8 +139,9 @@ void Device::close() {
   programs.close();
   tuning.close();
   if (queue) cl.clReleaseCommandQueue(queue);
-  if (context) cl.clReleaseContext(context);
+  if (shared) leave_context(shared);
   queue = nullptr;
+  shared = nullptr;
   context = nullptr;
 }
 

@@ -70,11 +70,14 @@ struct DeviceOptions {
   bool timed = false;  // the queue notes times of its events
 };
 
+struct SharedContext;
+
 // A device ready for use. One thread at a time.
 struct Device {
   Functions cl;
   cl_device_id id = nullptr;
-  cl_context context = nullptr;
+  SharedContext* shared = nullptr;
+  cl_context context = nullptr;      // its context
   cl_command_queue queue = nullptr;  // in order
   DeviceInfo info;
   int index = 0;  // in the order of the list

@@ -4,6 +4,7 @@
 
 #include "executor.h"
 #include "host_steps.h"
+#include "shared_context.h"
 
 namespace lite::opencl {
 
@@ -300,6 +301,7 @@ bool run(lite_program* p) {
   // The device must be done with the caller's memory, whatever happened.
   turn.x.device->cl.clFinish(turn.x.device->queue);
   restore_ports(p);
+  abandon_context(turn.x.device->shared);
   return false;
 }
 

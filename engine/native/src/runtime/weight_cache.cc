@@ -2,9 +2,8 @@
 
 #include <stdlib.h>
 
-#include <atomic>
-
 #include "crc32.h"
+#include "spin_lock.h"
 
 namespace lite {
 
@@ -40,12 +39,6 @@ constexpr size_t kFewestBytes = 4 << 10;
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 PackedMemory* published = nullptr;
 
-// What it guards takes microseconds.
-struct Lock {
-  Lock() { while (busy.test_and_set(std::memory_order_acquire)) {} }
-  ~Lock() { busy.clear(std::memory_order_release); }
-};
-
 bool same(const PackedEntry& e, const Recipe& r, uint32_t sum, size_t bytes) {
   return e.users > 0 && e.recipe.source == r.source && e.sum == sum && e.bytes == bytes &&
          e.recipe.source_bytes == r.source_bytes && strcmp(e.recipe.maker, r.maker) == 0 &&
@@ -67,14 +60,6 @@ void add_use(WeightCache* cache, PackedUse* use, PackedEntry* entry) {
   cache->bytes += entry->bytes;
 }
 
-// Between two loads, a caller may write to the arrays that it passed.
-uint32_t sum_of(const WeightCache& cache, const Recipe& r) {
-  const uint8_t* source = static_cast<const uint8_t*>(r.source);
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(source), fixed = reinterpret_cast<uintptr_t>(cache.fixed);
-  const bool stays = begin >= fixed && begin - fixed < cache.fixed_bytes;
-  return stays ? 0 : crc32(source, r.source_bytes);
-}
-
 // With the program's limit, and a failure that a test injects.
 void* allocate_own(PackedMemory* own, Allocator* memory, size_t bytes) {
   Allocator& mine = own->memory;
@@ -88,6 +73,12 @@ void* allocate_own(PackedMemory* own, Allocator* memory, size_t bytes) {
 
 }  // namespace
 
+uint32_t sum_of(const WeightCache& cache, const void* source, size_t bytes) {
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(source), fixed = reinterpret_cast<uintptr_t>(cache.fixed);
+  const bool stays = begin >= fixed && begin - fixed < cache.fixed_bytes;
+  return stays ? 0 : crc32(static_cast<const uint8_t*>(source), bytes);
+}
+
 void* Env::allocate_packed(const Recipe& recipe, size_t bytes, bool* made) {
   WeightCache* cache = weights;
   Allocator* memory = allocator;
@@ -95,12 +86,12 @@ void* Env::allocate_packed(const Recipe& recipe, size_t bytes, bool* made) {
   if (bytes < kFewestBytes) return memory->allocate(bytes);
   PackedUse* use = static_cast<PackedUse*>(memory->allocate(sizeof(PackedUse)));
   if (!use) return nullptr;
-  const uint32_t sum = sum_of(*cache, recipe);
+  const uint32_t sum = sum_of(*cache, recipe.source, recipe.source_bytes);
   PackedEntry* entry = find(cache->own, recipe, sum, bytes);
   if (entry) {
     add_use(cache, use, entry);
   } else {
-    const Lock lock;
+    const SpinLock lock(&busy);
     entry = find(published, recipe, sum, bytes);
     if (entry) add_use(cache, use, entry);
   }
@@ -119,7 +110,7 @@ void* Env::allocate_packed(const Recipe& recipe, size_t bytes, bool* made) {
 
 void publish(WeightCache* cache) {
   if (!cache->own || !cache->own->users) return;
-  const Lock lock;
+  const SpinLock lock(&busy);
   cache->own->next = published;
   published = cache->own;
 }
@@ -127,7 +118,7 @@ void publish(WeightCache* cache) {
 void release(WeightCache* cache) {
   PackedMemory* unused = nullptr;
   {
-    const Lock lock;
+    const SpinLock lock(&busy);
     for (PackedUse* use = cache->uses; use; use = use->next) {
       PackedMemory* memory = use->entry->memory;
       --use->entry->users;

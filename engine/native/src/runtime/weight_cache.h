@@ -19,6 +19,9 @@ struct WeightCache {
   size_t fixed_bytes;
 };
 
+// Of the bytes of a weight, 0 where they stay as they are: between two loads, a caller may write to the arrays
+// that it passed.
+uint32_t sum_of(const WeightCache&, const void* source, size_t bytes);
 // Others may use what this program has packed.
 void publish(WeightCache*);
 // Before the program's memory and the sources of its weights go.
