@@ -1,14 +1,15 @@
 """Convolutions for several sizes of one network, whose weights lie in one table as in a file.
 
-    python -m tests.native.opencl.sharing       # one JSON object: what a driver was asked for
+    python -m tests.native.opencl.sharing DRIVER    # one JSON object: what it was asked for
 
-COUNTS names the file of counting_driver.c, which LITE_OPENCL_LIBRARY names.
+DRIVER is counting_driver.c before failing_driver.c; COUNTS names its file.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,7 @@ def output(program: NativeProgram, size: int) -> bytes:
 
 def main() -> None:
     sizes, counts, kept = Sizes(), Path(os.environ["COUNTS"]), []
+    os.environ["LITE_OPENCL_LIBRARY"] = sys.argv[1]  # not Python's, which plans without it
     asked: list[list[list[str]]] = []
 
     def load(size: int) -> NativeProgram:

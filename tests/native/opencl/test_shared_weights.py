@@ -70,10 +70,9 @@ def test_buffers_are_made_once_in_one_context(
 ) -> None:
     """Until a device fails: who comes then gets a context of its own."""
     driver = against("counting_driver.c", tmp_path / "libcounting.so", failing_driver)
-    variables = {"LITE_OPENCL_LIBRARY": driver, "COUNTS": str(tmp_path / "counts")}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.native.opencl.sharing"],
-        env=os.environ | variables, capture_output=True, text=True, timeout=120,
+        [sys.executable, "-m", "tests.native.opencl.sharing", driver],
+        env=os.environ | {"COUNTS": str(tmp_path / "counts")}, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
