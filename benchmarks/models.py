@@ -148,12 +148,21 @@ class Files:
 
 
 def with_batch(model: onnx.ModelProto, batch: int) -> onnx.ModelProto:
-    """The network for `batch` samples at once, changed in place. One that writes its batch into a
-    Reshape is no longer valid, which the engines say."""
-    for value in (*model.graph.input, *model.graph.output):
+    """The network for `batch` samples at once, changed in place; a Reshape to one sample becomes
+    one to so many. Where that is not enough, the engines refuse the network."""
+    from onnx import numpy_helper
+
+    graph = model.graph
+    for value in (*graph.input, *graph.output):
         if value.type.tensor_type.shape.dim:
             value.type.tensor_type.shape.dim[0].dim_value = batch
-    del model.graph.value_info[:]
+    del graph.value_info[:]
+    shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
+    for tensor in graph.initializer:
+        if tensor.name in shapes:
+            dims = numpy_helper.to_array(tensor).copy()
+            dims[:1][dims[:1] == 1] = batch
+            tensor.CopyFrom(numpy_helper.from_array(dims, tensor.name))
     return model
 
 

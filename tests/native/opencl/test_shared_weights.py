@@ -1,4 +1,4 @@
-"""Programs of one process that read the same arrays on a device keep what they make of them once."""
+"""Programs of one process that read the same arrays on a device make constants of them once."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ def test_buffers_are_made_once_in_one_context(
     driver = against("counting_driver.c", tmp_path / "libcounting.so", failing_driver)
     done = subprocess.run(
         [sys.executable, "-m", "tests.native.opencl.sharing", driver],
-        env=os.environ | {"COUNTS": str(tmp_path / "counts")}, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"COUNTS": str(tmp_path / "counts")},
+        capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
