@@ -44,16 +44,6 @@ class Files:
         """The ONNX file and its inputs (.npz): of the zoo, of `benchmarks.wide`, or any ONNX file,
         whose inputs are those of the .npz file beside it, or seeded. Raises RuntimeError where it
         cannot be read or exported."""
-        path, feeds = self._single(name)
-        if self.batch == 1:
-            return path, feeds
-        import onnx
-
-        inputs = {k: np.repeat(v, self.batch, axis=0) for k, v in np.load(feeds).items()}
-        model = with_batch(onnx.load(path), self.batch)
-        return self._kept(f"{path.stem}-batch{self.batch}", model, inputs)
-
-    def _single(self, name: str) -> tuple[Path, Path]:
         import onnx
 
         from benchmarks import wide, zoo
@@ -69,7 +59,15 @@ class Files:
             raise RuntimeError(error.args[0]) from None
         except Exception as error:  # whatever the parsers of a file raise
             raise RuntimeError(f"{name}: {error}") from error
-        return self._kept(Path(name).stem, model, feeds)
+        if self.batch > 1:
+            model = with_batch(model, self.batch)
+            rolled = ((k, [np.roll(v, i, -1) for i in range(self.batch)]) for k, v in feeds.items())
+            feeds = {key: np.concatenate(samples) for key, samples in rolled}
+        return self._kept(f"{Path(name).stem}{self._suffix}", model, feeds)
+
+    @property
+    def _suffix(self) -> str:
+        return f"-batch{self.batch}" if self.batch > 1 else ""
 
     def _kept(
         self, name: str, model: onnx.ModelProto, inputs: dict[str, np.ndarray]
@@ -91,13 +89,13 @@ class Files:
         """A network that another library builds; `key` is of what builds it."""
         if not re.fullmatch(r"[\w.-]+", name):
             raise RuntimeError(f"{name!r} is no network's name: letters, digits, _, - and . only")
-        path = self.folder / f"wide-{name}-{key}.onnx"
+        path = self.folder / f"wide-{name}{self._suffix}-{key}.onnx"
         feeds = path.with_suffix(".npz")
         if not feeds.exists():
             with tempfile.TemporaryDirectory(dir=self.folder) as folder:
                 part = Path(folder) / path.name
                 _run(
-                    [exporter(), "-m", "benchmarks.wide.export", name, str(part)],
+                    [exporter(), "-m", "benchmarks.wide.export", name, str(part), str(self.batch)],
                     f"the export of {name}",
                 )
                 part.rename(path)

@@ -1,7 +1,7 @@
 """A network of the wide set, or any of torchvision, timm or transformers, as ONNX, with its seeded
 inputs (.npz) beside it.
 
-python -m benchmarks.wide.export NAME FILE.onnx
+python -m benchmarks.wide.export NAME FILE.onnx [BATCH]
 """
 
 from __future__ import annotations
@@ -34,6 +34,13 @@ def build(name: str) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
     return network.eval(), inputs
 
 
+def repeated(inputs: dict[str, torch.Tensor], batch: int) -> dict[str, torch.Tensor]:
+    """So many samples: the one that is given, and its elements further and further on."""
+    return {
+        key: torch.cat([value.roll(i, -1) for i in range(batch)]) for key, value in inputs.items()
+    }
+
+
 def write(network: torch.nn.Module, inputs: dict[str, torch.Tensor], out: Path) -> None:
     """Writes both files."""
     with torch.no_grad():
@@ -58,5 +65,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.wide.export", description=__doc__)
     parser.add_argument("name", help="as in `benchmarks.wide`")
     parser.add_argument("out", type=Path, metavar="FILE.onnx")
+    parser.add_argument("batch", type=int, nargs="?", default=1)
     options = parser.parse_args()
-    write(*build(options.name), options.out)
+    network, inputs = build(options.name)
+    write(network, repeated(inputs, options.batch), options.out)

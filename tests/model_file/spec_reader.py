@@ -160,13 +160,13 @@ def attribute(value: Any, arrays: list[np.ndarray], known: set[str]) -> Any:
 def program(data: bytes, weights: int) -> list[tuple[str, str, str]]:
     magic, version, _, *counts = struct.unpack_from("<4sIQ6I", data)
     size, tensors, steps, inputs, outputs, rows = counts
-    assert magic == b"LPRG" and version == 1 and rows <= weights
+    assert magic == b"LPRG" and version in (1, 2) and rows <= weights
     at = 40
     strings = data[at : at + size]
     at += size + 4 * (inputs + outputs)
     for _ in range(tensors):
-        dtype, role, rank = struct.unpack_from("<4x3B", data, at)
-        assert 1 <= dtype <= 13 and 1 <= role <= 4 and rank <= 8
+        dtype, role, rank, turns = struct.unpack_from("<4x4B", data, at)
+        assert 1 <= dtype <= 13 and 1 <= role <= 4 and rank <= 8 and turns <= 2 * (version - 1)
         assert math.prod(struct.unpack_from(f"<{rank}q", data, at + 52)) <= 1 << 44
         at += 52 + 8 * rank
     found = []

@@ -14,6 +14,7 @@ from .bands import mark_bands
 from .lower import Lowering
 from .memory import assign_offsets, reuse_in_place
 from .model import Plan
+from .samples import mark_samples
 from .select import FALLBACK, kernels_for
 from .storage import store_shorts
 from .views import share_buffers
@@ -82,6 +83,8 @@ def make_plan(
     if backend == "cpu" and PRECISION[precision] is DType.BF16:
         store_shorts(plan)
     share_buffers(plan)
+    if backend == "cpu":
+        mark_samples(plan)
     mark_bands(plan)
     reuse_in_place(plan)
     assign_offsets(plan)

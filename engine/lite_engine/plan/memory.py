@@ -14,6 +14,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from .model import ALIGNMENT, Plan, PlanTensor
+from .turns import turns_of
 
 #: Of all tensors together: offsets and ends stay within 64 bits.
 MOST_BYTES = 1 << 62
@@ -34,8 +35,10 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
     """Storage owners in the arena → first and last step that touch them.
 
     The last step of a band writes while the others still read. What they hand on is in the arena
-    only when they run one after the other.
+    only when they run one after the other. Steps that take turns over samples use the values
+    around them from the first sample to the last, and what only they touch is one sample's.
     """
+    turns = turns_of(plan)
     last_of_band = {s.attrs["band"]: s.index for s in plan.steps if "band" in s.attrs}
     inside = _inside_bands(plan)
     spans: dict[int, Span] = {}
@@ -48,10 +51,13 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
                 continue
             span = spans.get(root.index)
             if span is None:
-                size = -(-max(root.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+                held = root.nbytes // turns.samples if root.index in turns.kept else root.nbytes
+                size = -(-max(held, 1) // ALIGNMENT) * ALIGNMENT
                 span = spans[root.index] = Span(root.index, size, step.index, step.index)
             band = None if root.index in inside else step.attrs.get("band")
             span.last = max(span.last, last_of_band.get(band, step.index))
+            if step in turns and root.index not in turns.kept:
+                span.first, span.last = min(span.first, turns.first), max(span.last, turns.end - 1)
     for index in plan.outputs:
         if plan.root(index).index in spans:
             spans[plan.root(index).index].last = len(plan.steps)
@@ -61,8 +67,10 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
 def reuse_in_place(plan: Plan) -> None:
     """An output takes its first input's storage when that dies there and the kernel allows it.
 
-    Only within one segment: storage that crosses a border belongs to both sides.
+    Only within one segment: storage that crosses a border belongs to both sides. So does what steps
+    that take turns over samples do not keep to themselves.
     """
+    turns = turns_of(plan)
     touched = _touching_segments(plan)
     last_use: dict[int, int] = {}
     for step in plan.steps:
@@ -78,6 +86,8 @@ def reuse_in_place(plan: Plan) -> None:
         if source.role != "arena" or out.role != "arena" or out.alias_of is not None:
             continue
         if len(touched[source.index] | touched[out.index]) > 1:
+            continue
+        if step in turns and not {source.index, out.index} <= turns.kept:
             continue
         dies = last_use[source.index] == step.index and source.index not in kept
         others = [plan.root(i).index for i in step.inputs[1:] if i >= 0]

@@ -1,24 +1,29 @@
 """Plan → program: the bytes that the native runtime (and `lite_run`) executes.
 
-Format, version 1 (read by `native/src/runtime/program.cc`). Little-endian, packed:
+Format, version 1 or 2 (read by `native/src/runtime/program.cc`). Little-endian, packed:
 
     header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
              num_steps, num_inputs, num_outputs, num_weights
     strings  strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
     inputs   u32 tensor[num_inputs];  outputs  u32 tensor[num_outputs]
-    tensor   u32 name; u8 dtype, role, rank, 0; i32 alias_of (-1: none); u32 weight (role 3 only);
-             u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
+    tensor   u32 name; u8 dtype, role, rank, turns; i32 alias_of (-1: none); u32 weight (role 3
+             only); u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
     step     u32 name, op, kernel, num_inputs, num_outputs, num_attrs; i32 tensor[num_inputs +
              num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
              i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
 
 `offset` is in bytes: into the arena, or for an alias from the first byte of what it aliases. Roles
 count from 1; the fifth, memory of a device, is refused in a program of the CPU alone.
+
+Version 2 has steps that take turns over samples (`turns.py`), consecutive ones with the attribute
+`samples`. Their tensors, weights aside, have `turns` 1, memory for one sample in the place of the
+batch that `dims` name, or 2, an alias that moves over the samples of what it aliases; others 0.
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ReferenceType, ref
@@ -28,9 +33,11 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType
-from .model import ROLES, Plan, PlanTensor, Step
+from .model import ROLES, Plan, PlanTensor, Step, changed
+from .turns import Turns, turns_of
 
-VERSION = 1
+VERSION, WITH_TURNS = 1, 2
+_KEPT, _MOVING = 1, 2
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(DType, start=1)}
 ROLE_CODES = {role: code for code, role in enumerate(ROLES, start=1)}
 _INTS, _FLOATS, _STRING = 1, 2, 3
@@ -91,19 +98,26 @@ def with_table(program: bytes, table: WeightTable) -> bytes:
 
 def _encode(plan: Plan, table: WeightTable) -> bytes:
     strings = Strings()
+    turns = turns_of(plan)
+    views = _moving(plan, turns)
     body = bytearray()
     body += struct.pack(f"<{len(plan.inputs)}I", *plan.inputs)
     body += struct.pack(f"<{len(plan.outputs)}I", *plan.outputs)
     for tensor in plan.tensors:
-        body += _tensor(plan, tensor, table, strings)
+        kept = plan.root(tensor.index).index in turns.kept
+        body += _tensor(plan, tensor, table, strings, _KEPT if kept else 0)
+    for index in views:
+        tensor = plan.tensors[index]
+        view = changed(tensor, alias_of=index)
+        body += _tensor(plan, view, table, strings, _MOVING)
     for step in plan.steps:
-        body += _step(step, strings)
+        body += _step(step, strings, views if step in turns else {})
     header = b"LPRG" + struct.pack(
         _NUMBERS,
-        VERSION,
+        WITH_TURNS if turns.end else VERSION,
         plan.arena_bytes,
         len(strings.data),
-        len(plan.tensors),
+        len(plan.tensors) + len(views),
         len(plan.steps),
         len(plan.inputs),
         len(plan.outputs),
@@ -112,7 +126,21 @@ def _encode(plan: Plan, table: WeightTable) -> bytes:
     return bytes(header + strings.data + body)
 
 
-def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings) -> bytes:
+def _moving(plan: Plan, turns: Turns) -> dict[int, int]:
+    """What steps that take turns share with others → the number of its view of one sample."""
+    views: dict[int, int] = {}
+    for step in plan.steps[turns.first : turns.end]:
+        for index in (*step.inputs, *step.outputs):
+            owner = plan.root(index) if index >= 0 else None
+            if owner is None or owner.role == "weight" or owner.index in turns.kept:
+                continue
+            views.setdefault(index, len(plan.tensors) + len(views))
+    return views
+
+
+def _tensor(
+    plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings, turns: int
+) -> bytes:
     # An alias has its root's role, except that a model output may be a view of anything.
     role = tensor.role if tensor.role == "output" else plan.root(tensor.index).role
     alias, offset, weight = -1, 0, 0
@@ -135,7 +163,7 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings
         DTYPE_CODES[tensor.dtype],
         ROLE_CODES[role],
         len(tensor.dims),
-        0,
+        turns,
         alias,
         weight,
         offset,
@@ -146,13 +174,13 @@ def _tensor(plan: Plan, tensor: PlanTensor, table: WeightTable, strings: Strings
     )
 
 
-def _step(step: Step, strings: Strings) -> bytes:
+def _step(step: Step, strings: Strings, views: Mapping[int, int]) -> bytes:
     attrs = [
         (name, *_attr(step, name, value))
         for name, value in sorted(step.attrs.items())
         if value is not None
     ]
-    ports = (*step.inputs, *step.outputs)
+    ports = [views.get(i, i) for i in (*step.inputs, *step.outputs)]
     out = bytearray(
         struct.pack(
             f"<6I{len(ports)}i",

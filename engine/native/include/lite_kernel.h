@@ -277,6 +277,7 @@ LITE_INLINE void share(int64_t total, int64_t grain, int thread, int threads, in
 }
 
 void set_variant(Step&, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void append_variant(Step&, const char* suffix);  // where there is room
 
 // Fused activation (attributes `activation` and `activation_params`) parsed once in prepare;
 // src/isa/activation.h applies it. Their operators: src/ops/activation_table.h.

@@ -142,11 +142,7 @@ bool prepare_bands(lite_program* p) {
       used += round_up(band.held[k] * row_bytes(t), kAlign) + kAlign;
     }
     if (used > windows) windows = used;
-    for (int k = 0; k < band.count; ++k) {
-      Step& step = program.steps[i + k];
-      const size_t length = strlen(step.variant);
-      if (length + 6 <= sizeof step.variant) memcpy(step.variant + length, "_band", 6);
-    }
+    for (int k = 0; k < band.count; ++k) append_variant(program.steps[i + k], "_band");
     p->bands[i] = band;
     i += band.count - 1;
   }

@@ -86,4 +86,9 @@ void set_variant(Step& step, const char* format, ...) {
   va_end(args);
 }
 
+void append_variant(Step& step, const char* suffix) {
+  const size_t length = strlen(step.variant), more = strlen(suffix) + 1;
+  if (length + more <= sizeof step.variant) memcpy(step.variant + length, suffix, more);
+}
+
 }  // namespace lite

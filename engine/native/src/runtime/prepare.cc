@@ -42,7 +42,10 @@ bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
   const bool arena =
       program.tensors[root_a].role == Role::kArena && program.tensors[root_b].role == Role::kArena;
   if (!arena && root_a != root_b) return false;
-  const auto rows = [&](const Tensor& t) -> Rows {
+  const auto rows = [&](const Tensor& view) -> Rows {
+    // Two that move over the same samples stay side by side, others meet anywhere.
+    const bool moves = program.storage[view.index].turns == kMoving && root_a != root_b;
+    const Tensor& t = moves ? program.tensors[program.storage[view.index].root] : view;
     const uint64_t element = dtype_bytes(t.dtype);
     return {first_byte(program, t), t.bytes, last_dim(t) * element, t.pitch * element};
   };
@@ -137,6 +140,7 @@ bool prepare_step(lite_program* p, Step& step) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;
   }
+  if (attr_int(step, "samples", 0)) append_variant(step, "_turns");
   if (step.phases < 1 || step.scratch_bytes > SIZE_MAX / 256 || step.shared_bytes > SIZE_MAX / 4)
     return env.fail("phases or scratch memory are out of range");
   if (step.scratch_bytes > p->scratch_bytes) p->scratch_bytes = step.scratch_bytes;

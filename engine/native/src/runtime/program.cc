@@ -1,10 +1,10 @@
-// The program format, version 1 (written by lite_engine/plan/program.py). Little-endian, packed.
+// The program format, version 1 or 2 (written by lite_engine/plan/program.py). Little-endian, packed.
 //
 //   header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
 //            num_steps, num_inputs, num_outputs, num_weights
 //   strings  strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
 //   inputs   u32 tensor[num_inputs];  outputs  u32 tensor[num_outputs]
-//   tensor   u32 name; u8 dtype, role, rank, 0; i32 alias_of (-1: none); u32 weight (role 3 only);
+//   tensor   u32 name; u8 dtype, role, rank, turns; i32 alias_of (-1: none); u32 weight (role 3 only);
 //            u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
 //   step     u32 name, op, kernel, num_inputs, num_outputs, num_attrs; i32 tensor[num_inputs +
 //            num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
@@ -14,6 +14,8 @@
 // weight, or, for an alias, from the first byte of the tensor it aliases. A tensor of role input or
 // output that is no alias has memory of its own (offset 0) and is dense. An alias has its root's
 // role, except that an output may alias anything: the runtime then copies it at the end of a run.
+// Version 2: `turns` is 1 for memory of one sample in the place of the batch that `dims` name, 2 for an alias that
+// moves over the samples of what it aliases, else 0 (turns.h).
 #include "program.h"
 
 #include "reader.h"
@@ -22,8 +24,9 @@ namespace lite {
 
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr int64_t kMaxElements = int64_t{1} << 44;  // keeps every byte count far from overflow
+constexpr int64_t kMaxSamples = 1 << 16;            // that take turns
 
 bool truncated(Env& env, const char* where) {
   return env.fail("program is truncated or damaged in its %s; convert the model again", where);
@@ -64,7 +67,7 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
   tensor.dtype = static_cast<DType>(in.get<uint8_t>());
   const uint8_t role = in.get<uint8_t>();
   tensor.rank = in.get<uint8_t>();
-  in.get<uint8_t>();
+  const uint8_t turns = in.get<uint8_t>();
   storage.root = in.get<int32_t>();
   const uint32_t weight = in.get<uint32_t>();
   storage.offset = in.get<uint64_t>();
@@ -78,14 +81,25 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
     return env.fail("tensor %d '%s': unknown type, role or rank", index, name);
   tensor.role = static_cast<Role>(role);
   if (!in.take(tensor.dims, tensor.rank * sizeof(int64_t))) return truncated(env, "tensor table");
+  storage.samples = 1;
+  const bool batch = tensor.rank > 1 && tensor.dims[0] > 1 && tensor.dims[0] <= kMaxSamples;
+  if (turns > kMoving || (turns && (!batch || tensor.role == Role::kWeight)))
+    return env.fail("tensor %d '%s': it has no samples to take turns", index, name);
+  if (turns) {
+    storage.turns = static_cast<TurnsOf>(turns);
+    storage.samples = tensor.dims[0];
+    tensor.dims[0] = 1;
+  }
   for (int side : tensor.halo)
     if (side < 0 || side > 4096 || (side && tensor.rank != 4))
       return env.fail("tensor %d '%s': halo does not fit its rank", index, name);
-  if (!measure(&tensor)) return env.fail("tensor %d '%s': shape is out of range", index, name);
+  if (!measure(&tensor) || tensor.size > kMaxElements / storage.samples)
+    return env.fail("tensor %d '%s': shape is out of range", index, name);
 
   if (storage.root < -1 || storage.root >= program->num_tensors || storage.root == index)
     return env.fail("tensor %d '%s': aliases tensor %d", index, name, storage.root);
   const bool alias = storage.root >= 0;
+  if (storage.turns == kMoving && !alias) return env.fail("tensor %d '%s': it moves over nothing", index, name);
   storage.weight = -1;
   if (tensor.role == Role::kWeight && !alias) {
     if (weight >= program->num_weights)
@@ -106,6 +120,20 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
   return true;
 }
 
+// An alias stays within its root, with each sample that it moves over.
+bool stays_inside(const Tensor& t, const Storage& storage, const Storage& root_storage, const Tensor& root,
+                  uint64_t offset) {
+  if ((storage.turns == kKept) != (root_storage.turns == kKept)) return false;
+  int64_t strides[kMaxRank], moved = 0;
+  strides_of(t, strides);
+  if (storage.turns == kMoving &&
+      (__builtin_mul_overflow(strides[0], storage.samples - 1, &moved) || moved < 0 ||
+       __builtin_mul_overflow(moved, dtype_bytes(t.dtype), &moved)))
+    return false;
+  const uint64_t end = static_cast<uint64_t>(moved) + t.bytes;
+  return offset <= root.bytes && end <= root.bytes - offset;
+}
+
 // Follows alias chains to their roots, adds the offsets up and checks that every alias stays
 // inside.
 bool resolve_aliases(Env& env, Program* program) {
@@ -121,7 +149,7 @@ bool resolve_aliases(Env& env, Program* program) {
         return env.fail("tensor %d '%s': aliases form a cycle or are too deep", i, tensor.name);
     }
     const Tensor& root = program->tensors[at];
-    if (offset > root.bytes || tensor.bytes > root.bytes - offset)
+    if (!stays_inside(tensor, storage, program->storage[at], root, offset))
       return env.fail("tensor %d '%s': lies outside '%s', which it aliases", i, tensor.name,
                       root.name);
     if (tensor.role != root.role && tensor.role != Role::kOutput)
@@ -224,8 +252,8 @@ bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program
   in.take(magic, 4);
   const uint32_t version = in.get<uint32_t>();
   if (!in.good || memcmp(magic, "LPRG", 4) != 0) return env.fail("not a program: wrong magic");
-  if (version != kVersion)
-    return env.fail("program version %u, this runtime reads %u; convert the model again", version,
+  if (version < 1 || version > kVersion)
+    return env.fail("program version %u, this runtime reads 1 to %u; convert the model again", version,
                     kVersion);
   const uint64_t arena_bytes = in.get<uint64_t>();
   const uint32_t strings_bytes = in.get<uint32_t>();

@@ -6,11 +6,16 @@
 
 namespace lite {
 
+// Of steps that take turns over samples (turns.h): memory for one sample, or a view that moves.
+enum TurnsOf : uint8_t { kNoTurns, kKept, kMoving };
+
 // Where a tensor's bytes are: the root is the tensor at the end of the alias chain.
 struct Storage {
   int32_t root;     // own index when the tensor is not an alias
   int32_t weight;   // index in the weight table, -1 when not a weight
   uint64_t offset;  // bytes: into the arena, the weight or the root's first byte
+  TurnsOf turns;    // the tensor's first dimension is then 1 in place of
+  int64_t samples;  // the size of the batch; otherwise 1
 };
 
 struct Program {

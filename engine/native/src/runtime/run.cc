@@ -56,11 +56,15 @@ void place_tensors(lite_program* p) {
   }
 }
 
-void copy_taps(lite_program* p, int step) {
-  for (int i = 0; i < p->program.num_tensors; ++i)
+// What has memory for one sample is copied for each sample to its own place.
+void copy_taps(lite_program* p, int step, int sample) {
+  for (int i = 0; i < p->program.num_tensors; ++i) {
     // What lies on a device and nothing writes has no value: its copy stays zero.
-    if (p->tapped[i] && p->tap_step[i] == step && p->program.tensors[i].data)
-      copy_dense(p->program.tensors[i], p->taps[i]);
+    const Tensor& t = p->program.tensors[i];
+    if (!p->tapped[i] || p->tap_step[i] != step || !t.data) continue;
+    const int place = p->program.storage[i].turns == kKept ? sample : 0;
+    copy_dense(t, p->taps[i] + place * t.size * dtype_bytes(t.dtype));
+  }
 }
 
 // All threads meet; last() is called once, before any of them goes on.
@@ -70,9 +74,9 @@ void meet(lite_program* p, Last last) {
   else last();
 }
 
-void copy_taps_after(lite_program* p, int step, int thread) {
+void copy_taps_after(lite_program* p, int step, int sample, int thread) {
   if (p->step_taps[step] == 0) return;
-  if (thread == 0) copy_taps(p, step);
+  if (thread == 0) copy_taps(p, step, sample);
   meet(p, [] {});
 }
 
@@ -141,17 +145,19 @@ void run_thread(void* context, int thread) {
   const Run& run = *static_cast<Run*>(context);
   lite_program* p = run.program;
   const int count = run.last;
+  const Turns& turns = p->turns;
   void* scratch = p->scratch + thread * p->scratch_bytes;
+  int sample = 0;
   for (int i = run.first; i < count; ++i) {
     const Step& step = p->program.steps[i];
     if (is_band(p, i)) {
       const Band& band = p->bands[i];
       run_band(p, band, thread, p->times[thread].ns);
       for (int k = 0; p->note_threads && k < band.count; ++k)
-        thread_ns(p, i + k, thread) = p->times[thread].ns[k];
+        thread_ns(p, i + k, thread) += p->times[thread].ns[k];
       meet(p, [&] {
-        lay_times(p, band, i ? p->end_ns[i - 1] : 0, now_ns() - run.start_ns);
-        divide_step(p, i + band.count, count);
+        lay_times(p, band, start_of(p, i), now_ns() - run.start_ns);
+        divide_step(p, step_after(p, i + band.count - 1), count);
       });
       i += band.count - 1;
     } else if (step.one_thread) {
@@ -160,8 +166,8 @@ void run_thread(void* context, int thread) {
         for (int phase = 0; phase < step.phases; ++phase) run_phase(step, phase, 0, 1, scratch);
         p->end_ns[i] = now_ns() - run.start_ns;
       }
-      const bool next_too = i + 1 < count && p->program.steps[i + 1].one_thread;
-      if (!next_too) meet(p, [&] { divide_step(p, i + 1, count); });
+      const bool next_too = i + 1 < count && i + 1 != turns.end && p->program.steps[i + 1].one_thread;
+      if (!next_too) meet(p, [&] { divide_step(p, step_after(p, i), count); });
     } else {
       for (int phase = 0; phase < step.phases; ++phase) {
         {
@@ -171,11 +177,14 @@ void run_thread(void* context, int thread) {
         }
         meet(p, [&] {
           p->end_ns[i] = now_ns() - run.start_ns;
-          divide_step(p, phase + 1 < step.phases ? i : i + 1, count);
+          divide_step(p, phase + 1 < step.phases ? i : step_after(p, i), count);
         });
       }
     }
-    copy_taps_after(p, i, thread);
+    copy_taps_after(p, i, sample, thread);
+    if (!turns.end || i + 1 != turns.end) continue;
+    sample = sample + 1 < turns.samples ? sample + 1 : 0;
+    if (sample) i = turns.first - 1;
   }
 }
 
@@ -223,7 +232,7 @@ bool run_steps(lite_program* p) {
   p->copies = p->copied_bytes = 0;
   if (p->note_threads)
     memset(p->thread_ns, 0, sizeof(int64_t) * p->threads * p->program.num_steps);
-  if (p->num_early_taps) copy_taps(p, -1);
+  if (p->num_early_taps) copy_taps(p, -1, 0);
   if (!(p->opencl ? opencl::run(p) : run_range(p, 0, p->program.num_steps))) return false;
   // Outputs that are views of something else have no step of their own that writes them.
   for (int i = 0; i < p->program.num_outputs; ++i) {

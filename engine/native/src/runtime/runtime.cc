@@ -57,7 +57,7 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
       if (storage.root == static_cast<int>(i)) p->weight_bytes += root_tensor.bytes;
     }
   }
-  if (!prepare_steps(p)) return false;
+  if (!find_turns(program, env, &p->turns) || !prepare_steps(p)) return false;
   p->scratch = static_cast<uint8_t*>(memory.allocate_array(p->threads, p->scratch_bytes));
   p->shared = static_cast<uint8_t*>(memory.allocate_array(p->shared_bytes, 1));
   if (!p->scratch || !p->shared) return env.out_of_memory();
@@ -106,7 +106,11 @@ bool valid_tensor(const lite_program* p, int tensor) {
   return tensor >= 0 && tensor < p->program.num_tensors;
 }
 
-size_t dense_bytes(const Tensor& t) { return t.size * dtype_bytes(t.dtype); }
+// Of the whole batch.
+size_t dense_bytes(const lite_program* p, int tensor) {
+  const Tensor& t = p->program.tensors[tensor];
+  return t.size * dtype_bytes(t.dtype) * p->program.storage[tensor].samples;
+}
 
 // The step after which a tensor holds its value: the one that writes it, else the last one that
 // writes its root (a view, or a concat buffer filled slice by slice).
@@ -256,9 +260,10 @@ int lite_program_tensor(const lite_program* p, int tensor, lite_tensor_info* inf
   info->role = static_cast<int32_t>(t.role);
   info->rank = t.rank;
   memcpy(info->dims, t.dims, sizeof info->dims);
+  if (t.rank) info->dims[0] *= p->program.storage[tensor].samples;
   info->pitch = t.pitch;
   memcpy(info->halo, t.halo, sizeof info->halo);
-  info->bytes = dense_bytes(t);
+  info->bytes = dense_bytes(p, tensor);
   return 0;
 }
 
@@ -304,7 +309,7 @@ int64_t lite_program_copies(const lite_program* p, int64_t* bytes) {
 int lite_program_bind(lite_program* p, int tensor, void* data, size_t bytes) {
   if (!valid_tensor(p, tensor) || !is_port(p, tensor)) return -1;
   const Tensor& t = p->program.tensors[tensor];
-  if (data && (bytes != dense_bytes(t) || reinterpret_cast<uintptr_t>(data) % dtype_bytes(t.dtype)))
+  if (data && (bytes != dense_bytes(p, tensor) || reinterpret_cast<uintptr_t>(data) % dtype_bytes(t.dtype)))
     return -1;
   p->bound[tensor] = static_cast<uint8_t*>(data);
   return 0;
@@ -330,10 +335,8 @@ int lite_program_tap(lite_program* p, int tensor, int on, char* error, size_t er
     return -1;
   }
   if (p->tapped[tensor] == (on != 0)) return 0;
-  const Tensor& t = p->program.tensors[tensor];
   if (on && !p->taps[tensor]) {
-    p->taps[tensor] =
-        static_cast<uint8_t*>(p->buffers.allocate_array(t.size, dtype_bytes(t.dtype)));
+    p->taps[tensor] = static_cast<uint8_t*>(p->buffers.allocate_array(dense_bytes(p, tensor), 1));
     p->tap_step[tensor] = writer_of(p->program, tensor);
     if (!p->taps[tensor]) {
       p->env.out_of_memory();

@@ -6,6 +6,7 @@
 #include "lite_runtime.h"
 #include "program.h"
 #include "thread_pool.h"
+#include "turns.h"
 #include "weight_cache.h"
 
 namespace lite {
@@ -54,6 +55,7 @@ struct lite_program {
   int32_t* tap_step;       // per tensor: the step after which it is copied, -1: at the start
   int32_t* step_taps;      // per step: number of taps after it
   int32_t num_early_taps;  // taps of inputs and weights
+  lite::Turns turns;
   lite::Band* bands;       // per step: the band that begins there, count 0: none
   int64_t* end_ns;         // per step, from the start of the run
   int64_t run_ns;

@@ -1,0 +1,84 @@
+#include "turns.h"
+
+#include "runtime.h"
+
+namespace lite {
+
+namespace {
+
+// To the same place in the next sample.
+int64_t sample_bytes(const Tensor& t) {
+  int64_t strides[kMaxRank];
+  strides_of(t, strides);
+  return strides[0] * dtype_bytes(t.dtype);
+}
+
+void move(lite_program* p, int64_t samples) {
+  for (int i = 0; i < p->program.num_tensors; ++i)
+    if (p->program.storage[i].turns == kMoving)
+      p->program.tensors[i].data += samples * sample_bytes(p->program.tensors[i]);
+}
+
+// The times of a step's turns are laid one after the other.
+void note_times(lite_program* p, bool last) {
+  Turns& t = p->turns;
+  for (int i = t.end - 1; i >= t.first; --i)
+    t.spent_ns[i - t.first] += p->end_ns[i] - (i == t.first ? t.start_ns : p->end_ns[i - 1]);
+  t.start_ns = p->end_ns[t.end - 1];
+  if (!last) return;
+  int64_t at = t.first ? p->end_ns[t.first - 1] : 0;
+  for (int i = t.first; i < t.end; ++i) {
+    p->end_ns[i] = at += t.spent_ns[i - t.first];
+    t.spent_ns[i - t.first] = 0;
+  }
+}
+
+bool is_of_samples(const Program& program, const Tensor& t, int64_t samples) {
+  const Storage& s = program.storage[t.index];
+  return s.turns && s.samples == samples;
+}
+
+}  // namespace
+
+bool find_turns(const Program& program, Env& env, Turns* turns) {
+  *turns = {};
+  for (int i = 0; i < program.num_steps; ++i) {
+    const Step& step = program.steps[i];
+    const int64_t samples = attr_int(step, "samples", 0);
+    if (samples) {
+      if (!turns->end) *turns = {i, i, static_cast<int32_t>(samples), 0, 0, nullptr};
+      if (samples < 2 || samples != turns->samples || turns->end != i)
+        return env.fail("step %d '%s': its samples are not those of the steps before", i, step.name);
+      turns->end = i + 1;
+    }
+    for (int k = 0; k < step.num_inputs + step.num_outputs; ++k) {
+      const Tensor* t = step.inputs[k];
+      if (!t || is_weight(*t)) continue;
+      if (samples ? !is_of_samples(program, *t, samples) : program.storage[t->index].turns != 0)
+        return env.fail("step %d '%s': '%s' is not what its samples take turns on", i, step.name, t->name);
+    }
+  }
+  if (!turns->end) return true;
+  if (program.has_device) return env.fail("steps beside those of a device cannot take turns over samples");
+  turns->spent_ns = static_cast<int64_t*>(env.allocator->allocate_array(turns->end - turns->first, sizeof(int64_t)));
+  return turns->spent_ns || env.out_of_memory();
+}
+
+int32_t step_after(lite_program* p, int32_t i) {
+  Turns& t = p->turns;
+  if (i + 1 != t.end || !t.end) return i + 1;
+  const bool last = t.turn + 1 == t.samples;
+  if (t.turn == 0) t.start_ns = t.first ? p->end_ns[t.first - 1] : 0;
+  note_times(p, last);
+  move(p, last ? 1 - t.samples : 1);
+  t.turn = last ? 0 : t.turn + 1;
+  return last ? t.end : t.first;
+}
+
+int64_t start_of(const lite_program* p, int32_t i) {
+  const Turns& t = p->turns;
+  if (t.end && i == t.first && t.turn > 0) return t.start_ns;
+  return i ? p->end_ns[i - 1] : 0;
+}
+
+}  // namespace lite
