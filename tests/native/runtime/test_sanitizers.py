@@ -21,6 +21,7 @@ MODULES = [
         "isa/test_quant_kernels.py",
         "isa/test_recurrent.py",
         "runtime/test_bands.py",
+        "runtime/test_turns.py",
         "runtime/test_allocation.py",
     ],
     [

@@ -6,17 +6,18 @@ import subprocess
 import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.model_file.program_file import write_program_file
+from lite_engine.plan import make_plan
+from lite_engine.plan.turns import turns_of
 
 from ..cases import merged, plans
+from . import test_turns
 
 pytestmark = [pytest.mark.cpu, pytest.mark.tsan, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("threads", [pytest.param(2, marks=pytest.mark.hours), 4])
-def test_no_race(root, tmp_path, threads):
+def run(root, tmp_path, plan, threads: int) -> None:
     runner = root / "build" / "tsan" / "lite_run"
-    whole = merged(plans(all_constant=True))
-    model = write_program_file(whole, tmp_path / "all.lite", (native.target(),))
+    model = write_program_file(plan, tmp_path / "model.lite", (native.target(),))
     done = subprocess.run(
         [str(runner), str(model), "--threads", str(threads), "--runs", "3"],
         capture_output=True,
@@ -25,3 +26,15 @@ def test_no_race(root, tmp_path, threads):
         env={"TSAN_OPTIONS": "halt_on_error=1"},
     )
     assert done.returncode == 0, done.stderr[:3000]
+
+
+@pytest.mark.parametrize("threads", [pytest.param(2, marks=pytest.mark.hours), 4])
+def test_no_race(root, tmp_path, threads):
+    run(root, tmp_path, merged(plans(all_constant=True)), threads)
+
+
+@pytest.mark.parametrize("make", test_turns.GRAPHS)
+def test_no_race_between_turns(root, tmp_path, make):
+    plan = make_plan(make(), "cpu")
+    assert turns_of(plan).end
+    run(root, tmp_path, plan, 3)
