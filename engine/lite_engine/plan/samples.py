@@ -24,11 +24,14 @@ _STEP_BYTES = 128 << 10
 
 def mark_samples(plan: Plan) -> None:
     """Sets `samples` on the run of steps that gains most. Runs before storage is assigned."""
+    batches = {d for i in plan.inputs for d in plan.tensors[i].dims[:1] if 2 <= d <= _MOST_SAMPLES}
+    if not batches:
+        return
     best, at, total = (0, 0, 0), 0, 0  # gain, first, end of the best run; the run so far
     batch = 0
     for step in plan.steps:
         samples = _samples(plan, step)
-        if not 2 <= samples <= _MOST_SAMPLES or (total > 0 and samples != batch):
+        if samples not in batches or (total > 0 and samples != batch):
             at, total = step.index + 1, 0
             continue
         gain = _gain(plan, step, samples)
