@@ -76,7 +76,7 @@ def _by_sample(step: Step) -> bool:
     """By its kind: of images, of single elements, or along an axis that is not the batch's."""
     op = find_op(step.op)
     if op is None:
-        return step.op == "Relayout" and step.attrs["perm"][0] == 0
+        return step.op == "Relayout" and [*step.attrs["perm"][:1]] == [0]
     if op.dynamic or op.random or op.training:
         return False
     if op.layout == "axis":
