@@ -34,7 +34,8 @@ def test_no_race(root, tmp_path, threads):
 
 
 @pytest.mark.parametrize("make", test_turns.GRAPHS)
-def test_no_race_between_turns(root, tmp_path, make):
+def test_no_race_between_turns(root, tmp_path, make, monkeypatch):
+    monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
     plan = make_plan(make(), "cpu")
     assert turns_of(plan).end
     run(root, tmp_path, plan, 3)

@@ -26,6 +26,13 @@ LARGE = 2 << 20
 FIRST = 1
 
 
+@pytest.fixture(autouse=True)
+def small(monkeypatch) -> None:
+    """Turns for small images too."""
+    monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
+    monkeypatch.setattr("lite_engine.plan.samples._STEP_BYTES", 64 << 10)
+
+
 def branches(batch: int = BATCH) -> Graph:
     """Slices of a Concat, a Split, a residual, an input and a value that others read, too, and two
     outputs of which one is a part of the batch's values."""
