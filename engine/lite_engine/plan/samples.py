@@ -47,7 +47,7 @@ def mark_samples(plan: Plan) -> None:
 
 
 def _samples(plan: Plan, step: Step) -> int:
-    """How many samples a step computes, each by itself; 0 where it does not."""
+    """How many samples a step computes, each on its own; 0 where it does not."""
     if step.backend != "cpu" or not _by_sample(step):
         return 0
     op = find_op(step.op)

@@ -1,4 +1,4 @@
-"""Steps that take turns over the samples of a batch give what each sample gives by itself."""
+"""Steps that take turns over the samples of a batch give what each sample gives on its own."""
 
 from __future__ import annotations
 
