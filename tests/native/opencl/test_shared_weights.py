@@ -68,7 +68,8 @@ def test_many_threads_load_and_run() -> None:
 def test_buffers_are_made_once_in_one_context(
     failing_driver: str, against: Callable[[str, Path, str], str], tmp_path: Path
 ) -> None:
-    """Until a device fails: who comes then gets a context of its own."""
+    """So are those that matrix units are tried with. Until a device fails: who comes then gets a
+    context of its own."""
     driver = against("counting_driver.c", tmp_path / "libcounting.so", failing_driver)
     done = subprocess.run(
         [sys.executable, "-m", "tests.native.opencl.sharing", driver],

@@ -86,8 +86,10 @@ bool open_chosen(const ListedDevice& listed, int library_index, const DeviceOpti
     return say(error, error_bytes, "OpenCL: %s cannot be opened: %s", listed.info.name,
                error_name(status));
   }
-  if (out->half_math())
+  if (out->half_math() && !know_matrix_units(out->shared, &out->info.matrix_units)) {
     out->info.matrix_units = matrix_units_work(listed, out->context, out->queue);
+    note_matrix_units(out->shared, out->info.matrix_units);
+  }
   const char* identity[4] = {out->info.platform, out->info.name, out->info.version,
                              out->info.driver};
   const bool cpu = out->info.device_class == DeviceClass::kCpu;

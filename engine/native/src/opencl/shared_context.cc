@@ -49,6 +49,7 @@ struct SharedContext {
   cl_context context;
   int users;
   bool abandoned;
+  bool tried, matrix_units;  // whether they were tried, and work
   SharedConstant* constants;
   SharedContext* next;
 };
@@ -112,6 +113,18 @@ void leave_context(SharedContext* shared) {
   }
   shared->cl.clReleaseContext(shared->context);
   free(shared);
+}
+
+bool know_matrix_units(SharedContext* shared, bool* work) {
+  const SpinLock lock(&busy);
+  if (shared->tried) *work = shared->matrix_units;
+  return shared->tried;
+}
+
+void note_matrix_units(SharedContext* shared, bool work) {
+  const SpinLock lock(&busy);
+  shared->tried = true;
+  shared->matrix_units = work;
 }
 
 void abandon_context(SharedContext* shared) {

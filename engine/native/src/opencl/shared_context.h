@@ -17,6 +17,10 @@ void leave_context(SharedContext*);
 // After a device failed: who enters from now on gets a new context.
 void abandon_context(SharedContext*);
 
+// Whether the device's matrix units work, once a program has tried them; false before.
+bool know_matrix_units(SharedContext*, bool* work);
+void note_matrix_units(SharedContext*, bool work);
+
 // What tells a constant from others, apart from its operations. A program that uses it keeps its source where
 // it is.
 struct ConstantSource {
