@@ -127,18 +127,26 @@ def assign_offsets(plan: Plan) -> None:
         raise ShapeError(
             tr("a size or an attribute of this model is too large for a native program")
         )
-    placed = _Placed(len(spans))
-    inside = _inside_bands(plan)
-    for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
-        span.offset = placed.best_fit(span)
-        placed.add(span)
-        plan.tensors[span.tensor].offset = span.offset
-    plan.arena_bytes = max((s.offset + s.size for s in spans), default=0)
+    kept = turns_of(plan).kept
+    end = _place(plan, [s for s in spans if s.tensor not in kept], 0)
+    plan.kept_at = -(-end // ALIGNMENT) * ALIGNMENT
+    plan.arena_bytes = _place(plan, [s for s in spans if s.tensor in kept], plan.kept_at)
     for tensor in plan.tensors:
         if tensor.alias_of is not None:
             tensor.offset = _alias_offset(plan, tensor)
             if tensor.role != "output":  # a model output may be a view of anything
                 tensor.role = plan.root(tensor.index).role
+
+
+def _place(plan: Plan, spans: list[Span], start: int) -> int:
+    """Writes offsets from `start` on; where the last one ends."""
+    placed = _Placed(len(spans))
+    inside = _inside_bands(plan)
+    for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
+        span.offset = placed.best_fit(span)
+        placed.add(span)
+        plan.tensors[span.tensor].offset = start + span.offset
+    return start + max((s.offset + s.size for s in spans), default=0)
 
 
 def _inside_bands(plan: Plan) -> set[int]:

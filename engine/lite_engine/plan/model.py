@@ -158,6 +158,8 @@ class Plan:
     outputs: list[int] = field(default_factory=list)
     tensor_of: dict[str, int] = field(default_factory=dict)
     arena_bytes: int = 0
+    #: Where what is kept during a turn begins in the arena (turns.py), with room for one sample.
+    kept_at: int = 0
     notes: list[str] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     #: What accelerators compute float values in, and what the planner expects of their sub-graphs:

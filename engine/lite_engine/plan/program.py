@@ -16,8 +16,9 @@ Format, version 1 or 2 (read by `native/src/runtime/program.cc`). Little-endian,
 count from 1; the fifth, memory of a device, is refused in a program of the CPU alone.
 
 Version 2 has steps that take turns over samples (`turns.py`), consecutive ones with the attribute
-`samples`. Their tensors, weights aside, have `turns` 1, memory for one sample in the place of the
-batch that `dims` name, or 2, an alias that moves over the samples of what it aliases; others 0.
+`samples`. Their tensors, weights aside, have `turns` 1, memory for the samples of one turn in the
+place of the batch that `dims` name, or 2, an alias that moves over the samples of what it aliases;
+others 0. With 1, `offset` is into memory that only such tensors share, for turns of one sample.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _encode(plan: Plan, table: WeightTable) -> bytes:
     header = b"LPRG" + struct.pack(
         _NUMBERS,
         WITH_TURNS if turns.end else VERSION,
-        plan.arena_bytes,
+        plan.kept_at if turns.end else plan.arena_bytes,
         len(strings.data),
         len(plan.tensors) + len(views),
         len(plan.steps),
@@ -148,7 +149,7 @@ def _tensor(
         alias = tensor.alias_of
         offset = tensor.offset - plan.tensors[tensor.alias_of].offset
     elif role == "arena":
-        offset = tensor.offset
+        offset = tensor.offset - (plan.kept_at if turns == _KEPT else 0)
     elif role == "weight":
         if tensor.data is None:
             raise ShapeError(tr("a weight has no data"), where=tensor.name)

@@ -78,27 +78,35 @@ def close(got: np.ndarray, want: np.ndarray, message: str = "") -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * scale, err_msg=message)
 
 
+#: Samples of a turn by batch and threads: a divisor of the batch, about one for each thread.
+SAMPLES = {
+    (5, 1): 1, (5, 2): 1, (5, 3): 5, (12, 1): 1, (12, 2): 2, (12, 3): 3, (12, 4): 4, (12, 5): 6,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("bands", [False, True])
+@pytest.mark.parametrize("batch", [5, 12])
 @pytest.mark.parametrize("make", GRAPHS)
-def test_against_the_reference(make, bands, monkeypatch) -> None:
+def test_against_the_reference(make, batch, bands, monkeypatch) -> None:
     """Also where steps inside a turn take turns over rows."""
     if bands:
         monkeypatch.setattr("lite_engine.plan.bands._LARGE_BYTES", 0)
-    graph = make()
+    graph = make(batch)
     x = batch_of(graph)
     wanted = Predictor(graph, "reference").run({"x": x})
     plan = make_plan(graph, "cpu")
     turns = turns_of(plan)
-    assert turns.samples == BATCH and turns.end - turns.first > 4 and turns.kept
+    assert turns.samples == batch and turns.end - turns.first > 4 and turns.kept
+    inside = [turns.first <= s.index < turns.end for s in plan.steps]
     for isa in isas():
-        for threads in (1, 2, 3):
+        for threads, samples in ((t, n) for (b, t), n in SAMPLES.items() if b == batch):
             program = load(plan, threads=threads, max_isa=isa, l2_bytes=LARGE)
             names = [s.variant for s in program.steps()]
-            assert ["_turns" in n for n in names] == [
-                turns.first <= i < turns.end for i in range(len(names))
-            ]
+            assert ["_turns" in n for n in names] == [i and samples < batch for i in inside]
             banded = any(n.endswith("_turns_band") for n in names)
-            assert banded == (bands and make is branches)
+            assert banded == (bands and make is branches and samples == 1)
+            room = plan.kept_at + samples * (plan.arena_bytes - plan.kept_at)
+            assert plan.kept_at < program.memory().arena_bytes <= room
             first = [np.array(y) for y in program.run([x])]
             for value, got in zip(graph.outputs, first, strict=True):
                 close(got.reshape(wanted[value.name].shape), wanted[value.name], isa)
@@ -126,9 +134,10 @@ def test_each_sample_has_the_bits_that_it_has_alone(make, precision) -> None:
         np.testing.assert_array_equal(found[i : i + 1], both[1].tapped()[names[1]])
 
 
-def test_inner_values_are_those_of_the_whole_batch() -> None:
+@pytest.mark.parametrize("batch", [5, 12])
+def test_inner_values_are_those_of_the_whole_batch(batch) -> None:
     """All of them at once, and each alone."""
-    graph, x = branches(), batch_of(branches())
+    graph, x = branches(batch), batch_of(branches(batch))
     values = [n.outputs[0].name for n in graph.nodes]
     wanted = Predictor(graph, "reference").run({"x": x}, taps=values)
     found = Predictor(graph, native.target(), threads=2).run({"x": x}, taps=values)

@@ -41,7 +41,8 @@ bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
   const int root_a = program.storage[a.index].root, root_b = program.storage[b.index].root;
   const bool arena =
       program.tensors[root_a].role == Role::kArena && program.tensors[root_b].role == Role::kArena;
-  if (!arena && root_a != root_b) return false;
+  const bool kept = program.storage[root_a].turns == kKept;
+  if (root_a != root_b && (!arena || kept != (program.storage[root_b].turns == kKept))) return false;
   const auto rows = [&](const Tensor& view) -> Rows {
     // Two that move over the same samples stay side by side, others meet anywhere.
     const bool moves = program.storage[view.index].turns == kMoving && root_a != root_b;
@@ -140,7 +141,7 @@ bool prepare_step(lite_program* p, Step& step) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;
   }
-  if (attr_int(step, "samples", 0)) append_variant(step, "_turns");
+  if (p->turns.count > 1 && attr_int(step, "samples", 0)) append_variant(step, "_turns");
   if (step.phases < 1 || step.scratch_bytes > SIZE_MAX / 256 || step.shared_bytes > SIZE_MAX / 4)
     return env.fail("phases or scratch memory are out of range");
   if (step.scratch_bytes > p->scratch_bytes) p->scratch_bytes = step.scratch_bytes;

@@ -14,8 +14,9 @@
 // weight, or, for an alias, from the first byte of the tensor it aliases. A tensor of role input or
 // output that is no alias has memory of its own (offset 0) and is dense. An alias has its root's
 // role, except that an output may alias anything: the runtime then copies it at the end of a run.
-// Version 2: `turns` is 1 for memory of one sample in the place of the batch that `dims` name, 2 for an alias that
-// moves over the samples of what it aliases, else 0 (turns.h).
+// Version 2: `turns` is 1 for memory of the samples of one turn in the place of the batch that `dims` name, 2 for an
+// alias that moves over the samples of what it aliases, else 0 (turns.h). With 1, `offset` is into memory that only
+// such tensors share, and as if a turn took one sample.
 #include "program.h"
 
 #include "reader.h"
@@ -81,19 +82,20 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
     return env.fail("tensor %d '%s': unknown type, role or rank", index, name);
   tensor.role = static_cast<Role>(role);
   if (!in.take(tensor.dims, tensor.rank * sizeof(int64_t))) return truncated(env, "tensor table");
-  storage.samples = 1;
+  storage.repeats = 1;
   const bool batch = tensor.rank > 1 && tensor.dims[0] > 1 && tensor.dims[0] <= kMaxSamples;
   if (turns > kMoving || (turns && (!batch || tensor.role == Role::kWeight)))
     return env.fail("tensor %d '%s': it has no samples to take turns", index, name);
   if (turns) {
     storage.turns = static_cast<TurnsOf>(turns);
-    storage.samples = tensor.dims[0];
-    tensor.dims[0] = 1;
+    const int64_t samples = samples_of_turn(tensor.dims[0], env.threads);
+    storage.repeats = tensor.dims[0] / samples;
+    tensor.dims[0] = samples;
   }
   for (int side : tensor.halo)
     if (side < 0 || side > 4096 || (side && tensor.rank != 4))
       return env.fail("tensor %d '%s': halo does not fit its rank", index, name);
-  if (!measure(&tensor) || tensor.size > kMaxElements / storage.samples)
+  if (!measure(&tensor) || tensor.size > kMaxElements / storage.repeats)
     return env.fail("tensor %d '%s': shape is out of range", index, name);
 
   if (storage.root < -1 || storage.root >= program->num_tensors || storage.root == index)
@@ -110,7 +112,13 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
     if (!alias && (!is_dense(tensor) || storage.offset))
       return env.fail("tensor %d '%s': inputs and outputs are dense", index, name);
   }
-  if (tensor.role == Role::kArena && !alias &&
+  if (storage.turns == kKept && !alias) {
+    if (tensor.role != Role::kArena || storage.offset > kMaxElements)
+      return env.fail("tensor %d '%s': it is kept outside the arena", index, name);
+    storage.offset *= tensor.dims[0];
+    const size_t end = storage.offset + tensor.bytes;
+    if (end > program->kept_bytes) program->kept_bytes = end;
+  } else if (tensor.role == Role::kArena && !alias &&
       (storage.offset > program->arena_bytes ||
        tensor.bytes > program->arena_bytes - storage.offset))
     return env.fail("tensor %d '%s': lies outside the arena", index, name);
@@ -120,14 +128,14 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
   return true;
 }
 
-// An alias stays within its root, with each sample that it moves over.
+// An alias stays within its root, wherever it moves.
 bool stays_inside(const Tensor& t, const Storage& storage, const Storage& root_storage, const Tensor& root,
                   uint64_t offset) {
   if ((storage.turns == kKept) != (root_storage.turns == kKept)) return false;
   int64_t strides[kMaxRank], moved = 0;
   strides_of(t, strides);
   if (storage.turns == kMoving &&
-      (__builtin_mul_overflow(strides[0], storage.samples - 1, &moved) || moved < 0 ||
+      (__builtin_mul_overflow(strides[0], t.dims[0] * (storage.repeats - 1), &moved) || moved < 0 ||
        __builtin_mul_overflow(moved, dtype_bytes(t.dtype), &moved)))
     return false;
   const uint64_t end = static_cast<uint64_t>(moved) + t.bytes;
@@ -245,6 +253,16 @@ bool check_ports(Env& env, const Program& program) {
 }
 
 }  // namespace
+
+int64_t samples_of_turn(int64_t batch, int threads) {
+  if (threads < 1) threads = 1;
+  int64_t more = threads, less = threads < batch ? threads - 1 : 0;
+  while (more < batch && batch % more) ++more;
+  if (more < batch) return more;
+  // All of them, unless that is much more than the threads need.
+  while (less > 0 && batch % less) --less;
+  return batch > 2 * threads && 2 * less >= threads ? less : batch;
+}
 
 bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program) {
   Reader in{bytes, size, true};

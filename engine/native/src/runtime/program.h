@@ -6,7 +6,7 @@
 
 namespace lite {
 
-// Of steps that take turns over samples (turns.h): memory for one sample, or a view that moves.
+// Of steps that take turns over samples (turns.h): memory for the samples of one turn, or a view that moves.
 enum TurnsOf : uint8_t { kNoTurns, kKept, kMoving };
 
 // Where a tensor's bytes are: the root is the tensor at the end of the alias chain.
@@ -14,8 +14,8 @@ struct Storage {
   int32_t root;     // own index when the tensor is not an alias
   int32_t weight;   // index in the weight table, -1 when not a weight
   uint64_t offset;  // bytes: into the arena, the weight or the root's first byte
-  TurnsOf turns;    // the tensor's first dimension is then 1 in place of
-  int64_t samples;  // the size of the batch; otherwise 1
+  TurnsOf turns;    // the tensor's first dimension is then the samples of one turn
+  int64_t repeats;  // turns of a run; otherwise 1
 };
 
 struct Program {
@@ -27,8 +27,12 @@ struct Program {
   int32_t num_tensors, num_steps, num_inputs, num_outputs;
   uint32_t num_weights;
   size_t arena_bytes;
+  size_t kept_bytes;  // memory of its own for what is kept during a turn
   bool has_device;  // set before parsing: some steps and tensors are a device's
 };
+
+// How many samples of a batch one turn takes: a divisor of the batch.
+int64_t samples_of_turn(int64_t batch, int threads);
 
 // Parses and checks `bytes`; everything is copied into `env.allocator`'s memory. The format is at
 // the top of program.cc. False, with a reason in env.error, for whatever is not a valid program.

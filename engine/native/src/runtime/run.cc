@@ -56,13 +56,13 @@ void place_tensors(lite_program* p) {
   }
 }
 
-// What has memory for one sample is copied for each sample to its own place.
-void copy_taps(lite_program* p, int step, int sample) {
+// What has memory for one turn is copied after each to its own place.
+void copy_taps(lite_program* p, int step, int turn) {
   for (int i = 0; i < p->program.num_tensors; ++i) {
     // What lies on a device and nothing writes has no value: its copy stays zero.
     const Tensor& t = p->program.tensors[i];
     if (!p->tapped[i] || p->tap_step[i] != step || !t.data) continue;
-    const int place = p->program.storage[i].turns == kKept ? sample : 0;
+    const int place = p->program.storage[i].turns == kKept ? turn : 0;
     copy_dense(t, p->taps[i] + place * t.size * dtype_bytes(t.dtype));
   }
 }
@@ -74,9 +74,9 @@ void meet(lite_program* p, Last last) {
   else last();
 }
 
-void copy_taps_after(lite_program* p, int step, int sample, int thread) {
+void copy_taps_after(lite_program* p, int step, int turn, int thread) {
   if (p->step_taps[step] == 0) return;
-  if (thread == 0) copy_taps(p, step, sample);
+  if (thread == 0) copy_taps(p, step, turn);
   meet(p, [] {});
 }
 
@@ -147,7 +147,7 @@ void run_thread(void* context, int thread) {
   const int count = run.last;
   const Turns& turns = p->turns;
   void* scratch = p->scratch + thread * p->scratch_bytes;
-  int sample = 0;
+  int turn = 0;
   for (int i = run.first; i < count; ++i) {
     const Step& step = p->program.steps[i];
     if (is_band(p, i)) {
@@ -181,10 +181,10 @@ void run_thread(void* context, int thread) {
         });
       }
     }
-    copy_taps_after(p, i, sample, thread);
+    copy_taps_after(p, i, turn, thread);
     if (!turns.end || i + 1 != turns.end) continue;
-    sample = sample + 1 < turns.samples ? sample + 1 : 0;
-    if (sample) i = turns.first - 1;
+    turn = turn + 1 < turns.count ? turn + 1 : 0;
+    if (turn) i = turns.first - 1;
   }
 }
 

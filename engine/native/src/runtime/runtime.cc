@@ -34,8 +34,9 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
   p->step_taps = static_cast<int32_t*>(memory.allocate_array(program.num_steps, sizeof(int32_t)));
   p->end_ns = static_cast<int64_t*>(memory.allocate_array(program.num_steps, sizeof(int64_t)));
   p->arena = static_cast<uint8_t*>(memory.allocate_array(program.arena_bytes, 1));
+  p->kept = static_cast<uint8_t*>(memory.allocate_array(program.kept_bytes, 1));
   if (!p->bound || !p->own || !p->taps || !p->tapped || !p->tap_step || !p->step_taps ||
-      !p->end_ns || !p->arena)
+      !p->end_ns || !p->arena || !p->kept)
     return env.out_of_memory();
   for (size_t i = 0; i < n; ++i) {
     const Storage& storage = program.storage[i];
@@ -43,7 +44,7 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
     const Tensor& root_tensor = program.tensors[storage.root];
     const uint64_t inner = storage.root == static_cast<int>(i) ? 0 : storage.offset;
     if (root_tensor.role == Role::kArena) {
-      program.tensors[i].data = p->arena + root.offset + inner;
+      program.tensors[i].data = (root.turns == kKept ? p->kept : p->arena) + root.offset + inner;
     } else if (root_tensor.role == Role::kWeight && !program.tensors[i].data) {
       const size_t have = weight_bytes[root.weight];
       if (root.offset > have || root_tensor.bytes > have - root.offset)
@@ -109,7 +110,7 @@ bool valid_tensor(const lite_program* p, int tensor) {
 // Of the whole batch.
 size_t dense_bytes(const lite_program* p, int tensor) {
   const Tensor& t = p->program.tensors[tensor];
-  return t.size * dtype_bytes(t.dtype) * p->program.storage[tensor].samples;
+  return t.size * dtype_bytes(t.dtype) * p->program.storage[tensor].repeats;
 }
 
 // The step after which a tensor holds its value: the one that writes it, else the last one that
@@ -260,7 +261,7 @@ int lite_program_tensor(const lite_program* p, int tensor, lite_tensor_info* inf
   info->role = static_cast<int32_t>(t.role);
   info->rank = t.rank;
   memcpy(info->dims, t.dims, sizeof info->dims);
-  if (t.rank) info->dims[0] *= p->program.storage[tensor].samples;
+  if (t.rank) info->dims[0] *= p->program.storage[tensor].repeats;
   info->pitch = t.pitch;
   memcpy(info->halo, t.halo, sizeof info->halo);
   info->bytes = dense_bytes(p, tensor);
@@ -296,7 +297,7 @@ int64_t lite_program_thread_ns(const lite_program* p, int step, int thread) {
 
 void lite_program_memory(const lite_program* p, lite_memory_info* info) {
   p = current(p);
-  *info = {p->program.arena_bytes, p->packed_bytes, p->scratch_bytes * p->threads + p->shared_bytes,
+  *info = {p->program.arena_bytes + p->program.kept_bytes, p->packed_bytes, p->scratch_bytes * p->threads + p->shared_bytes,
            p->weight_bytes, p->run_ns};
 }
 

@@ -45,6 +45,7 @@ struct lite_program {
   bool fp32;  // options.precision was that
   size_t packed_bytes, scratch_bytes, shared_bytes, weight_bytes;
   uint8_t* arena;
+  uint8_t* kept;     // for one turn (turns.h)
   uint8_t* scratch;  // threads blocks of scratch_bytes
   uint8_t* shared;
   const uint8_t** weights;  // per tensor: address of its weight's first byte, or nullptr

@@ -6,17 +6,17 @@ namespace lite {
 
 namespace {
 
-// To the same place in the next sample.
-int64_t sample_bytes(const Tensor& t) {
+// To the same place in the next turn's samples.
+int64_t turn_bytes(const Tensor& t) {
   int64_t strides[kMaxRank];
   strides_of(t, strides);
-  return strides[0] * dtype_bytes(t.dtype);
+  return strides[0] * t.dims[0] * dtype_bytes(t.dtype);
 }
 
-void move(lite_program* p, int64_t samples) {
+void move(lite_program* p, int64_t turns) {
   for (int i = 0; i < p->program.num_tensors; ++i)
     if (p->program.storage[i].turns == kMoving)
-      p->program.tensors[i].data += samples * sample_bytes(p->program.tensors[i]);
+      p->program.tensors[i].data += turns * turn_bytes(p->program.tensors[i]);
 }
 
 // The times of a step's turns are laid one after the other.
@@ -35,7 +35,7 @@ void note_times(lite_program* p, bool last) {
 
 bool is_of_samples(const Program& program, const Tensor& t, int64_t samples) {
   const Storage& s = program.storage[t.index];
-  return s.turns && s.samples == samples;
+  return s.turns && s.repeats * t.dims[0] == samples;
 }
 
 }  // namespace
@@ -46,8 +46,8 @@ bool find_turns(const Program& program, Env& env, Turns* turns) {
     const Step& step = program.steps[i];
     const int64_t samples = attr_int(step, "samples", 0);
     if (samples) {
-      if (!turns->end) *turns = {i, i, static_cast<int32_t>(samples), 0, 0, nullptr};
-      if (samples < 2 || samples != turns->samples || turns->end != i)
+      if (!turns->end) *turns = {i, i, 0, 0, 0, nullptr};
+      if (samples < 2 || samples != attr_int(program.steps[turns->first], "samples", 0) || turns->end != i)
         return env.fail("step %d '%s': its samples are not those of the steps before", i, step.name);
       turns->end = i + 1;
     }
@@ -59,6 +59,8 @@ bool find_turns(const Program& program, Env& env, Turns* turns) {
     }
   }
   if (!turns->end) return true;
+  const int64_t batch = attr_int(program.steps[turns->first], "samples", 0);
+  turns->count = static_cast<int32_t>(batch / samples_of_turn(batch, env.threads));
   if (program.has_device) return env.fail("steps beside those of a device cannot take turns over samples");
   turns->spent_ns = static_cast<int64_t*>(env.allocator->allocate_array(turns->end - turns->first, sizeof(int64_t)));
   return turns->spent_ns || env.out_of_memory();
@@ -67,10 +69,10 @@ bool find_turns(const Program& program, Env& env, Turns* turns) {
 int32_t step_after(lite_program* p, int32_t i) {
   Turns& t = p->turns;
   if (i + 1 != t.end || !t.end) return i + 1;
-  const bool last = t.turn + 1 == t.samples;
+  const bool last = t.turn + 1 == t.count;
   if (t.turn == 0) t.start_ns = t.first ? p->end_ns[t.first - 1] : 0;
   note_times(p, last);
-  move(p, last ? 1 - t.samples : 1);
+  move(p, last ? 1 - t.count : 1);
   t.turn = last ? 0 : t.turn + 1;
   return last ? t.end : t.first;
 }

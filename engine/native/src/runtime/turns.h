@@ -1,8 +1,9 @@
-// Steps that take turns over the samples of a batch: a run of steps computes the first sample, then the second.
+// Steps that take turns over the samples of a batch: a run of steps computes the first samples, then the next.
 //
 // The program marks them with the size of the batch in the attribute `samples`. Their tensors are those of one
-// sample: what only they touch has memory for one, and a view of what they share with others moves on after
-// each turn.
+// turn: what only they touch has memory for its samples, and a view of what they share with others moves on
+// after each turn. With several threads a turn takes about one sample for each, so that all have work, and
+// what a thread reads is mostly what it wrote.
 #pragma once
 
 #include "program.h"
@@ -13,17 +14,17 @@ namespace lite {
 
 struct Turns {
   int32_t first, end;   // steps; empty: none
-  int32_t samples;
-  int32_t turn;         // the sample that is computed
+  int32_t count;        // of turns
+  int32_t turn;         // the one that is computed
   int64_t start_ns;     // of the turn
   int64_t* spent_ns;    // per step of them, in the turns before
 };
 
 // Finds them in a parsed program. False with a reason in env.error where their tensors are not those of one
-// sample, or other steps touch such a tensor.
+// turn, or other steps touch such a tensor.
 bool find_turns(const Program&, Env&, Turns*);
 
-// The step after step `i`, when all threads are done with it: the first one again, with the next sample.
+// The step after step `i`, when all threads are done with it: the first one again, with the next samples.
 int32_t step_after(lite_program*, int32_t i);
 
 // When the step began, or the one that its times are counted from.
