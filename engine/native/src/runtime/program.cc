@@ -255,6 +255,9 @@ bool check_ports(Env& env, const Program& program) {
 }  // namespace
 
 int64_t samples_of_turn(int64_t batch, int threads) {
+  // Many threads have large caches together, and wait for each other longer than a step takes.
+  constexpr int kMostThreads = 4;
+  if (threads > kMostThreads) return batch;
   if (threads < 1) threads = 1;
   int64_t more = threads, less = threads < batch ? threads - 1 : 0;
   while (more < batch && batch % more) ++more;

@@ -2,8 +2,8 @@
 //
 // The program marks them with the size of the batch in the attribute `samples`. Their tensors are those of one
 // turn: what only they touch has memory for its samples, and a view of what they share with others moves on
-// after each turn. With several threads a turn takes about one sample for each, so that all have work, and
-// what a thread reads is mostly what it wrote.
+// after each turn. With a few threads a turn takes about one sample for each, so that all have work, and what
+// a thread reads is mostly what it wrote; with many it takes the whole batch.
 #pragma once
 
 #include "program.h"
