@@ -78,7 +78,7 @@ def close(got: np.ndarray, want: np.ndarray, message: str = "") -> None:
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-4 * scale, err_msg=message)
 
 
-#: Samples of a turn by batch and threads: a divisor of the batch, about one for each of few threads.
+#: Samples of a turn by batch and threads: about one for each, with few threads.
 SAMPLES = {
     (5, 1): 1, (5, 2): 1, (5, 3): 5, (12, 1): 1, (12, 2): 2, (12, 3): 3, (12, 4): 4, (12, 5): 12,
 }  # fmt: skip
