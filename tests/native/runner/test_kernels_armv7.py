@@ -3,15 +3,19 @@ qemu-arm."""
 
 from __future__ import annotations
 
+import struct
 import subprocess
 
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
+from lite_engine.model_file._container import read_container, write_container
 from lite_engine.model_file.program_file import write_program_file
+from lite_engine.plan import make_plan
 from lite_engine.quantize import quantize
 
+from tests.native.runtime import test_turns
 from tests.small_models import classifier, image
 from tests.tools import emulator
 
@@ -59,3 +63,23 @@ def test_a_network(runner, tmp_path, precision):
     done = subprocess.run([*runner, str(path), *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     np.testing.assert_allclose(np.load(tmp_path / "prob.npy"), wanted["prob"], atol=1e-5)
+
+
+def test_memory_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
+    """What is kept during a turn lies where the file says: 4 GiB further on, no number wraps."""
+    monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
+    plan = make_plan(test_turns.shuffled(), "cpu")
+    whole = read_container(write_program_file(plan, tmp_path / "whole.lite", ("arm",)))
+    parts = {tag: [whole[tag]] for tag in whole}
+    program = bytearray(whole["PROG.arm"])
+    kept = next(
+        at
+        for at in test_turns.records(bytes(program))
+        if program[at + 7] == 1 and struct.unpack_from("<i", program, at + 8)[0] < 0
+    )
+    struct.pack_into("<Q", program, kept + 16, 1 << 32)
+    parts["PROG.arm"] = [bytes(program)]
+    model = write_container(tmp_path / "far.lite", parts)
+    done = subprocess.run([*runner, str(model)], capture_output=True, text=True)
+    assert done.returncode == 1 and "lies outside any memory" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -221,9 +221,17 @@ def resized(data: bytearray, which: int, batch: int) -> bytearray:
     return data
 
 
+def moved(data: bytearray, which: int, offset: int) -> bytearray:
+    marked = [at for at in records(data) if data[at + 7]]
+    struct.pack_into("<Q", data, marked[which] + 16, offset)
+    return data
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
+        (lambda d: moved(d, 0, 1 << 43), "out of memory"),
+        (lambda d: moved(d, 0, 1 << 50), "kept outside the arena"),
         (lambda d: with_turns(d, 0, 3), "no samples to take turns"),
         (lambda d: with_turns(d, 0, 2), "moves over nothing"),
         (lambda d: with_turns(d, 0, 0), "take turns|outside the arena"),

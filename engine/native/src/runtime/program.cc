@@ -116,7 +116,8 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
     if (tensor.role != Role::kArena || storage.offset > kMaxElements)
       return env.fail("tensor %d '%s': it is kept outside the arena", index, name);
     storage.offset *= tensor.dims[0];
-    const size_t end = storage.offset + tensor.bytes;
+    const uint64_t end = storage.offset + tensor.bytes;
+    if (end > SIZE_MAX / 2) return env.fail("tensor %d '%s': lies outside any memory", index, name);
     if (end > program->kept_bytes) program->kept_bytes = end;
   } else if (tensor.role == Role::kArena && !alias &&
       (storage.offset > program->arena_bytes ||
