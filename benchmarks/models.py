@@ -146,22 +146,18 @@ class Files:
 
 
 def with_batch(model: onnx.ModelProto, batch: int) -> onnx.ModelProto:
-    """The network for `batch` samples at once, changed in place; a Reshape to one sample becomes
-    one to so many. Where that is not enough, the engines refuse the network."""
-    from onnx import numpy_helper
+    """The network for `batch` samples at once, by `lite_engine.edit`. Raises RuntimeError where it
+    cannot have them."""
+    import onnx
+    from lite_engine.edit import rebatch
+    from lite_engine.exporters.onnx import write_bytes
+    from lite_engine.importers.onnx import read_bytes
 
-    graph = model.graph
-    for value in (*graph.input, *graph.output):
-        if value.type.tensor_type.shape.dim:
-            value.type.tensor_type.shape.dim[0].dim_value = batch
-    del graph.value_info[:]
-    shapes = {node.input[1] for node in graph.node if node.op_type == "Reshape"}
-    for tensor in graph.initializer:
-        if tensor.name in shapes:
-            dims = numpy_helper.to_array(tensor).copy()
-            dims[:1][dims[:1] == 1] = batch
-            tensor.CopyFrom(numpy_helper.from_array(dims, tensor.name))
-    return model
+    made = rebatch(read_bytes(model.SerializeToString()), batch)
+    for refusal in made.refused:
+        raise RuntimeError(f"batch {batch}: {refusal.layer} ({refusal.op}): {refusal.why}")
+    opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+    return onnx.load_from_string(write_bytes(made.graph, opset=opset))
 
 
 def _run(command: list[str], what: str) -> None:

@@ -167,16 +167,6 @@ def test_a_size_that_moves_over_axes_of_one_follows(rng) -> None:
     assert [r.layer for r in edit.rebatch(graph, 2).refused] == ["flat"]
 
 
-def test_a_constant_that_fixes_the_batch_is_refused() -> None:
-    graph = Graph("up")
-    graph.inputs = [Value("x", DType.F32, (1, 2, 4, 4))]
-    sizes = graph.constant(np.array([1, 2, 8, 8]))
-    node = graph.add("Resize", [graph.inputs[0], None, None, sizes], {"mode": "nearest"}, name="up")
-    graph.outputs = [node.output]
-    infer_types(graph)
-    assert [r.layer for r in edit.rebatch(graph, 2).refused] == ["up"]
-
-
 def small() -> Graph:
     graph = Graph("small")
     graph.inputs = [Value("x", DType.F32, (2, 4))]

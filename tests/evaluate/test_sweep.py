@@ -12,10 +12,10 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.devices import add_entry
 from lite_engine.errors import LiteError, ShapeError, UsageError
+from lite_workbench.batches import check_rows, with_batch
 from lite_workbench.cli import main
 from lite_workbench.evaluate import read_dataset
 from lite_workbench.sweep import Cell, Choice, Sweep, sweep
-from lite_workbench.sweep.batch import check_rows, with_batch
 from lite_workbench.sweep.cells import choices, mark_front
 from lite_workbench.sweep.group import _stop_if_hopeless
 
@@ -94,12 +94,17 @@ def test_a_fixed_batch_is_changed_and_gives_each_sample_its_own_result(graph):
 
 def test_a_graph_that_mixes_samples_is_refused():
     b = Builder((1, 4, 8), "mixing")
-    mean = b.add("ReduceMean", b.x, b.ints(0), name="mean", keepdims=1)
-    model = optimize(b.done(b.add("Sub", b.x, mean, name="centered")), targets=["x86"])
+    total = b.add("CumSum", b.x, b.graph.constant(np.array(0)), name="sum")
+    model = optimize(b.done(b.add("Sub", b.x, total, name="centered")), targets=["x86"])
     x = np.random.default_rng(1).standard_normal((2, 4, 8)).astype(np.float32)
     many = with_batch(model, 2)
     with pytest.raises(LiteError, match="mixes the samples of a batch"):
         check_rows(Predictor(model, "x86"), Predictor(many, "x86"), {"x": x})
+    b = Builder((1, 4, 8), "centered")
+    mean = b.add("ReduceMean", b.x, b.ints(0), name="mean", keepdims=1)
+    model = optimize(b.done(b.add("Sub", b.x, mean, name="centered")), targets=["x86"])
+    with pytest.raises(ShapeError, match=r"mean \(ReduceMean\).*keeps the shape"):
+        with_batch(model, 2)
     flat = Builder((1, 4, 8), "flat")
     whole = optimize(flat.done(flat.add("Reshape", flat.x, flat.ints(32))), targets=["x86"])
     with pytest.raises(ShapeError):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.edit.sizes import Refusal
-from lite_engine.errors import UsageError
+from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr, trn
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Edits:
     outputs: Sequence[str] = ()
     layers: Sequence[str] = ()
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    batch: int | None = None
+    batch: int | str | None = None
     drop: Sequence[str] = ()
     replace: Sequence[tuple[Sequence[str], Sequence[str], str | Path]] = ()
     replace_pattern: Sequence[tuple[str, str | Path]] = ()
@@ -135,7 +135,10 @@ def _apply(steps: _Steps, edits: Edits) -> None:
         shapes = {name: tuple(dims) for name, dims in edits.shapes.items()}
         steps.resized(edit.resize(steps.graph, shapes), tr("shapes {what}", what=what))
     if edits.batch:
-        steps.resized(edit.rebatch(steps.graph, edits.batch), tr("batch {n}", n=edits.batch))
+        single = steps.graph
+        steps.resized(edit.rebatch(single, edits.batch), tr("batch {n}", n=edits.batch))
+        if not steps.refused:
+            _check_batch(single, steps)
     if steps.refused:
         return
     if edits.drop:
@@ -186,6 +189,19 @@ def _apply(steps: _Steps, edits: Edits) -> None:
         steps.then(edit.fold, tr("folded constants"))
     if edits.optimized:
         steps.then(edit.optimized, tr("ran every pass"))
+
+
+def _check_batch(single: Graph, steps: _Steps) -> None:
+    """Raises LiteError where the samples of a batch mix; a model that cannot run here is not
+    checked, which is said."""
+    from .batches import MixedSamples, check_batch
+
+    try:
+        check_batch(single, steps.graph)
+    except MixedSamples:
+        raise
+    except LiteError as error:
+        steps.done.append(tr("not checked with numbers: {error}", error=error))
 
 
 def _numbers(array: np.ndarray) -> str:

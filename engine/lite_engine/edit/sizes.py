@@ -10,8 +10,10 @@ from lite_messages import tr
 
 from ..errors import LiteError, UsageError
 from ..importers import fix_shapes
-from ..ir import Graph, Node, Shape, Value, format_shape
+from ..ir import Dim, Graph, Node, Shape, Value, format_shape
 from ..ops import find_op, infer_node, infer_types, specialise
+from .moved_constants import adapt
+from .moving_size import MovingSize, Place
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,52 @@ class Resized:
 def resize(graph: Graph, shapes: Mapping[str, Shape]) -> Resized:
     """The graph with inputs of these shapes, fixed or symbolic ("batch"); what cannot follow is
     listed. Raises ModelFormatError for an unknown input, UsageError for another rank."""
-    copy = graph.copy()
+    return _resized(graph, shapes, batch=False)
+
+
+def rebatch(graph: Graph, batch: int | str) -> Resized:
+    """The graph with another first axis of every input (a number, or a symbol like "N")."""
+    shapes = {v.name: (batch, *v.shape[1:]) for v in graph.inputs if v.shape}
+    return _resized(graph, shapes, batch=True)
+
+
+def _resized(graph: Graph, shapes: Mapping[str, Shape], batch: bool) -> Resized:
+    """Sizes that the graph computes follow by themselves; where that is not enough, those of the
+    old inputs are computed first, and adapted like other constants."""
+    made = _adapted(graph.copy(), shapes, batch)
+    if not made.refused or not all(v.type.is_static for v in graph.inputs):
+        return made
+    try:
+        again = _adapted(specialise(graph), shapes, batch)
+    except LiteError:
+        return made
+    return made if again.refused else again
+
+
+def _adapted(copy: Graph, shapes: Mapping[str, Shape], batch: bool) -> Resized:
     infer_types(copy)
-    by_name = {v.name: v for v in copy.inputs}
     old = {id(v): v.shape for n in copy.nodes for v in n.outputs}
     old |= {id(v): v.shape for v in copy.inputs}
-    fix_shapes(copy, {name: () for name in shapes if name not in by_name})
+    _set_inputs(copy, shapes)
+    made, moving = Resized(copy), _moving(copy, old)
+    lost: set[int] = set()
+    for node in list(copy.nodes):
+        inputs = [v for v in node.inputs if v is not None]
+        if any(id(v) in lost for v in inputs):  # told once, where it begins
+            lost |= {id(v) for v in node.outputs}
+        elif why := _follow(node, old, made, moving, batch):
+            made.refused.append(Refusal(node.name, node.op, why))
+            lost |= {id(v) for v in node.outputs}
+    if batch and moving and not made.refused:
+        made.refused += _mixed(copy, moving)
+    if not made.refused:
+        _compute(made, moving)
+    return made
+
+
+def _set_inputs(graph: Graph, shapes: Mapping[str, Shape]) -> None:
+    by_name = {v.name: v for v in graph.inputs}
+    fix_shapes(graph, {name: () for name in shapes if name not in by_name})
     for name, shape in shapes.items():
         known = by_name[name].shape
         if known is not None and len(known) != len(shape):
@@ -55,44 +97,70 @@ def resize(graph: Graph, shapes: Mapping[str, Shape]) -> Resized:
                 )
             )
         by_name[name].shape = tuple(shape)
-    made = Resized(copy)
-    lost: set[int] = set()
-    for node in copy.nodes:
-        inputs = [v for v in node.inputs if v is not None]
-        if any(id(v) in lost for v in inputs):  # told once, where it begins
-            lost |= {id(v) for v in node.outputs}
-        elif why := _follow(node, old, made):
-            made.refused.append(Refusal(node.name, node.op, why))
-            lost |= {id(v) for v in node.outputs}
-    if not made.refused and all(v.type.is_static for v in copy.inputs):
-        _compute(made)
-    return made
 
 
-def _compute(made: Resized) -> None:
-    """Sizes that the graph itself computes, with these inputs; the first layer that they refuse."""
+def _moving(graph: Graph, old: dict[int, Shape | None]) -> MovingSize | None:
+    """The one size that changes in the inputs; None where several do, or it was not a number."""
+    places: dict[int, Place] = {}
+    sizes: set[tuple[Dim, Dim]] = set()
+    for value in graph.inputs:
+        pairs = list(zip(old[id(value)] or (), value.shape or ()))
+        changed = [i for i, (was, now) in enumerate(pairs) if was != now]
+        sizes |= {pairs[i] for i in changed}
+        if len(changed) > 1:
+            return None
+        places |= {id(value): Place(i) for i in changed}
+    if len(sizes) != 1:
+        return None
+    (size,) = sizes
+    return MovingSize(graph, old, size[0], size[1], places) if isinstance(size[0], int) else None
+
+
+def _mixed(graph: Graph, moving: MovingSize) -> list[Refusal]:
+    """Outputs that do not have an axis for the samples alone."""
+    found = []
+    for value in graph.outputs:
+        place, before, node = moving.places.get(id(value)), moving.old[id(value)], value.producer
+        alone = place and before and place.inner == 1 and before[place.axis] == moving.before
+        if place and not alone and node is not None:
+            shape = format_shape(value.shape)
+            why = tr("its output {shape} has no axis of the batch alone", shape=shape)
+            found.append(Refusal(node.name, node.op, why))
+    return found
+
+
+def _compute(made: Resized, moving: MovingSize | None) -> None:
+    """Sizes that the graph itself computes, with these inputs; the first layer that they refuse. A
+    symbol is tried with a number."""
+    trial = moving.before + 2 if moving and isinstance(moving.now, str) else None
+    shapes: dict[str, Shape] = {}
+    for value in made.graph.inputs:
+        dims = (None,) if value.shape is None else value.shape
+        shapes[value.name] = tuple(trial if trial and d == moving.now else d for d in dims)  # type: ignore[union-attr]
+        if not all(isinstance(d, int) for d in shapes[value.name]):
+            return  # other sizes are open
     try:
-        fixed = specialise(made.graph.copy())
+        fixed = specialise(made.graph.copy(), shapes)
     except LiteError as error:
         text = str(error)  # it begins with the layer
         node = next((n for n in made.graph.nodes if text.startswith(f"{n.name} ({n.op}")), None)
         layer, op = (node.name, node.op) if node else (str(error.where), "")
         made.refused.append(Refusal(layer, op, text.partition("): ")[2] or text))
         return
-    for value, known in zip(made.graph.outputs, fixed.outputs):
-        value.shape = known.shape
+    if trial is None:
+        for value, known in zip(made.graph.outputs, fixed.outputs):
+            value.shape = known.shape
 
 
-def rebatch(graph: Graph, batch: int | str) -> Resized:
-    """The graph with another first axis of every input (a number, or a symbol like "N")."""
-    shapes = {v.name: (batch, *v.shape[1:]) for v in graph.inputs if v.shape}
-    return resize(graph, shapes)
-
-
-def _follow(node: Node, old: Mapping[int, Shape | None], made: Resized) -> str:
+def _follow(
+    node: Node, old: Mapping[int, Shape | None], made: Resized, moving: MovingSize | None,
+    batch: bool,
+) -> str:  # fmt: skip
     """Infers a node anew; the reason where it does not fit."""
     before = [v.shape for v in node.outputs]
-    if node.op == "Reshape":
+    if moving is not None and adapt(moving, node):
+        made.adapted.append(node.name)
+    elif node.op == "Reshape":
         _adapt(node, old, made)
     for value in node.outputs:
         value.shape = None
@@ -102,18 +170,27 @@ def _follow(node: Node, old: Mapping[int, Shape | None], made: Resized) -> str:
         return str(error.what)
     for value, info in zip(node.outputs, types):
         value.dtype, value.shape = info.dtype, info.shape
-    x, op = node.input(0), find_op(node.op)
-    was, now = (None, None) if x is None else (old.get(id(x)), x.shape)
-    other_batch = was and now and was[0] != now[0]
-    first = before[0][:1] if before[0] is not None else ("unknown",)
-    kept = node.output.shape == before[0] and all(isinstance(n, int) for n in first)
-    if was and now and not isinstance(was[0], int):  # any batch becomes this one
-        kept = kept and first != now[:1]
-    if other_batch and kept and not (op and op.of_shapes):
+    if moving is not None:
+        moving.note(node)
+    op = find_op(node.op)
+    if batch and not (op and op.of_shapes) and _loses_batch(node, old, moving, before[0]):
         return tr(
             "its output keeps the shape {shape} for every batch", shape=format_shape(before[0])
         )
     return ""
+
+
+def _loses_batch(
+    node: Node, old: Mapping[int, Shape | None], moving: MovingSize | None, before: Shape | None
+) -> bool:
+    """Whether an input has another batch, and the output the same fixed shape as before."""
+    x = node.input(0)
+    was, now = (None, None) if x is None else (old.get(id(x)), x.shape)
+    first = before[:1] if before is not None else ("unknown",)
+    kept = node.output.shape == before and all(isinstance(n, int) for n in first)
+    if was and now and not isinstance(was[0], int):  # any batch becomes this one
+        kept = kept and first != now[:1]
+    return kept and (moving.reads(node) if moving else bool(was and now and was[0] != now[0]))
 
 
 def _adapt(node: Node, old: Mapping[int, Shape | None], made: Resized) -> None:

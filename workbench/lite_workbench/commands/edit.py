@@ -13,6 +13,11 @@ from ..words import number
 from ._base import PREPROCESS_HELP, Command, add_shape, at_least
 
 
+def _batch(text: str) -> int | str:
+    """8 → 8, N → "N". Raises argparse's error."""
+    return text if text.isidentifier() else at_least(1)(text)
+
+
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help=tr("a model file or folder"))
     parser.add_argument(
@@ -46,9 +51,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_shape(parser, tr("change the shape of an input, like x:1x3x320x320; repeatable"))
     parser.add_argument(
         "--batch",
-        type=at_least(1),
+        type=_batch,
         metavar="N",
-        help=tr("change the first dimension of every input"),
+        help=tr("change the first dimension of every input to a number, or open it under a name"),
     )
     parser.add_argument(
         "--rename",

@@ -16,7 +16,7 @@ from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
 from lite_messages import tr
 
-from .batch import check_rows, with_batch
+from ..batches import check_rows, with_batch
 from .cells import Cell, Choice
 from .energy import Meter
 
@@ -54,9 +54,9 @@ class Bench:
             many.backend, many.display_precision, choice.threads, choice.batch, choice.streams,
             choice.device,
         )  # fmt: skip
-        plan = many.plan({n: x.shape for n, x in self.feeds.items()})
-        weights = sum(v.const.nbytes for v in many.graph.constants() if v.const is not None)
-        cell.memory_bytes = weights + choice.streams * plan.arena_bytes
+        used = many.execution({n: x.shape for n, x in self.feeds.items()}).memory()
+        values = used.get("arena", 0) + used.get("device", 0)
+        cell.memory_bytes = used["weights"] + choice.streams * values
 
     def burst(self) -> None:
         """Some runs on every stream at once."""

@@ -1,0 +1,101 @@
+"""The same model for several samples at once, and whether each gets what it gets alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from lite_engine.edit import rebatch
+from lite_engine.errors import LiteError, ShapeError
+from lite_engine.passes import optimize_graph
+from lite_engine.runtime import Predictor
+from lite_engine.runtime.assumed import with_sizes
+from lite_engine.runtime.inputs import random_feeds
+from lite_messages import tr
+
+if TYPE_CHECKING:
+    from lite_engine.ir import Graph
+    from lite_engine.model_file import Model
+
+#: Of the largest value. Alone and in a batch, sums have another order, which deep networks amplify
+#: (2e-3 has been seen); what mixes samples is off by a share of the values themselves.
+TOLERANCE = 1e-2
+#: Of whole numbers: an ArgMax of two values that differ by less may name the other one.
+OTHER_INTEGERS = 1e-3
+
+#: Samples in the place of a batch that is open.
+OPEN_BATCH = 3
+
+
+class MixedSamples(LiteError):
+    """What a sample gets depends on the others of its batch."""
+
+
+def with_batch(model: Model, batch: int) -> Model:
+    """The model with `batch` as the first size of every input; an open size stays open.
+
+    Raises ShapeError where the graph does not allow it.
+    """
+    if all(isinstance((v.shape or (0,))[0], str | None) for v in model.graph.inputs):
+        return model
+    olds = {v.shape[0] for v in model.graph.inputs if v.shape}
+    if len(olds) != 1 or not all(v.shape for v in model.graph.inputs):
+        raise ShapeError(tr("the inputs have no common batch size"))
+    if olds == {batch}:
+        return model
+    made = rebatch(model.graph, batch)
+    for refusal in made.refused:
+        raise ShapeError(refusal.why, where=f"{refusal.layer} ({refusal.op})")
+    for value in made.graph.outputs:
+        if not value.shape or batch not in value.shape:
+            raise ShapeError(
+                tr("output {name} does not have a row for each sample", name=value.name)
+            )
+    return model.but(source=optimize_graph(made.graph), graphs={})
+
+
+def check_batch(single: Graph, many: Graph) -> None:
+    """Does each sample of a batch get what it gets alone, on random numbers? Sizes that both graphs
+    leave open are assumed. Raises MixedSamples, and LiteError where a graph cannot run."""
+    _, sizes, why = with_sizes(many)
+    if why:
+        raise LiteError(why)
+    for value in many.inputs:
+        shape = sizes.get(value.name, ())
+        if shape and value.shape and not isinstance(value.shape[0], int):
+            sizes[value.name] = (OPEN_BATCH, *shape[1:])
+    check_rows(Predictor(single), Predictor(many), random_feeds(many, shapes=sizes))
+
+
+def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray]) -> None:
+    """Do the first and the last sample of a batch get what they get alone? Raises MixedSamples."""
+    alone = {v.shape[0] for v in one.graph.inputs if v.shape and isinstance(v.shape[0], int)}
+    rows = max(alone, default=1)
+    whole = many.run(feeds)
+    batch = min(len(x) for x in feeds.values())
+    for start in dict.fromkeys((0, batch - batch % rows - rows)):
+        part = slice(start, start + rows)
+        for name, want in one.run({key: x[part] for key, x in feeds.items()}).items():
+            if not _agree(_rows(whole[name], want, part), want):
+                raise MixedSamples(
+                    tr("the model mixes the samples of a batch: output {name} of a sample differs "
+                       "from that of the sample alone", name=name)
+                )  # fmt: skip
+
+
+def _rows(whole: np.ndarray, want: np.ndarray, part: slice) -> np.ndarray:
+    """What belongs to some samples, along the axis that has more of them."""
+    sizes = enumerate(zip(whole.shape, want.shape))
+    axis = next((i for i, (got, alone) in sizes if got != alone), None)
+    return whole if axis is None else whole[(slice(None),) * axis + (part,)]
+
+
+def _agree(got: np.ndarray, want: np.ndarray) -> bool:
+    if got.shape != want.shape:
+        return False
+    if want.dtype.kind != "f":
+        return want.size == 0 or float(np.mean(got != want)) <= OTHER_INTEGERS
+    finite = np.abs(want[np.isfinite(want)])
+    scale = float(finite.max(initial=0)) or 1.0
+    return bool(np.isclose(got, want, rtol=0, atol=TOLERANCE * scale, equal_nan=True).all())
