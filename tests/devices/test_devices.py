@@ -250,4 +250,4 @@ def test_an_emulator_runs_steps_apart(tmp_path):
     for device, bands in ((Board(), 1), (EmulatedDevice(), 0)):
         (segment,) = cut(make_plan(graph, "cpu"))
         executable = DeviceBackend(device).compile(segment, threads=1)
-        assert len({s.attrs["band"] for s in executable.plan.steps if "band" in s.attrs}) == bands
+        assert len({s.band for s in executable.plan.steps if s.band}) == bands

@@ -87,7 +87,7 @@ def test_what_a_band_hands_on_lies_behind_the_rest() -> None:
     for i in range(5):
         y = b.conv(y, 8 if i == 0 else 32, 32, 1, name=f"c{i}")
     plan = make_plan(b.done(b.add("GlobalAveragePool", y)), "cpu")
-    assert [s.attrs.get("band") for s in plan.steps] == [None, *[1] * 6]
+    assert [s.band for s in plan.steps] == [0, *[1] * 6]
     inside = {plan.tensor_of[f"c{i}"] for i in range(5)}
     spans = lifetimes(plan)
     rest = sum(s.size for s in spans.values() if s.tensor not in inside)

@@ -176,7 +176,4 @@ def _on_opencl(step: dict[str, Any]) -> bool:
 def _steps_apart(plan: Plan) -> Plan:
     """Without bands: an emulator has no cache for them, and where steps take turns their
     instructions cannot be told apart."""
-    steps = [
-        replace(s, attrs={k: v for k, v in s.attrs.items() if k != "band"}) for s in plan.steps
-    ]
-    return replace(plan, steps=steps)
+    return replace(plan, steps=[replace(step, band=0) for step in plan.steps])

@@ -59,7 +59,7 @@ def plugin_program(model: Contents, name: str, table: WeightTable) -> bytes:
         )
     for index, step in enumerate(merged.steps):
         step.index = index
-        step.attrs = {k: v for k, v in step.attrs.items() if k != "band"}
+        step.band = 0
     assign_offsets(merged)
     return name.encode().ljust(NAME_BYTES, b"\0") + encode(merged, table)
 

@@ -37,7 +37,7 @@ def mark_bands(plan: Plan) -> None:
             band.append(step)
             number += len(band) == 2
             for member in band:
-                member.attrs["band"] = number
+                member.band = number
         else:
             band = [step]
 
@@ -48,7 +48,7 @@ def _worth(writer: Step, between: PlanTensor, reader: Step, plan: Plan) -> bool:
         and _by_rows(reader, plan)
         and between.role == "arena"
         and between.alias_of is None
-        and between.nbytes // writer.attrs.get("samples", 1) >= _LARGE_BYTES
+        and between.nbytes // max(writer.samples, 1) >= _LARGE_BYTES
     )
 
 
@@ -58,7 +58,7 @@ def _by_rows(step: Step, plan: Plan) -> bool:
         step.backend == "cpu"
         and _computes_rows(step)
         and len(dims) == 4
-        and dims[0] == step.attrs.get("samples", 1)
+        and dims[0] == max(step.samples, 1)
         and _weight_bytes(plan, step) <= _WEIGHT_BYTES
     )
 

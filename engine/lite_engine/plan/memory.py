@@ -14,7 +14,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from .model import ALIGNMENT, Plan, PlanTensor
-from .turns import turns_of
+from .turns import NO_TURNS, Turns, turns_of
 
 #: Of all tensors together: offsets and ends stay within 64 bits.
 MOST_BYTES = 1 << 62
@@ -31,15 +31,16 @@ class Span:
     offset: int = 0
 
 
-def lifetimes(plan: Plan) -> dict[int, Span]:
-    """Storage owners in the arena → first and last step that touch them.
+def lifetimes(plan: Plan, turns: Turns | None = None) -> dict[int, Span]:
+    """Storage owners in the arena → first and last step that touch them, with the plan's turns or
+    others.
 
     The last step of a band writes while the others still read. What they hand on is in the arena
     only when they run one after the other. Steps that take turns over samples use the values
     around them from the first sample to the last, and what only they touch is one sample's.
     """
-    turns = turns_of(plan)
-    last_of_band = {s.attrs["band"]: s.index for s in plan.steps if "band" in s.attrs}
+    turns = turns_of(plan) if turns is None else turns
+    last_of_band = {s.band: s.index for s in plan.steps if s.band}
     inside = _inside_bands(plan)
     spans: dict[int, Span] = {}
     for step in plan.steps:
@@ -54,7 +55,7 @@ def lifetimes(plan: Plan) -> dict[int, Span]:
                 held = root.nbytes // turns.samples if root.index in turns.kept else root.nbytes
                 size = -(-max(held, 1) // ALIGNMENT) * ALIGNMENT
                 span = spans[root.index] = Span(root.index, size, step.index, step.index)
-            band = None if root.index in inside else step.attrs.get("band")
+            band = 0 if root.index in inside else step.band
             span.last = max(span.last, last_of_band.get(band, step.index))
             if step in turns and root.index not in turns.kept:
                 span.first, span.last = min(span.first, turns.first), max(span.last, turns.end - 1)
@@ -120,17 +121,26 @@ def _same_storage(a: PlanTensor, b: PlanTensor) -> bool:
 
 
 def assign_offsets(plan: Plan) -> None:
-    """Writes `offset` of every arena tensor and `plan.arena_bytes`. Raises ShapeError for tensors
-    that no arena holds."""
-    spans = list(lifetimes(plan).values())
+    """Writes `offset` of every arena tensor and `plan.arena_bytes`, and with turns also `whole` and
+    `plan.whole_bytes`. Raises ShapeError for tensors that no arena holds."""
+    turns = turns_of(plan)
+    if turns.end:
+        spans = list(lifetimes(plan, NO_TURNS).values())
+        plan.whole_bytes = _place(plan, spans)
+        for span in spans:
+            plan.tensors[span.tensor].whole = span.offset
+    spans = list(lifetimes(plan, turns).values())
     if sum(span.size for span in spans) > MOST_BYTES:
         raise ShapeError(
             tr("a size or an attribute of this model is too large for a native program")
         )
-    kept = turns_of(plan).kept
-    end = _place(plan, [s for s in spans if s.tensor not in kept], 0)
+    end = _place(plan, [s for s in spans if s.tensor not in turns.kept])
     plan.kept_at = -(-end // ALIGNMENT) * ALIGNMENT
-    plan.arena_bytes = _place(plan, [s for s in spans if s.tensor in kept], plan.kept_at)
+    kept = [s for s in spans if s.tensor in turns.kept]
+    plan.arena_bytes = plan.kept_at + _place(plan, kept) if kept else end
+    for span in spans:
+        start = plan.kept_at if span.tensor in turns.kept else 0
+        plan.tensors[span.tensor].offset = start + span.offset
     for tensor in plan.tensors:
         if tensor.alias_of is not None:
             tensor.offset = _alias_offset(plan, tensor)
@@ -138,15 +148,14 @@ def assign_offsets(plan: Plan) -> None:
                 tensor.role = plan.root(tensor.index).role
 
 
-def _place(plan: Plan, spans: list[Span], start: int) -> int:
-    """Writes offsets from `start` on; where the last one ends."""
+def _place(plan: Plan, spans: list[Span]) -> int:
+    """Writes the offsets of spans; where the last one ends."""
     placed = _Placed(len(spans))
     inside = _inside_bands(plan)
     for span in sorted(spans, key=lambda s: (s.tensor in inside, -s.size, s.first, s.tensor)):
         span.offset = placed.best_fit(span)
         placed.add(span)
-        plan.tensors[span.tensor].offset = start + span.offset
-    return start + max((s.offset + s.size for s in spans), default=0)
+    return max((s.offset + s.size for s in spans), default=0)
 
 
 def _inside_bands(plan: Plan) -> set[int]:
@@ -156,7 +165,7 @@ def _inside_bands(plan: Plan) -> set[int]:
     return {
         step.outputs[0]
         for step, after in zip(plan.steps, plan.steps[1:])
-        if "band" in step.attrs and step.attrs["band"] == after.attrs.get("band")
+        if step.band and step.band == after.band
     }
 
 

@@ -33,7 +33,8 @@ class PlanTensor:
     """A value as it lies in memory.
 
     `dims` are physical, outermost first; physical axis i holds logical axis `layout[i]`.
-    `offset` is in bytes in the arena; an alias lies `alias_offset` bytes after `alias_of`.
+    `offset` is in bytes in the arena, `whole` where steps that take turns (turns.py) take the whole
+    batch in one; an alias lies `alias_offset` bytes after `alias_of`.
     `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
     `short`: float32 values that are kept in bf16 (plan/storage).
@@ -58,6 +59,7 @@ class PlanTensor:
     shape_known: bool = True
     open_shape: Shape | None = None
     short: bool = False
+    whole: int = 0
     integers: Integers | None = None
 
     def __post_init__(self) -> None:
@@ -141,6 +143,10 @@ class Step:
     flops: int = 0
     bytes: int = 0
     in_place: bool = False
+    #: The batch over whose samples the step takes turns with its neighbors (turns.py); 0: none.
+    samples: int = 0
+    #: The band of steps that take turns over rows of images (bands.py); 0: none.
+    band: int = 0
 
 
 @dataclass
@@ -160,6 +166,8 @@ class Plan:
     arena_bytes: int = 0
     #: Where what is kept during a turn begins in the arena (turns.py), with room for one sample.
     kept_at: int = 0
+    #: The arena where a turn takes the whole batch (`PlanTensor.whole`).
+    whole_bytes: int = 0
     notes: list[str] = field(default_factory=list)
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     #: What accelerators compute float values in, and what the planner expects of their sub-graphs:

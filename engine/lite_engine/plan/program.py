@@ -3,11 +3,13 @@
 Format, version 1 or 2 (read by `native/src/runtime/program.cc`). Little-endian, packed:
 
     header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
-             num_steps, num_inputs, num_outputs, num_weights
+             num_steps, num_inputs, num_outputs, num_weights; version 2: u32 samples, first, end;
+             u64 whole_bytes
     strings  strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
     inputs   u32 tensor[num_inputs];  outputs  u32 tensor[num_outputs]
     tensor   u32 name; u8 dtype, role, rank, turns; i32 alias_of (-1: none); u32 weight (role 3
-             only); u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
+             only); u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]; version 2,
+             role 4, no alias: u64 whole
     step     u32 name, op, kernel, num_inputs, num_outputs, num_attrs; i32 tensor[num_inputs +
              num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
              i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
@@ -15,10 +17,12 @@ Format, version 1 or 2 (read by `native/src/runtime/program.cc`). Little-endian,
 `offset` is in bytes: into the arena, or for an alias from the first byte of what it aliases. Roles
 count from 1; the fifth, memory of a device, is refused in a program of the CPU alone.
 
-Version 2 has steps that take turns over samples (`turns.py`), consecutive ones with the attribute
-`samples`. Their tensors, weights aside, have `turns` 1, memory for the samples of one turn in the
-place of the batch that `dims` name, or 2, an alias that moves over the samples of what it aliases;
-others 0. With 1, `offset` is into memory that only such tensors share, for turns of one sample.
+In version 2, the steps [first, end) take turns over `samples` (`turns.py`). Their tensors, weights
+aside, have `turns` 1, memory for the samples of one turn in the place of the batch that `dims`
+name, or 2, an alias that moves over the samples of what it aliases and stands behind all others;
+the tensors of other steps have 0. With 1, `offset` is into memory that only such tensors share, for
+turns of one sample. Where a turn takes the whole batch, the arena has whole_bytes, with a tensor's
+bytes at `whole`.
 """
 
 from __future__ import annotations
@@ -45,6 +49,7 @@ _INTS, _FLOATS, _STRING = 1, 2, 3
 #: The header's numbers behind its magic; that of the weights is the last.
 _NUMBERS = "<IQ6I"
 _HEADER = 4 + struct.calcsize(_NUMBERS)
+_OF_TURNS = "<3IQ"
 
 
 @dataclass
@@ -107,6 +112,8 @@ def _encode(plan: Plan, table: WeightTable) -> bytes:
     for tensor in plan.tensors:
         kept = plan.root(tensor.index).index in turns.kept
         body += _tensor(plan, tensor, table, strings, _KEPT if kept else 0)
+        if turns.end and tensor.alias_of is None and tensor.role == "arena":
+            body += struct.pack("<Q", tensor.whole)
     for index in views:
         tensor = plan.tensors[index]
         view = changed(tensor, alias_of=index)
@@ -124,6 +131,8 @@ def _encode(plan: Plan, table: WeightTable) -> bytes:
         len(plan.outputs),
         len(table.blobs),
     )
+    if turns.end:
+        header += struct.pack(_OF_TURNS, turns.samples, turns.first, turns.end, plan.whole_bytes)
     return bytes(header + strings.data + body)
 
 
@@ -176,9 +185,10 @@ def _tensor(
 
 
 def _step(step: Step, strings: Strings, views: Mapping[int, int]) -> bytes:
+    named = {**step.attrs, "band": step.band} if step.band else step.attrs
     attrs = [
         (name, *_attr(step, name, value))
-        for name, value in sorted(step.attrs.items())
+        for name, value in sorted(named.items())
         if value is not None
     ]
     ports = [views.get(i, i) for i in (*step.inputs, *step.outputs)]

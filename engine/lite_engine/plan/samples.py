@@ -6,7 +6,7 @@ batch one sample at a time: each step of the run takes the first sample, then ea
 only these steps hand on to each other then needs memory for one sample. A step reads its weights
 again for each sample, so those of small values and large weights stay outside.
 
-The steps carry the size of the batch in the attribute `samples` (`turns.py`).
+The steps carry the size of the batch in `Step.samples` (`turns.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STEP_BYTES = 128 << 10
 
 
 def mark_samples(plan: Plan) -> None:
-    """Sets `samples` on the run of steps that gains most. Runs before storage is assigned."""
+    """Sets `samples` of the run of steps that gains most. Runs before storage is assigned."""
     batches = {d for i in plan.inputs for d in plan.tensors[i].dims[:1] if 2 <= d <= _MOST_SAMPLES}
     if not batches:
         return
@@ -43,7 +43,7 @@ def mark_samples(plan: Plan) -> None:
     if end - first < 2:
         return
     for step in plan.steps[first:end]:
-        step.attrs["samples"] = _samples(plan, step)
+        step.samples = _samples(plan, step)
 
 
 def _samples(plan: Plan, step: Step) -> int:

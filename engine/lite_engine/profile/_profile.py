@@ -84,6 +84,7 @@ def _profile(
     layers = _rows(execution.plan, taken, limits)
     total = _percentiles(taken.plain)
     sum_ms = float(np.median((taken.ends - taken.starts).sum(axis=1)))
+    memory = execution.memory()
     out = Profile(
         model=predictor.model.name,
         backend=predictor.backend,
@@ -102,8 +103,8 @@ def _profile(
         profiled_ms=float(np.median(taken.profiled)),
         warm_ms=measured.warm_ms,
         rankable_us=_rankable_us(layers),
-        memory=execution.memory(),
-        memory_map=memory_map(execution.plan, execution.segments),
+        memory=memory,
+        memory_map=memory_map(execution.plan, execution.segments, memory.get("arena", 0)),
         roofline=None if limits is None else limits.to_dict(),
         samples_ms=taken.plain.tolist(),
         times_meaningful=meaningful,

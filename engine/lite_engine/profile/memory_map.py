@@ -9,12 +9,16 @@ from typing import Any
 from lite_messages import tr
 
 from ..backends.opencl.sharing import share
-from ..plan import Plan, Segment, cut, lifetimes
+from ..plan import Plan, Segment, Span, cut, lifetimes
+from ..plan.turns import NO_TURNS, turns_of
 
 
-def memory_map(plan: Plan, segments: Sequence[Segment] | None = None) -> dict[str, Any]:
+def memory_map(
+    plan: Plan, segments: Sequence[Segment] | None = None, arena_bytes: int = 0
+) -> dict[str, Any]:
     """Rectangles of step × offset, and the explained peak. `segments` are what `cut` makes of the
-    plan, where that is known.
+    plan, `arena_bytes` what the runtime has for it, where these are known: with turns over samples
+    (`plan/turns.py`), the runtime decides how many a turn takes.
 
     {"tensors": [{"name", "first", "last", "offset", "bytes"}], "steps": [names], "arena_bytes",
     "device_bytes", "weight_bytes", "peak": {"step", "name", "live_bytes", "tensors": [{"name",
@@ -25,8 +29,9 @@ def memory_map(plan: Plan, segments: Sequence[Segment] | None = None) -> dict[st
     maker = {plan.root(i).index: s.name for s in plan.steps for i in s.outputs if i >= 0}
     on_opencl = any(s.backend == "opencl" for s in plan.steps)
     buffers, device_bytes = _buffers((segments or cut(plan)) if on_opencl else ())
+    spans, whole = _arena(plan, arena_bytes)
     tensors = []
-    for span in lifetimes(plan).values():
+    for span in spans:
         tensor = plan.tensors[span.tensor]
         on_device = tensor.space != "host"
         if on_device and span.tensor not in buffers:
@@ -36,18 +41,37 @@ def memory_map(plan: Plan, segments: Sequence[Segment] | None = None) -> dict[st
                 "name": maker.get(span.tensor, tensor.name),
                 "first": span.first,
                 "last": min(span.last, len(plan.steps) - 1),
-                "offset": plan.arena_bytes + buffers[span.tensor] if on_device else tensor.offset,
+                "offset": whole + buffers[span.tensor] if on_device else span.offset,
                 "bytes": tensor.nbytes if on_device else span.size,
             }
         )
     return {
         "tensors": tensors,
         "steps": [s.name for s in plan.steps],
-        "arena_bytes": plan.arena_bytes,
+        "arena_bytes": whole,
         "device_bytes": device_bytes,
         "weight_bytes": plan.weight_bytes,
-        "peak": _peak(plan.arena_bytes + device_bytes, [s.name for s in plan.steps], tensors),
+        "peak": _peak(whole + device_bytes, [s.name for s in plan.steps], tensors),
     }
+
+
+def _arena(plan: Plan, arena_bytes: int) -> tuple[list[Span], int]:
+    """What lies in the arena as it is, and its bytes."""
+    turns = turns_of(plan)
+    spans = list(lifetimes(plan, turns).values())
+    if turns.end and arena_bytes == plan.whole_bytes:
+        spans = list(lifetimes(plan, NO_TURNS).values())
+        for span in spans:
+            span.offset = plan.tensors[span.tensor].whole
+        return spans, plan.whole_bytes
+    of_one, more = plan.arena_bytes - plan.kept_at, arena_bytes - plan.kept_at
+    each = min(turns.samples, max(1, round(more / of_one))) if turns.kept else 1
+    for span in spans:
+        span.offset = plan.tensors[span.tensor].offset
+        if span.tensor in turns.kept:
+            span.offset = plan.kept_at + each * (span.offset - plan.kept_at)
+            span.size *= each
+    return spans, plan.kept_at + each * of_one if turns.kept else plan.arena_bytes
 
 
 def _buffers(segments: Sequence[Segment]) -> tuple[dict[int, int], int]:

@@ -1,6 +1,6 @@
 # libFuzzer targets, one per reader of bytes from elsewhere: fuzz_<reader> reads its input as that
 # reader would. The readers are compiled with line coverage, too (tests/fuzz/native.py).
-set(readers src/plugins/plugins.cc src/runtime/program.cc src/runtime/lite_file.cc src/runtime/lite_derived.cc
+set(readers src/plugins/plugins.cc src/runtime/program.cc src/runtime/turns.cc src/runtime/lite_file.cc src/runtime/lite_derived.cc
     src/runner/lite_run_npy.cc src/runner/jpeg_frames.cc)
 file(GLOB app_sources src/app/*.cc)
 list(APPEND readers ${app_sources} src/opencl/device_plan.cc src/opencl/constants.cc

@@ -74,12 +74,33 @@ def test_memory_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
     program = bytearray(whole["PROG.arm"])
     kept = next(
         at
-        for at in test_turns.records(bytes(program))
-        if program[at + 7] == 1 and struct.unpack_from("<i", program, at + 8)[0] < 0
+        for at in test_turns.marked(program, test_turns.KEPT)
+        if struct.unpack_from("<i", program, at + 8)[0] < 0
     )
     struct.pack_into("<Q", program, kept + 16, 1 << 32)
     parts["PROG.arm"] = [bytes(program)]
     model = write_container(tmp_path / "far.lite", parts)
     done = subprocess.run([*runner, str(model)], capture_output=True, text=True)
-    assert done.returncode == 1 and "lies outside any memory" in done.stderr
+    assert done.returncode == 1 and "lies outside the arena" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_tensor_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
+    """Its 2^32 bytes are not none."""
+    monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
+    plan = make_plan(test_turns.shuffled(), "cpu")
+    whole = read_container(write_program_file(plan, tmp_path / "whole.lite", ("arm",)))
+    parts = {tag: [whole[tag]] for tag in whole}
+    program = bytearray(whole["PROG.arm"])
+    (at, *_) = (
+        at
+        for at in test_turns.records(program)[:-1]
+        if program[at + 5] == 4 and program[at + 6] == 4 and program[at + 7] == 1
+    )
+    struct.pack_into("<q", program, at + 24, 1 << 15)  # pitch
+    struct.pack_into("<3q", program, at + 60, 1, 1 << 15, 1 << 15)
+    parts["PROG.arm"] = [bytes(program)]
+    model = write_container(tmp_path / "large.lite", parts)
+    done = subprocess.run([*runner, str(model)], capture_output=True, text=True)
+    assert done.returncode == 1 and "shape is out of range" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -71,7 +71,7 @@ def test_against_the_reference(small, graph) -> None:
     feeds = image(graph)
     wanted = exact() if graph.name == "dense" else Predictor(graph, "reference").run(feeds)
     plan = make_plan(graph, "cpu")
-    marked = {s.name for s in plan.steps if "band" in s.attrs}
+    marked = {s.name for s in plan.steps if s.band}
     assert len(marked) > 4
     inputs = [feeds[v.name] for v in graph.inputs]
     for isa in isas():
@@ -167,8 +167,8 @@ def test_what_a_band_reads_is_not_overwritten(small) -> None:
     spans = lifetimes(plan)
     bands: dict[int, list] = {}
     for step in plan.steps:
-        if "band" in step.attrs:
-            bands.setdefault(step.attrs["band"], []).append(step)
+        if step.band:
+            bands.setdefault(step.band, []).append(step)
     assert bands
     for steps in bands.values():
         read = plan.root(steps[0].inputs[0]).index
@@ -189,7 +189,7 @@ def test_tensors_that_others_see_stay_whole(small, other) -> None:
     elif other == "output":
         outputs.append(y)
     plan = make_plan(b.done(*outputs), "cpu")
-    assert not any("band" in s.attrs for s in plan.steps)
+    assert not any(s.band for s in plan.steps)
 
 
 def test_only_what_is_larger_than_the_cache_is_worth_it() -> None:
@@ -198,4 +198,4 @@ def test_only_what_is_larger_than_the_cache_is_worth_it() -> None:
         b = Builder((1, 8, side, side))
         y = b.conv(b.conv(b.x, 8, channels, 1), channels, channels, 3, name="second")
         plan = make_plan(b.done(b.add("GlobalAveragePool", y)), "cpu")
-        assert ("band" in next(s for s in plan.steps if s.name == "second").attrs) == worth
+        assert (next(s for s in plan.steps if s.name == "second").band > 0) == worth

@@ -10,6 +10,7 @@ from lite_engine.plan import make_plan
 from lite_engine.plan.turns import turns_of
 
 from ..cases import merged, plans
+from ..tiny import load
 from . import test_turns
 
 pytestmark = [pytest.mark.cpu, pytest.mark.tsan, pytest.mark.slow]
@@ -36,6 +37,8 @@ def test_no_race(root, tmp_path, threads):
 @pytest.mark.parametrize("make", test_turns.GRAPHS)
 def test_no_race_between_turns(root, tmp_path, make, monkeypatch):
     monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
-    plan = make_plan(make(), "cpu")
+    plan = make_plan(make(12), "cpu")
     assert turns_of(plan).end
-    run(root, tmp_path, plan, 3)
+    for threads in (2, 4):
+        assert any("_turns" in s.variant for s in load(plan, threads=threads).steps())
+        run(root, tmp_path, plan, threads)

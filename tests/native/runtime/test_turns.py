@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import struct
+import subprocess
 
+import lite_engine
 import numpy as np
 import pytest
 from lite_engine import Predictor
+from lite_engine._native import runner_path
 from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
 from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file.program_file import tensor_file_name, write_program_file
 from lite_engine.plan import make_plan
 from lite_engine.plan.program import WeightTable, encode
 from lite_engine.plan.turns import turns_of
+from lite_engine.profile import profile
 
+from tests.profile.test_export import check_map
 from tests.small_models import Builder
 
 from ..tiny import isas, load
@@ -106,7 +112,8 @@ def test_against_the_reference(make, batch, bands, monkeypatch) -> None:
             banded = any(n.endswith("_turns_band") for n in names)
             assert banded == (bands and make is branches and samples == 1)
             room = plan.kept_at + samples * (plan.arena_bytes - plan.kept_at)
-            assert plan.kept_at < program.memory().arena_bytes <= room
+            if samples < batch:
+                assert plan.kept_at < program.memory().arena_bytes <= room
             first = [np.array(y) for y in program.run([x])]
             for value, got in zip(graph.outputs, first, strict=True):
                 close(got.reshape(wanted[value.name].shape), wanted[value.name], isa)
@@ -191,103 +198,224 @@ def test_weights_that_depend_on_the_data_are_no_batch() -> None:
     y = graph.add("Relu", [graph.add("Conv", [x, w], {"pads": [1, 1, 1, 1]}).output]).output
     graph.outputs = [y]
     plan = make_plan(graph, "cpu")
-    assert not any("samples" in s.attrs for s in plan.steps if s.op == "Conv")
+    assert not any(s.samples for s in plan.steps if s.op == "Conv")
     rng = np.random.default_rng(0)
     feeds = {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in graph.inputs}
     wanted = Predictor(graph, "reference").run(feeds)[y.name]
     close(Predictor(graph, native.target()).run(feeds)[y.name], wanted)
 
 
+#: Bytes of a header without strings, of version 2.
+HEADER = 60
+
+
 def records(data: bytes) -> list[int]:
-    """Where each tensor's record begins."""
-    _, _, _, size, tensors, _, inputs, outputs, _ = struct.unpack_from("<4sIQ6I", data)
-    at, found = 40 + size + 4 * (inputs + outputs), []
+    """Where each tensor's record begins, and where the last one ends."""
+    _, version, _, size, tensors, _, inputs, outputs, _ = struct.unpack_from("<4sIQ6I", data)
+    assert version == 2
+    found = [HEADER + size + 4 * (inputs + outputs)]
     for _ in range(tensors):
-        found.append(at)
-        at += 52 + 8 * data[at + 6]
+        at = found[-1]
+        role, rank, (alias,) = data[at + 5], data[at + 6], struct.unpack_from("<i", data, at + 8)
+        found.append(at + 52 + 8 * rank + 8 * (role == 4 and alias == -1))
     return found
 
 
-def with_turns(data: bytearray, which: int, turns: int) -> bytearray:
-    """The `which`-th tensor whose `turns` are not 0 gets others."""
-    marked = [at for at in records(data) if data[at + 7]]
-    data[marked[which] + 7] = turns
+def marked(data: bytes, turns: int) -> list[int]:
+    """Records of tensors with these turns."""
+    return [at for at in records(data)[:-1] if data[at + 7] == turns]
+
+
+def with_turns(data: bytearray, at: int, turns: int) -> bytearray:
+    data[at + 7] = turns
     return data
 
 
-def resized(data: bytearray, which: int, batch: int) -> bytearray:
-    marked = [at for at in records(data) if data[at + 7]]
-    struct.pack_into("<q", data, marked[which] + 52, batch)
+def resized(data: bytearray, at: int, batch: int) -> bytearray:
+    struct.pack_into("<q", data, at + 52, batch)
     return data
 
 
-def moved(data: bytearray, which: int, offset: int) -> bytearray:
-    marked = [at for at in records(data) if data[at + 7]]
-    struct.pack_into("<Q", data, marked[which] + 16, offset)
+def moved(data: bytearray, at: int, offset: int) -> bytearray:
+    struct.pack_into("<Q", data, at + 16, offset)
     return data
+
+
+def first_output(data: bytearray, tensor: int) -> bytearray:
+    """Another tensor is the output; it gets the role of one."""
+    size, _, _, inputs = struct.unpack_from("<16x4I", data)
+    struct.pack_into("<I", data, HEADER + size + 4 * inputs, tensor)
+    data[records(data)[tensor] + 5] = 2
+    return data
+
+
+def view_of_output(data: bytes) -> int:
+    """The number of the tensor that moves over the output."""
+    known = list(enumerate(records(data)[:-1]))
+    (out,) = (i for i, at in known if data[at + 5] == 2 and not data[at + 7])
+    over = {i: struct.unpack_from("<i", data, at + 8)[0] for i, at in known if data[at + 7] == 2}
+    return next(i for i, of in over.items() if of == out)
+
+
+def of_turns(data: bytearray, samples: int, first: int, end: int) -> bytearray:
+    struct.pack_into("<3I", data, 40, samples, first, end)
+    return data
+
+
+def of_version(data: bytearray, version: int) -> bytearray:
+    struct.pack_into("<I", data, 4, version)
+    return data
+
+
+KEPT, MOVING = 1, 2
 
 
 @pytest.mark.parametrize(
     "change, message",
     [
-        (lambda d: moved(d, 0, 1 << 43), "out of memory"),
-        (lambda d: moved(d, 0, 1 << 50), "kept outside the arena"),
-        (lambda d: with_turns(d, 0, 3), "no samples to take turns"),
-        (lambda d: with_turns(d, 0, 2), "moves over nothing"),
-        (lambda d: with_turns(d, 0, 0), "take turns|outside the arena"),
-        (lambda d: with_turns(d, -1, 0), "take turns on"),
-        (lambda d: with_turns(d, -1, 1), "lies outside"),
-        (lambda d: resized(d, -1, 6), "lies outside"),
-        (lambda d: resized(d, -1, 1 << 40), "no samples to take turns"),
-        (lambda d: resized(d, 0, 6), "take turns on"),
-        (lambda d: resized(d, 0, 1), "no samples to take turns"),
+        (lambda d: moved(d, marked(d, KEPT)[0], 1 << 43), "out of memory"),
+        (lambda d: moved(d, marked(d, KEPT)[0], 1 << 50), "kept outside the arena"),
+        (lambda d: with_turns(d, marked(d, KEPT)[0], 3), "no samples to take turns"),
+        (lambda d: with_turns(d, marked(d, KEPT)[0], MOVING), "moves over nothing"),
+        (lambda d: with_turns(d, marked(d, KEPT)[0], 0), "take turns|lies outside"),
+        (lambda d: with_turns(d, marked(d, MOVING)[-1], 0), "stands behind views"),
+        (lambda d: with_turns(d, marked(d, MOVING)[0], KEPT), "lies outside"),
+        (lambda d: resized(d, marked(d, MOVING)[-1], 6), "no samples to take turns"),
+        (lambda d: resized(d, marked(d, MOVING)[-1], 1 << 40), "no samples to take turns"),
+        (lambda d: resized(d, marked(d, KEPT)[0], 1), "no samples to take turns"),
+        (lambda d: first_output(d, view_of_output(d)), "not a dense output tensor"),
+        (lambda d: of_turns(d, 4, FIRST, 5), "no samples to take turns"),
+        (lambda d: of_turns(d, BATCH, FIRST + 1, 5), "take turns on"),
+        (lambda d: of_turns(d, BATCH, FIRST, FIRST + 2), "take turns on"),
+        (lambda d: of_turns(d, BATCH, 3, 3), "do not take turns over 5 samples"),
+        (lambda d: of_turns(d, BATCH, FIRST, 999), "do not take turns over 5 samples"),
+        (lambda d: of_turns(d, 1, FIRST, 5), "do not take turns over 1 samples"),
+        (lambda d: of_turns(d, (1 << 16) + 1, FIRST, 5), "do not take turns over 65537"),
+        (lambda d: of_version(d, 1), "does not exist|truncated or damaged"),
+        (lambda d: of_version(d, 3), "this runtime reads 1 to 2"),
     ],
 )
-def test_damaged_programs_are_refused(change, message) -> None:
+@pytest.mark.parametrize("threads", [1, 8])
+def test_damaged_programs_are_refused(change, message, threads) -> None:
+    """With turns, and with all samples in one."""
     table = WeightTable()
     data = change(bytearray(encode(make_plan(shuffled(), "cpu"), table)))
-    with pytest.raises(ModelFormatError, match=message):
+    whole = "out of memory|outside the arena"  # where the offset of one sample says nothing
+    if threads == 8 and message in ("out of memory",):
+        native.NativeProgram(bytes(data), table.blobs, threads=threads)
+        return
+    with pytest.raises(ModelFormatError, match=message if threads == 1 else f"{message}|{whole}"):
+        native.NativeProgram(bytes(data), table.blobs, threads=threads)
+
+
+def test_a_program_of_version_1_has_no_turns() -> None:
+    """Its records are without the second offset; turns are refused all the same."""
+    plan = make_plan(shuffled(1), "cpu")
+    table = WeightTable()
+    data = bytearray(encode(plan, table))
+    assert struct.unpack_from("<I", data, 4) == (1,)
+    size, _, _, inputs, outputs = struct.unpack_from("<16x5I", data)
+    data[40 + size + 4 * (inputs + outputs) + 7] = MOVING
+    with pytest.raises(ModelFormatError, match="no samples to take turns"):
         native.NativeProgram(bytes(data), table.blobs)
 
 
-@pytest.mark.parametrize(
-    "samples, message",
-    [
-        ({FIRST: None}, "take turns on"),
-        ({FIRST + 2: None}, "take turns on"),
-        ({FIRST: 4}, "take turns on"),
-        ({FIRST + 1: BATCH + 1}, "not those of the steps before"),
-        ({FIRST: -1}, "not those of the steps before"),
-    ],
-)
-def test_steps_that_do_not_belong_together_are_refused(samples, message) -> None:
-    plan, table = make_plan(shuffled(), "cpu"), WeightTable()
-    data = encode(plan, table)
-    for index, number in samples.items():
-        step = plan.steps[index]
-        assert step.attrs["samples"] == BATCH
-        data = changed_attribute(data, index, number)
-    with pytest.raises(ModelFormatError, match=message):
-        native.NativeProgram(data, table.blobs)
+def test_views_of_other_first_sizes_are_for_all_samples() -> None:
+    """Rows of all samples as one axis, between two layers that take turns; the sizes are open, so
+    that no pass joins the views."""
+    b = Builder(("n", "l", 64), "rows")
+    shape = b.add("Shape", b.x, name="shape")
+    y = b.add("Softmax", b.add("Relu", b.x), axis=2)
+    y = b.add("Reshape", b.add("Reshape", y, b.ints(-1, 64)), shape)
+    y = b.add("Sin", b.add("Softmax", y, axis=2, name="again"), name="last")
+    graph = b.done(b.add("ReduceMax", y, b.ints(1, 2)))
+    for batch in (8, 32):
+        x = np.random.default_rng(0).standard_normal((batch, 2048, 64)).astype(np.float32)
+        wanted = Predictor(graph, "reference").run({"x": x})
+        for threads in (1, 2, 8):
+            got = Predictor(graph, native.target(), threads=threads).run({"x": x})
+            for name, want in wanted.items():
+                close(got[name], want, f"{batch}, {threads}")
 
 
-def changed_attribute(data: bytes, step: int, number: int | None) -> bytes:
-    """`samples` of a step is another number, or has another name."""
-    size, _, steps = struct.unpack_from("<16x3I", data)
-    names = data[40 : 40 + size]
-    at = records(data)[-1]
-    at += 52 + 8 * data[at + 6]
-    out = bytearray(data)
-    for i in range(steps):
-        _, _, _, ins, outs, attributes = struct.unpack_from("<6I", data, at)
-        at += 24 + 4 * (ins + outs)
-        for _ in range(attributes):
-            name, kind, count = struct.unpack_from("<3I", data, at)
-            if i == step and names[name : names.index(b"\0", name)] == b"samples":
-                if number is None:
-                    struct.pack_into("<I", out, at, name + 1)  # "amples"
-                else:
-                    struct.pack_into("<q", out, at + 12, number)
-            at += 12 + count * {1: 8, 2: 8, 3: 1}[kind]
-    assert out != data
-    return bytes(out)
+def test_taps_of_values_that_leave_the_turns() -> None:
+    """The next step writes in place what the last one in turns has made."""
+    b = Builder((8, 16, 64, 64), "leaving")
+    y = b.conv(b.conv(b.x, 16, 32, 3, activation="Relu"), 32, 32, 3)
+    y = b.add("GlobalAveragePool", y, name="pool")
+    graph = b.done(b.add("Exp", b.add("Sin", y, name="sin"), name="exp"))
+    plan = make_plan(graph, "cpu")
+    turns, (pool, sin) = turns_of(plan), plan.steps[-3:-1]
+    assert pool.index == turns.end - 1
+    assert plan.root(sin.outputs[0]) is plan.root(pool.outputs[0])
+    x, names = batch_of(graph), ["pool", "sin", "exp"]
+    wanted = Predictor(graph, "reference").run({"x": x}, taps=names)
+    for threads in (1, 2, 8):
+        found = Predictor(graph, native.target(), threads=threads).run({"x": x}, taps=names)
+        for name in names:
+            close(found[name], wanted[name], name)
+
+
+@pytest.mark.parametrize("make", GRAPHS)
+def test_many_threads_have_the_memory_of_a_program_without_turns(make, monkeypatch) -> None:
+    plan = make_plan(make(12), "cpu")
+    memory = load(plan, threads=8).memory().arena_bytes
+    assert turns_of(plan).end and memory == plan.whole_bytes
+    monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 40)
+    plain = make_plan(make(12), "cpu")
+    assert not turns_of(plain).end
+    assert memory <= 1.02 * load(plain, threads=8).memory().arena_bytes  # fewer steps in place
+
+
+@pytest.mark.parametrize("threads", [1, 4, 8])
+def test_the_memory_map_is_that_of_the_runtime(threads) -> None:
+    predictor = Predictor(branches(12), native.target(), threads=threads)
+    measured = profile(predictor, {"x": batch_of(branches(12))}, runs=1, warmup=1, roof=False)
+    found = measured.memory_map
+    assert 0 <= found["arena_bytes"] - measured.memory["arena"] < 4096
+    check_map(found)
+    names = {t["name"]: t["bytes"] for t in found["tensors"]}
+    samples = {1: 1, 4: 4, 8: 12}[threads]
+    assert 0 <= names["stem"] - samples * 24 * 65 * 59 * 4 < samples * 64
+
+
+@lite_engine.custom_op("com.acme::Shift")
+def shift(x, *, samples=3, band=1):
+    return (x + samples * x[:1] + band).astype(x.dtype)
+
+
+def test_an_operator_may_have_attributes_of_these_names() -> None:
+    """`samples` and `band` of a custom operator are its own."""
+    b = Builder((3, 16, 128, 128), "own")
+    y = b.add("com.acme::Shift", b.conv(b.x, 16, 16, 3), samples=2, band=5)
+    graph = b.done(b.conv(y, 16, 4, 3))
+    x = batch_of(graph)
+    (want,) = Predictor(graph, "reference").run({"x": x}).values()
+    plan = make_plan(graph, "cpu")
+    assert all(s.band == s.samples == 0 for s in plan.steps if s.op == "com.acme::Shift")
+    for threads in (1, 2):
+        (got,) = Predictor(graph, native.target(), threads=threads).run({"x": x}).values()
+        close(got, want)
+
+
+def test_a_dump_has_every_value_once(tmp_path) -> None:
+    graph, x = shuffled(12), batch_of(shuffled(12))
+    plan = make_plan(graph, "cpu")
+    model = write_program_file(plan, tmp_path / "m.lite", (native.target(),))
+    np.save(tmp_path / "x.npy", x)
+    values = [n.outputs[0].name for n in graph.nodes]
+    wanted = Predictor(graph, "reference").run({"x": x}, taps=values)
+    tensors = {tensor_file_name(t.index): t for t in plan.tensors}
+    for threads in (1, 2, 8):
+        out = tmp_path / str(threads)
+        out.mkdir()
+        done = subprocess.run(
+            [runner_path(), model, "--input", f"t0={tmp_path / 'x.npy'}", "--dump", out,
+             "--threads", str(threads)], capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found = [(tensors[p.stem], np.load(p)) for p in out.iterdir()]
+        checked = [(t, y) for t, y in found if t.name in wanted]
+        assert len(checked) > 4
+        for tensor, y in checked:
+            close(y.transpose(np.argsort(tensor.layout)), wanted[tensor.name], tensor.name)

@@ -103,7 +103,7 @@ struct Mover {
     halves_to_floats(reinterpret_cast<const uint16_t*>(data), t->size, values);
     made->role = Role::kWeight;
     made->data = reinterpret_cast<uint8_t*>(values);
-    storage[made->index] = {made->index, -1, 0, kNoTurns, 1};
+    storage[made->index] = {made->index, made->index, -1, 0, kNoTurns, 1};
     return made;
   }
 
@@ -116,7 +116,7 @@ struct Mover {
     Tensor* made = mirror(t, floats);
     if (!made) return nullptr;
     made->role = Role::kArena;
-    storage[made->index] = {made->index, -1, mirrors, kNoTurns, 1};
+    storage[made->index] = {made->index, made->index, -1, mirrors, kNoTurns, 1};
     if (made->bytes > SIZE_MAX / 2 - mirrors) {
       p->env.out_of_memory();
       return nullptr;

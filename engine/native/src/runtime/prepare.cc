@@ -43,9 +43,11 @@ bool overlap(const Program& program, const Tensor& a, const Tensor& b) {
       program.tensors[root_a].role == Role::kArena && program.tensors[root_b].role == Role::kArena;
   const bool kept = program.storage[root_a].turns == kKept;
   if (root_a != root_b && (!arena || kept != (program.storage[root_b].turns == kKept))) return false;
+  const auto moved_by = [&](const Tensor& t) { return program.storage[t.index].turns == kMoving ? turn_bytes(t) : 0; };
+  // Two that move over the same samples stay side by side, others meet anywhere.
+  const bool apart = root_a == root_b && moved_by(a) == moved_by(b);
   const auto rows = [&](const Tensor& view) -> Rows {
-    // Two that move over the same samples stay side by side, others meet anywhere.
-    const bool moves = program.storage[view.index].turns == kMoving && root_a != root_b;
+    const bool moves = program.storage[view.index].turns == kMoving && !apart;
     const Tensor& t = moves ? program.tensors[program.storage[view.index].root] : view;
     const uint64_t element = dtype_bytes(t.dtype);
     return {first_byte(program, t), t.bytes, last_dim(t) * element, t.pitch * element};
@@ -141,7 +143,7 @@ bool prepare_step(lite_program* p, Step& step) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;
   }
-  if (p->turns.count > 1 && attr_int(step, "samples", 0)) append_variant(step, "_turns");
+  if (step.index >= p->turns.first && step.index < p->turns.end) append_variant(step, "_turns");
   if (step.phases < 1 || step.scratch_bytes > SIZE_MAX / 256 || step.shared_bytes > SIZE_MAX / 4)
     return env.fail("phases or scratch memory are out of range");
   if (step.scratch_bytes > p->scratch_bytes) p->scratch_bytes = step.scratch_bytes;

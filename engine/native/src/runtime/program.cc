@@ -1,11 +1,12 @@
 // The program format, version 1 or 2 (written by lite_engine/plan/program.py). Little-endian, packed.
 //
 //   header   char magic[4] "LPRG"; u32 version; u64 arena_bytes; u32 strings_bytes, num_tensors,
-//            num_steps, num_inputs, num_outputs, num_weights
+//            num_steps, num_inputs, num_outputs, num_weights; version 2: u32 samples, first, end; u64 whole_bytes
 //   strings  strings_bytes bytes of 0-terminated UTF-8; a name below is its offset here
 //   inputs   u32 tensor[num_inputs];  outputs  u32 tensor[num_outputs]
 //   tensor   u32 name; u8 dtype, role, rank, turns; i32 alias_of (-1: none); u32 weight (role 3 only);
-//            u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]
+//            u64 offset; i64 pitch; i32 halo[4]; i32 halo_value; i64 dims[rank]; version 2, role 4, no
+//            alias: u64 whole
 //   step     u32 name, op, kernel, num_inputs, num_outputs, num_attrs; i32 tensor[num_inputs +
 //            num_outputs] (-1: absent); num_attrs times: u32 name, kind, count and the values:
 //            i64[count] (kind 1), f64[count] (kind 2) or u8[count] (kind 3)
@@ -14,12 +15,14 @@
 // weight, or, for an alias, from the first byte of the tensor it aliases. A tensor of role input or
 // output that is no alias has memory of its own (offset 0) and is dense. An alias has its root's
 // role, except that an output may alias anything: the runtime then copies it at the end of a run.
-// Version 2: `turns` is 1 for memory of the samples of one turn in the place of the batch that `dims` name, 2 for an
-// alias that moves over the samples of what it aliases, else 0 (turns.h). With 1, `offset` is into memory that only
-// such tensors share, and as if a turn took one sample.
+// Version 2: steps [first, end) take turns over `samples` (turns.h). `turns` is 1 for memory of the samples of one
+// turn in the place of the batch that `dims` name, 2 for an alias that moves over the samples of what it aliases and
+// stands behind all others, else 0. With 1, `offset` is into memory that only such tensors share, and as if a turn
+// took one sample. Where a turn takes the whole batch, the arena has whole_bytes, and a tensor is at `whole` there.
 #include "program.h"
 
 #include "reader.h"
+#include "turns.h"
 
 namespace lite {
 
@@ -27,7 +30,7 @@ namespace {
 
 constexpr uint32_t kVersion = 2;
 constexpr int64_t kMaxElements = int64_t{1} << 44;  // keeps every byte count far from overflow
-constexpr int64_t kMaxSamples = 1 << 16;            // that take turns
+constexpr uint32_t kMaxSamples = 1 << 16;           // that take turns
 
 bool truncated(Env& env, const char* where) {
   return env.fail("program is truncated or damaged in its %s; convert the model again", where);
@@ -56,7 +59,31 @@ bool measure(Tensor* tensor) {
   if (__builtin_mul_overflow(rows - 1, tensor->pitch, &span) || __builtin_add_overflow(span, last, &span) ||
       span > kMaxElements)
     return false;
-  tensor->bytes = size > 0 ? static_cast<size_t>(span) * dtype_bytes(tensor->dtype) : 0;
+  const uint64_t bytes = size > 0 ? static_cast<uint64_t>(span) * dtype_bytes(tensor->dtype) : 0;
+  tensor->bytes = static_cast<size_t>(bytes);
+  return bytes <= SIZE_MAX / 2;
+}
+
+// Sets the samples of one turn in the place of the batch that a tensor names, of which it may have more.
+bool take_turns(Env& env, const Samples& of, uint8_t turns, Tensor* tensor, Storage* storage) {
+  storage->repeats = 1;
+  if (!turns) return true;
+  if (turns > kMoving || tensor->rank < 2 || tensor->role == Role::kWeight || !of.samples ||
+      tensor->dims[0] != of.samples)
+    return env.fail("tensor %d '%s': it has no samples to take turns", tensor->index, tensor->name);
+  storage->turns = static_cast<TurnsOf>(turns);
+  storage->repeats = of.samples / of.each;
+  tensor->dims[0] = of.each;
+  return true;
+}
+
+// Its bytes in the arena, or in the memory for what is kept during a turn.
+bool fits_memory(const Storage& storage, const Tensor& tensor, Program* program) {
+  const bool kept = storage.turns == kKept && program->turns.each < program->turns.samples;
+  if (!kept) return storage.offset <= program->arena_bytes && tensor.bytes <= program->arena_bytes - storage.offset;
+  const uint64_t end = storage.offset + tensor.bytes;  // offset <= 2^44 * 2^16
+  if (end > SIZE_MAX / 2) return false;
+  if (end > program->kept_bytes) program->kept_bytes = end;
   return true;
 }
 
@@ -82,26 +109,22 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
     return env.fail("tensor %d '%s': unknown type, role or rank", index, name);
   tensor.role = static_cast<Role>(role);
   if (!in.take(tensor.dims, tensor.rank * sizeof(int64_t))) return truncated(env, "tensor table");
-  storage.repeats = 1;
-  const bool batch = tensor.rank > 1 && tensor.dims[0] > 1 && tensor.dims[0] <= kMaxSamples;
-  if (turns > kMoving || (turns && (!batch || tensor.role == Role::kWeight)))
-    return env.fail("tensor %d '%s': it has no samples to take turns", index, name);
-  if (turns) {
-    storage.turns = static_cast<TurnsOf>(turns);
-    const int64_t samples = samples_of_turn(tensor.dims[0], env.threads);
-    storage.repeats = tensor.dims[0] / samples;
-    tensor.dims[0] = samples;
-  }
+  if (!take_turns(env, program->turns, turns, &tensor, &storage)) return false;
   for (int side : tensor.halo)
     if (side < 0 || side > 4096 || (side && tensor.rank != 4))
       return env.fail("tensor %d '%s': halo does not fit its rank", index, name);
-  if (!measure(&tensor) || tensor.size > kMaxElements / storage.repeats)
+  if (!measure(&tensor) || tensor.size > kMaxElements / storage.repeats ||
+      static_cast<uint64_t>(tensor.size * storage.repeats) > SIZE_MAX / 2 / dtype_bytes(tensor.dtype))
     return env.fail("tensor %d '%s': shape is out of range", index, name);
 
   if (storage.root < -1 || storage.root >= program->num_tensors || storage.root == index)
     return env.fail("tensor %d '%s': aliases tensor %d", index, name, storage.root);
   const bool alias = storage.root >= 0;
-  if (storage.turns == kMoving && !alias) return env.fail("tensor %d '%s': it moves over nothing", index, name);
+  const bool moves = storage.turns == kMoving;
+  if (moves && !alias) return env.fail("tensor %d '%s': it moves over nothing", index, name);
+  if (!moves && program->num_named < index) return env.fail("tensor %d '%s': it stands behind views", index, name);
+  if (!moves) program->num_named = index + 1;
+  storage.over = moves ? storage.root : index;
   storage.weight = -1;
   if (tensor.role == Role::kWeight && !alias) {
     if (weight >= program->num_weights)
@@ -116,13 +139,14 @@ bool parse_tensor(Reader& in, const Strings& strings, Env& env, int index, Progr
     if (tensor.role != Role::kArena || storage.offset > kMaxElements)
       return env.fail("tensor %d '%s': it is kept outside the arena", index, name);
     storage.offset *= tensor.dims[0];
-    const uint64_t end = storage.offset + tensor.bytes;
-    if (end > SIZE_MAX / 2) return env.fail("tensor %d '%s': lies outside any memory", index, name);
-    if (end > program->kept_bytes) program->kept_bytes = end;
-  } else if (tensor.role == Role::kArena && !alias &&
-      (storage.offset > program->arena_bytes ||
-       tensor.bytes > program->arena_bytes - storage.offset))
-    return env.fail("tensor %d '%s': lies outside the arena", index, name);
+  }
+  if (tensor.role == Role::kArena && !alias) {
+    const uint64_t whole = program->turns.samples ? in.get<uint64_t>() : storage.offset;
+    if (!in.good) return truncated(env, "tensor table");
+    if (program->turns.each == program->turns.samples) storage.offset = whole;
+    if (!fits_memory(storage, tensor, program))
+      return env.fail("tensor %d '%s': lies outside the arena", index, name);
+  }
   if (storage.offset % dtype_bytes(tensor.dtype))
     return env.fail("tensor %d '%s': offset is not a multiple of its element", index, name);
   if (!alias) storage.root = index;
@@ -247,26 +271,27 @@ bool check_ports(Env& env, const Program& program) {
   }
   for (int i = 0; i < program.num_outputs; ++i) {
     const int t = program.outputs[i];
-    if (program.tensors[t].role != Role::kOutput || !is_dense(program.tensors[t]))
+    if (program.tensors[t].role != Role::kOutput || !is_dense(program.tensors[t]) || program.storage[t].turns)
       return env.fail("output %d '%s' is not a dense output tensor", i, program.tensors[t].name);
   }
   return true;
 }
 
-}  // namespace
-
-int64_t samples_of_turn(int64_t batch, int threads) {
-  // Many threads have large caches together, and wait for each other longer than a step takes.
-  constexpr int kMostThreads = 4;
-  if (threads > kMostThreads) return batch;
-  if (threads < 1) threads = 1;
-  int64_t more = threads, less = threads < batch ? threads - 1 : 0;
-  while (more < batch && batch % more) ++more;
-  if (more < batch) return more;
-  // All of them, unless that is much more than the threads need.
-  while (less > 0 && batch % less) --less;
-  return batch > 2 * threads && 2 * less >= threads ? less : batch;
+// The rest of a header of version 2; `arena_bytes` is then what a run takes with these turns.
+bool parse_turns(Reader& in, Env& env, uint32_t num_steps, uint64_t* arena_bytes, Samples* turns) {
+  const uint32_t samples = in.get<uint32_t>(), first = in.get<uint32_t>(), end = in.get<uint32_t>();
+  const uint64_t whole_bytes = in.get<uint64_t>();
+  if (!in.good) return truncated(env, "header");
+  if (samples < 2 || samples > kMaxSamples || first >= end || end > num_steps)
+    return env.fail("steps %u to %u do not take turns over %u samples", first, end, samples);
+  const int64_t each = samples_of_turn(samples, env.threads);
+  *turns = {static_cast<int32_t>(samples), static_cast<int32_t>(first), static_cast<int32_t>(end),
+            static_cast<int32_t>(each)};
+  if (each == samples) *arena_bytes = whole_bytes;
+  return true;
 }
+
+}  // namespace
 
 bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program) {
   Reader in{bytes, size, true};
@@ -277,7 +302,7 @@ bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program
   if (version < 1 || version > kVersion)
     return env.fail("program version %u, this runtime reads 1 to %u; convert the model again", version,
                     kVersion);
-  const uint64_t arena_bytes = in.get<uint64_t>();
+  uint64_t arena_bytes = in.get<uint64_t>();
   const uint32_t strings_bytes = in.get<uint32_t>();
   const uint32_t num_tensors = in.get<uint32_t>();
   const uint32_t num_steps = in.get<uint32_t>();
@@ -287,6 +312,7 @@ bool parse_program(const uint8_t* bytes, size_t size, Env& env, Program* program
   if (!in.good || !in.holds(strings_bytes, 1) || !in.holds(num_tensors, 52) ||
       !in.holds(num_steps, 24) || !in.holds(num_inputs, 4) || !in.holds(num_outputs, 4))
     return truncated(env, "header");
+  if (version > 1 && !parse_turns(in, env, num_steps, &arena_bytes, &program->turns)) return false;
   if (arena_bytes > SIZE_MAX / 2)
     return env.fail("arena of %llu bytes is out of range",
                     static_cast<unsigned long long>(arena_bytes));

@@ -56,14 +56,17 @@ void place_tensors(lite_program* p) {
   }
 }
 
-// What has memory for one turn is copied after each to its own place.
+// What has memory for one turn is copied after each to its own place, what has it for all after the last.
 void copy_taps(lite_program* p, int step, int turn) {
+  const Turns& turns = p->turns;
+  const bool last = step < turns.first || step >= turns.end || turn + 1 == turns.count;
   for (int i = 0; i < p->program.num_tensors; ++i) {
     // What lies on a device and nothing writes has no value: its copy stays zero.
     const Tensor& t = p->program.tensors[i];
     if (!p->tapped[i] || p->tap_step[i] != step || !t.data) continue;
-    const int place = p->program.storage[i].turns == kKept ? turn : 0;
-    copy_dense(t, p->taps[i] + place * t.size * dtype_bytes(t.dtype));
+    const bool kept = p->program.storage[i].turns == kKept;
+    if (!kept && !last) continue;
+    copy_dense(t, p->taps[i] + (kept ? turn : 0) * t.size * dtype_bytes(t.dtype));
   }
 }
 

@@ -38,6 +38,7 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
   if (!p->bound || !p->own || !p->taps || !p->tapped || !p->tap_step || !p->step_taps ||
       !p->end_ns || !p->arena || !p->kept)
     return env.out_of_memory();
+  if (!find_turns(&program, env, &p->turns)) return false;
   for (size_t i = 0; i < n; ++i) {
     const Storage& storage = program.storage[i];
     const Storage& root = program.storage[storage.root];
@@ -58,7 +59,7 @@ bool set_up_memory(lite_program* p, const void* const* weights, const size_t* we
       if (storage.root == static_cast<int>(i)) p->weight_bytes += root_tensor.bytes;
     }
   }
-  if (!find_turns(program, env, &p->turns) || !prepare_steps(p)) return false;
+  if (!prepare_steps(p)) return false;
   p->scratch = static_cast<uint8_t*>(memory.allocate_array(p->threads, p->scratch_bytes));
   p->shared = static_cast<uint8_t*>(memory.allocate_array(p->shared_bytes, 1));
   if (!p->scratch || !p->shared) return env.out_of_memory();
@@ -104,7 +105,7 @@ bool is_port(const lite_program* p, int tensor) {
 }
 
 bool valid_tensor(const lite_program* p, int tensor) {
-  return tensor >= 0 && tensor < p->program.num_tensors;
+  return tensor >= 0 && tensor < p->program.num_named;
 }
 
 // Of the whole batch.
@@ -113,15 +114,15 @@ size_t dense_bytes(const lite_program* p, int tensor) {
   return t.size * dtype_bytes(t.dtype) * p->program.storage[tensor].repeats;
 }
 
-// The step after which a tensor holds its value: the one that writes it, else the last one that
-// writes its root (a view, or a concat buffer filled slice by slice).
+// The step after which a tensor holds its value: the one that writes it (in turns, a view that moves over it), else
+// the last one that writes its root (a view, or a concat buffer filled slice by slice).
 int writer_of(const Program& program, int tensor) {
   int root_writer = -1;
   for (int i = program.num_steps - 1; i >= 0; --i) {
     const Step& step = program.steps[i];
     for (int o = 0; o < step.num_outputs; ++o) {
       if (!step.outputs[o]) continue;
-      if (step.outputs[o]->index == tensor) return i;
+      if (program.storage[step.outputs[o]->index].over == tensor) return i;
       const int root = program.storage[step.outputs[o]->index].root;
       if (root_writer < 0 && root == program.storage[tensor].root) root_writer = i;
     }
@@ -234,7 +235,7 @@ void lite_program_free(lite_program* p) {
 
 int lite_program_num_inputs(const lite_program* p) { return p->program.num_inputs; }
 int lite_program_num_outputs(const lite_program* p) { return p->program.num_outputs; }
-int lite_program_num_tensors(const lite_program* p) { return p->program.num_tensors; }
+int lite_program_num_tensors(const lite_program* p) { return p->program.num_named; }
 int lite_program_num_steps(const lite_program* p) {
   return current(p)->program.num_steps;
 }
@@ -247,7 +248,7 @@ int lite_program_output(const lite_program* p, int i) {
 }
 
 int lite_program_find(const lite_program* p, const char* name) {
-  for (int i = 0; i < p->program.num_tensors; ++i)
+  for (int i = 0; i < p->program.num_named; ++i)
     if (strcmp(p->program.tensors[i].name, name) == 0) return i;
   return -1;
 }

@@ -6,13 +6,6 @@ namespace lite {
 
 namespace {
 
-// To the same place in the next turn's samples.
-int64_t turn_bytes(const Tensor& t) {
-  int64_t strides[kMaxRank];
-  strides_of(t, strides);
-  return strides[0] * t.dims[0] * dtype_bytes(t.dtype);
-}
-
 void move(lite_program* p, int64_t turns) {
   for (int i = 0; i < p->program.num_tensors; ++i)
     if (p->program.storage[i].turns == kMoving)
@@ -33,35 +26,46 @@ void note_times(lite_program* p, bool last) {
   }
 }
 
-bool is_of_samples(const Program& program, const Tensor& t, int64_t samples) {
-  const Storage& s = program.storage[t.index];
-  return s.turns && s.repeats * t.dims[0] == samples;
-}
-
 }  // namespace
 
-bool find_turns(const Program& program, Env& env, Turns* turns) {
+int64_t samples_of_turn(int64_t batch, int threads) {
+  // Many threads have large caches together, and wait for each other longer than a step takes.
+  constexpr int kMostThreads = 4;
+  if (threads > kMostThreads) return batch;
+  if (threads < 1) threads = 1;
+  int64_t more = threads, less = threads < batch ? threads - 1 : 0;
+  while (more < batch && batch % more) ++more;
+  if (more < batch) return more;
+  // All of them, unless that is much more than the threads need.
+  while (less > 0 && batch % less) --less;
+  return batch > 2 * threads && 2 * less >= threads ? less : batch;
+}
+
+int64_t turn_bytes(const Tensor& t) {
+  int64_t strides[kMaxRank];
+  strides_of(t, strides);
+  return strides[0] * t.dims[0] * dtype_bytes(t.dtype);
+}
+
+bool find_turns(Program* program, Env& env, Turns* turns) {
   *turns = {};
-  for (int i = 0; i < program.num_steps; ++i) {
-    const Step& step = program.steps[i];
-    const int64_t samples = attr_int(step, "samples", 0);
-    if (samples) {
-      if (!turns->end) *turns = {i, i, 0, 0, 0, nullptr};
-      if (samples < 2 || samples != attr_int(program.steps[turns->first], "samples", 0) || turns->end != i)
-        return env.fail("step %d '%s': its samples are not those of the steps before", i, step.name);
-      turns->end = i + 1;
-    }
+  const Samples& of = program->turns;
+  for (int i = 0; i < program->num_steps; ++i) {
+    const Step& step = program->steps[i];
+    const bool takes = i >= of.first && i < of.end;
     for (int k = 0; k < step.num_inputs + step.num_outputs; ++k) {
       const Tensor* t = step.inputs[k];
-      if (!t || is_weight(*t)) continue;
-      if (samples ? !is_of_samples(program, *t, samples) : program.storage[t->index].turns != 0)
+      if (t && !is_weight(*t) && takes != (program->storage[t->index].turns != kNoTurns))
         return env.fail("step %d '%s': '%s' is not what its samples take turns on", i, step.name, t->name);
     }
   }
-  if (!turns->end) return true;
-  const int64_t batch = attr_int(program.steps[turns->first], "samples", 0);
-  turns->count = static_cast<int32_t>(batch / samples_of_turn(batch, env.threads));
-  if (program.has_device) return env.fail("steps beside those of a device cannot take turns over samples");
+  if (!of.samples) return true;
+  if (program->has_device) return env.fail("steps beside those of a device cannot take turns over samples");
+  if (of.each == of.samples) {  // the whole batch in one: tensors and steps like others
+    for (int i = 0; i < program->num_tensors; ++i) program->storage[i].turns = kNoTurns;
+    return true;
+  }
+  *turns = {of.first, of.end, of.samples / of.each, 0, 0, nullptr};
   turns->spent_ns = static_cast<int64_t*>(env.allocator->allocate_array(turns->end - turns->first, sizeof(int64_t)));
   return turns->spent_ns || env.out_of_memory();
 }
