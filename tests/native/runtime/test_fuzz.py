@@ -63,7 +63,7 @@ def test_damage_to_turns(root, tmp_path, monkeypatch):
     """Steps that take turns over samples, with slices of a buffer and values that others read."""
     monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 0)
     monkeypatch.setattr("lite_engine.plan.samples._STEP_BYTES", -(1 << 20))
-    b = Builder((3, 4, 6, 5), "turns")
+    b = Builder((4, 4, 6, 5), "turns")
     left, right = (b.conv(b.x, 4, 8, k, name=f"conv{k}") for k in (1, 3))
     y = b.add("Relu", b.add("Concat", left, right, axis=1))
     y = b.add("MaxPool", b.conv(y, 16, 4, 1), kernel_shape=[2, 2])

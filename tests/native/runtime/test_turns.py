@@ -419,3 +419,59 @@ def test_a_dump_has_every_value_once(tmp_path) -> None:
         assert len(checked) > 4
         for tensor, y in checked:
             close(y.transpose(np.argsort(tensor.layout)), wanted[tensor.name], tensor.name)
+
+
+class Written:
+    """A program by hand, of version 2: what no plan has, but a file may."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+        self.strings, self.tensors, self.steps = bytearray(), [], []
+
+    def text(self, text: str) -> int:
+        at = len(self.strings)
+        self.strings += text.encode() + b"\0"
+        return at
+
+    def tensor(self, name, role, dims, pitch, turns=0, alias=-1, offset=0) -> int:
+        record = struct.pack(
+            f"<I4BiIQq4ii{len(dims)}q", self.text(name), 1, role, len(dims), turns, alias, 0,
+            offset, pitch, 0, 0, 0, 0, 0, *dims,
+        )  # fmt: skip
+        self.tensors.append(record + (struct.pack("<Q", 0) if role == 4 and alias == -1 else b""))
+        return len(self.tensors) - 1
+
+    def step(self, op: str, x: int, y: int) -> None:
+        names = self.text(op.lower()), self.text(op), self.text("f32_unary")
+        self.steps.append(struct.pack("<6I2i", *names, 1, 1, 0, x, y))
+
+    def bytes(self, inputs: list[int], outputs: list[int], arena: int) -> bytes:
+        ports = struct.pack(f"<{len(inputs + outputs)}I", *inputs, *outputs)
+        return b"LPRG" + struct.pack(
+            "<IQ6I3IQ", 2, arena, len(self.strings), len(self.tensors), len(self.steps),
+            len(inputs), len(outputs), 0, self.samples, 0, len(self.steps), arena,
+        ) + bytes(self.strings) + ports + b"".join(self.tensors) + b"".join(self.steps)  # fmt: skip
+
+
+@pytest.mark.parametrize("pitch", [8, 12])
+def test_views_that_meet_in_a_later_turn_are_refused(pitch) -> None:
+    """What a step reads and writes lie side by side in the first turn. Samples that are 16 and 24
+    elements apart (pitch 8 and 12) meet in the second; with the same distance they never do."""
+    w = Written(4)
+    x, whole = w.tensor("x", 1, (4, 2, 8), 8), w.tensor("whole", 4, (512,), 512)
+    y = w.tensor("y", 2, (4, 2, 8), 8)
+    seen = w.tensor("x", 1, (4, 2, 8), 8, MOVING, x)
+    read = w.tensor("read", 4, (4, 2, 8), 8, MOVING, whole, 4 * (64 if pitch == 8 else 24))
+    made = w.tensor("made", 4, (4, 2, 8), pitch, MOVING, whole)
+    last = w.tensor("y", 2, (4, 2, 8), 8, MOVING, y)
+    for op, a, b in (("Relu", seen, read), ("Neg", read, made), ("Neg", made, last)):
+        w.step(op, a, b)
+    data = w.bytes([x], [y], 2048)
+    if pitch == 12:
+        with pytest.raises(ModelFormatError, match="neg"):
+            native.NativeProgram(data, [], threads=1)
+        return
+    values = np.arange(64, dtype=np.float32).reshape(4, 2, 8) + 1
+    for threads in (1, 2, 8):
+        (got,) = native.NativeProgram(data, [], threads=threads).run([values])
+        np.testing.assert_array_equal(got, values)

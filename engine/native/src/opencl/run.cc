@@ -11,7 +11,7 @@ namespace lite::opencl {
 namespace {
 
 // A run under way. Once something failed, nothing more is asked of the device.
-struct Turn {
+struct DeviceRun {
   lite_program* p;
   Executor& x;
   bool pending;  // the device may still be at work
@@ -292,16 +292,16 @@ struct Turn {
 }  // namespace
 
 bool run(lite_program* p) {
-  Turn turn{p, *p->opencl, false};
+  DeviceRun whole{p, *p->opencl, false};
   const Program& program = p->program;
-  const bool good = turn.take_ports() && turn.move_ports(program.inputs, program.num_inputs, true) &&
-                    turn.steps() && turn.move_ports(program.outputs, program.num_outputs, false) &&
-                    turn.give_ports_back() && turn.finish("the end");
+  const bool good = whole.take_ports() && whole.move_ports(program.inputs, program.num_inputs, true) &&
+                    whole.steps() && whole.move_ports(program.outputs, program.num_outputs, false) &&
+                    whole.give_ports_back() && whole.finish("the end");
   if (good) return true;
   // The device must be done with the caller's memory, whatever happened.
-  turn.x.device->cl.clFinish(turn.x.device->queue);
+  whole.x.device->cl.clFinish(whole.x.device->queue);
   restore_ports(p);
-  abandon_context(turn.x.device->shared);
+  abandon_context(whole.x.device->shared);
   return false;
 }
 
