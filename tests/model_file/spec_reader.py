@@ -158,21 +158,16 @@ def attribute(value: Any, arrays: list[np.ndarray], known: set[str]) -> Any:
 
 
 def program(data: bytes, weights: int) -> list[tuple[str, str, str]]:
-    magic, version, _, *counts = struct.unpack_from("<4sIQ6I", data)
-    size, tensors, steps, inputs, outputs, rows = counts
+    magic, version, _, size, tensors, steps, *ports, rows = struct.unpack_from("<4sIQ6I", data)
     assert magic == b"LPRG" and version in (1, 2) and rows <= weights
-    at = 40
-    if version == 2:
-        samples, first, end, _ = struct.unpack_from("<3IQ", data, at)
-        assert 2 <= samples <= 1 << 16 and first < end <= steps
-        at += 20
+    at = 40 + 20 * (version - 1)
+    assert version == 1 or 1 < struct.unpack_from("<I", data, 40)[0] <= 1 << 16
     strings = data[at : at + size]
-    at += size + 4 * (inputs + outputs)
+    at += size + 4 * sum(ports)
     for _ in range(tensors):
-        dtype, role, rank, turns = struct.unpack_from("<4x4B", data, at)
+        dtype, role, rank, turns, alias = struct.unpack_from("<4x4Bi", data, at)
         assert 1 <= dtype <= 13 and 1 <= role <= 4 and rank <= 8 and turns <= 2 * (version - 1)
         assert math.prod(struct.unpack_from(f"<{rank}q", data, at + 52)) <= 1 << 44
-        alias = struct.unpack_from("<i", data, at + 8)[0]
         at += 52 + 8 * rank + 8 * (version == 2 and role == 4 and alias == -1)
     found = []
     for _ in range(steps):

@@ -468,7 +468,7 @@ def test_views_that_meet_in_a_later_turn_are_refused(pitch) -> None:
         w.step(op, a, b)
     data = w.bytes([x], [y], 2048)
     if pitch == 12:
-        with pytest.raises(ModelFormatError, match="neg"):
+        with pytest.raises(ModelFormatError, match="'made' overwrites input 'read'"):
             native.NativeProgram(data, [], threads=1)
         return
     values = np.arange(64, dtype=np.float32).reshape(4, 2, 8) + 1
