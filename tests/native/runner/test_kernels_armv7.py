@@ -15,7 +15,7 @@ from lite_engine.model_file.program_file import write_program_file
 from lite_engine.plan import make_plan
 from lite_engine.quantize import quantize
 
-from tests.native.runtime import test_turns
+from tests.native.runtime import test_turns, test_turns_damage
 from tests.small_models import classifier, image
 from tests.tools import emulator
 
@@ -74,7 +74,7 @@ def test_memory_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
     program = bytearray(whole["PROG.arm"])
     kept = next(
         at
-        for at in test_turns.marked(program, test_turns.KEPT)
+        for at in test_turns_damage.marked(program, test_turns_damage.KEPT)
         if struct.unpack_from("<i", program, at + 8)[0] < 0
     )
     struct.pack_into("<Q", program, kept + 16, 1 << 32)
@@ -94,7 +94,7 @@ def test_a_tensor_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
     program = bytearray(whole["PROG.arm"])
     (at, *_) = (
         at
-        for at in test_turns.records(program)[:-1]
+        for at in test_turns_damage.records(program)[:-1]
         if program[at + 5] == 4 and program[at + 6] == 4 and program[at + 7] == 1
     )
     struct.pack_into("<q", program, at + 24, 1 << 15)  # pitch

@@ -22,6 +22,7 @@ MODULES = [
         "isa/test_recurrent.py",
         "runtime/test_bands.py",
         "runtime/test_turns.py",
+        "runtime/test_turns_damage.py",
         "runtime/test_allocation.py",
     ],
     [
