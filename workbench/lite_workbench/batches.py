@@ -55,24 +55,30 @@ def with_batch(model: Model, batch: int) -> Model:
     return model.but(source=optimize_graph(made.graph), graphs={})
 
 
-def check_batch(single: Graph, many: Graph) -> None:
+def check_batch(single: Graph, many: Graph) -> str:
     """Does each sample of a batch get what it gets alone, on random numbers? Sizes that both graphs
-    leave open are assumed. Raises MixedSamples, and LiteError where a graph cannot run."""
+    leave open are assumed. Why that cannot be told, where the single one does not run here. Raises
+    MixedSamples, and LiteError where the batch does not run."""
     _, sizes, why = with_sizes(many)
     if why:
-        raise LiteError(why)
+        return why
     for value in many.inputs:
         shape = sizes.get(value.name, ())
         if shape and value.shape and not isinstance(value.shape[0], int):
             sizes[value.name] = (OPEN_BATCH, *shape[1:])
-    check_rows(Predictor(single), Predictor(many), random_feeds(many, shapes=sizes))
+    feeds = random_feeds(many, shapes=sizes)
+    one = Predictor(single)
+    try:
+        one.run({name: x[: _rows_of(one)] for name, x in feeds.items()})
+    except LiteError as error:
+        return str(error)
+    check_rows(one, Predictor(many), feeds)
+    return ""
 
 
 def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray]) -> None:
     """Do the first and the last sample of a batch get what they get alone? Raises MixedSamples."""
-    alone = {v.shape[0] for v in one.graph.inputs if v.shape and isinstance(v.shape[0], int)}
-    rows = max(alone, default=1)
-    whole = many.run(feeds)
+    rows, whole = _rows_of(one), many.run(feeds)
     batch = min(len(x) for x in feeds.values())
     for start in dict.fromkeys((0, batch - batch % rows - rows)):
         part = slice(start, start + rows)
@@ -82,6 +88,12 @@ def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray])
                     tr("the model mixes the samples of a batch: output {name} of a sample differs "
                        "from that of the sample alone", name=name)
                 )  # fmt: skip
+
+
+def _rows_of(one: Predictor) -> int:
+    """Samples of one run; one where the batch is open."""
+    sizes = [v.shape[0] for v in one.graph.inputs if v.shape and isinstance(v.shape[0], int)]
+    return max(sizes, default=1)
 
 
 def _rows(whole: np.ndarray, want: np.ndarray, part: slice) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.edit.sizes import Refusal
-from lite_engine.errors import LiteError, UsageError
+from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
 if TYPE_CHECKING:
@@ -192,16 +192,12 @@ def _apply(steps: _Steps, edits: Edits) -> None:
 
 
 def _check_batch(single: Graph, steps: _Steps) -> None:
-    """Raises LiteError where the samples of a batch mix; a model that cannot run here is not
-    checked, which is said."""
-    from .batches import MixedSamples, check_batch
+    """Raises LiteError where the batch does not run, or its samples mix; a model that cannot run
+    here is not checked, which is said."""
+    from .batches import check_batch
 
-    try:
-        check_batch(single, steps.graph)
-    except MixedSamples:
-        raise
-    except LiteError as error:
-        steps.done.append(tr("not checked with numbers: {error}", error=error))
+    if why := check_batch(single, steps.graph):
+        steps.done.append(tr("not checked with numbers: {error}", error=why))
 
 
 def _numbers(array: np.ndarray) -> str:

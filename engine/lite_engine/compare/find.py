@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from ..backends.reference import evaluate
+from ..ir import captured
 from .comparison import LayerDifference
 from .difference import difference
 from .finding import Cause, Finding, LayerError
@@ -87,14 +88,12 @@ def _wrong_side(
     if not isinstance(on.a, Side):
         return "candidate", None
     node = on.a.graph.node(row.name)
-    reads = [v.name for v in node.inputs if v is not None and v.const is None]
+    reads = [v for v in (*node.inputs, *captured(node)) if v is not None]
     out = next(v.name for v in node.outputs)
-    values = whole_run(on, [*reads, out])
-    given = [
-        None if v is None else v.const if v.const is not None else values[v.name]
-        for v in node.inputs
-    ]
-    mine = difference(evaluate(node, given, {})[0], values[out])
+    values = whole_run(on, [*(v.name for v in reads if v.const is None), out])
+    held = {id(v): values[v.name] if v.const is None else v.const for v in reads}
+    given = [None if v is None else held[id(v)] for v in node.inputs]
+    mine = difference(evaluate(node, given, held)[0], values[out])
     if within(mine, row.tolerance, row.floor):
         return "candidate", None
     return "baseline", mine.rel_l2

@@ -10,7 +10,7 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, QuantParams, Value
-from ..ops import find_op, specialise
+from ..ops import find_op, is_specialised, specialise
 from ..runtime.predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
@@ -80,7 +80,7 @@ class Side:
     def at(self, feeds: Mapping[str, np.ndarray]) -> Side:
         """The same at the sizes of these inputs. Values that the sizes decide (a Shape's, and what
         is computed of it) are constants of its graph: no run makes them."""
-        if all(v.type.is_static for v in self.graph.inputs):
+        if is_specialised(self.graph):
             return self
         graph = specialise(self.graph, {name: x.shape for name, x in feeds.items()})
         return Side(self.predictor.like(graph), self.label)

@@ -42,8 +42,17 @@ def resize(graph: Graph, shapes: Mapping[str, Shape]) -> Resized:
 
 
 def rebatch(graph: Graph, batch: int | str) -> Resized:
-    """The graph with another first axis of every input (a number, or a symbol like "N")."""
+    """The graph with another first axis of every input (a number, or a symbol like "N"). Raises
+    UsageError where the inputs begin with different numbers, which cannot all be the batch."""
     shapes = {v.name: (batch, *v.shape[1:]) for v in graph.inputs if v.shape}
+    sizes = {v.shape[0] for v in graph.inputs if v.shape and isinstance(v.shape[0], int)}
+    open_ones = {v.shape[0] for v in graph.inputs if v.shape} - sizes
+    if len(sizes) > 1 or (sizes and open_ones):
+        raise UsageError(
+            tr("the inputs have no common batch size: {inputs}",
+               inputs=", ".join(f"{v.name} {format_shape(v.shape)}" for v in graph.inputs)),
+            fix=tr("give each input its sizes, as with --shape"),
+        )  # fmt: skip
     return _resized(graph, shapes, batch=True)
 
 
@@ -167,7 +176,9 @@ def _follow(
     try:
         types = infer_node(node)
     except LiteError as error:
-        return str(error.what)
+        # Where sizes are computed, numbers tell (_compute).
+        known = all(v is None or (v.dtype and v.shape is not None) for v in node.inputs)
+        return str(error.what) if known else ""
     for value, info in zip(node.outputs, types):
         value.dtype, value.shape = info.dtype, info.shape
     if moving is not None:
@@ -190,7 +201,9 @@ def _loses_batch(
     kept = node.output.shape == before and all(isinstance(n, int) for n in first)
     if was and now and not isinstance(was[0], int):  # any batch becomes this one
         kept = kept and first != now[:1]
-    return kept and (moving.reads(node) if moving else bool(was and now and was[0] != now[0]))
+    if moving:
+        return kept and moving.reads(node)
+    return kept and bool(was and now and was[0] != now[0] and None not in (was[0], now[0]))
 
 
 def _adapt(node: Node, old: Mapping[int, Shape | None], made: Resized) -> None:

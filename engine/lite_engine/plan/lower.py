@@ -13,6 +13,7 @@ from ..ops import Cost, OpDef, cost_of, get_op
 from ..ops._bf16 import bf16_to_f32
 from . import layout as lay
 from .accelerate import Sharing
+from .beyond_half import beyond_half
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
 from .select import select
 from .tensors import DEVICE, HOST, Key, TensorPool
@@ -40,7 +41,8 @@ class Lowering:
         self.number = number
         self.tuning = tuning or {}
         self.overrides = overrides or {}
-        self.numbers = numbers or {}
+        self.numbers = {**(beyond_half(graph) if number is DType.F16 else {}), **(numbers or {})}
+        self.asked = numbers or {}
         self.refused = refused or {}
         self.sharing = sharing or Sharing()
         self.plan = Plan(backend)
@@ -169,7 +171,7 @@ class Lowering:
         )
         if left := self.sharing.left.get(node.name):
             placement.why = f"{left}; {placement.why}"
-        if node.name in self.overrides or node.name in self.numbers:
+        if node.name in self.overrides or node.name in self.asked:
             placement.why = tr("overridden; {why}", why=placement.why)
         return placement
 

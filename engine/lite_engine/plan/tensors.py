@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Value
@@ -12,6 +13,10 @@ from .model import Layout, Plan, PlanTensor, Step, logical_dims, row_major
 
 Key = tuple[str, Layout, DType]  # space, layout, element type
 HOST, DEVICE = "host", "opencl"
+
+
+#: A mask of -1e9 or a limit of 1e30 stays a number.
+_LARGEST_HALF = 65504.0
 
 
 class TensorPool:
@@ -82,7 +87,7 @@ class TensorPool:
 
     def _constant(self, value: Value, space: str, layout: Layout, dtype: DType) -> int:
         assert value.const is not None
-        array = value.const if dtype == value.dtype else value.const.astype(dtype.np)
+        array = value.const if dtype == value.dtype else _converted(value.const, dtype)
         index = self.new(value.name, value, layout, "weight", dtype)
         tensor = self.plan.tensors[index]
         tensor.data = tensor.to_physical(array)
@@ -170,3 +175,13 @@ class TensorPool:
 def _order(layout: Layout) -> str:
     letters = {3: "NCW", 4: "NCHW", 5: "NCDHW"}.get(len(layout))
     return "".join(letters[i] for i in layout) if letters else str(list(layout))
+
+
+def _converted(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """A constant in another type; in fp16, finite numbers stay finite."""
+    if dtype is DType.F16 and array.dtype.kind == "f":
+        beyond = np.abs(array) > _LARGEST_HALF
+        if beyond.any():
+            nearest = np.copysign(_LARGEST_HALF, array)
+            array = np.where(beyond & np.isfinite(array), nearest, array)
+    return array.astype(dtype.np)

@@ -1,0 +1,75 @@
+"""Comparison of graphs with branches, and with layers that are constants at these sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.backends.cpu.native import target
+from lite_engine.compare import Side, compare
+from lite_engine.ir import DType, Graph, Value
+from lite_workbench.quantizing import FastRun
+
+from tests.small_models import Builder
+
+pytestmark = pytest.mark.cpu
+
+
+def branch(b: Builder, outside: Value, name: str, op: str) -> Graph:
+    """One layer on a value from outside."""
+    graph = Graph(name)
+    graph.outputs = [graph.add(op, [outside], name=name).output]
+    return graph
+
+
+def choosing() -> Graph:
+    """An If, whose branches read a value of the graph around them."""
+    b = Builder((1, 4, 8, 8), "choosing")
+    y = b.conv(b.x, 4, 6, 3, name="conv")
+    high = b.add("Greater", b.add("ReduceSum", y, keepdims=0), b.scalar(1e6))
+    then, other = branch(b, y, "then", "Relu"), branch(b, y, "other", "Sigmoid")
+    made = b.add("If", high, name="choice", then_branch=then, else_branch=other)
+    return b.done(b.add("Neg", made, name="out"))
+
+
+def x_of(graph: Graph) -> dict[str, np.ndarray]:
+    shape = graph.inputs[0].shape
+    return {"x": np.random.default_rng(0).standard_normal(shape).astype(np.float32)}
+
+
+def test_a_branch_that_is_wrong_is_named() -> None:
+    graph = choosing()
+    wrong = Predictor(graph, target(), faults={"choice": "drop_last_column"})
+    right = Predictor(graph, "reference")
+    for a, b, side in ((right, wrong, "candidate"), (wrong, right, "baseline")):
+        made = compare(Side(a), Side(b), x_of(graph))
+        assert not made.agrees and made.first_divergence["name"] == "choice"
+        assert made.finding.side == side
+
+
+def folding(batch: int | str = 2) -> Graph:
+    """A value that these sizes make a constant; an If that they decide."""
+    b = Builder((batch, 4, 6), "folding")
+    shape = b.add("Shape", b.x, name="shape")
+    zeros = b.graph.add("ConstantOfShape", [shape], {"value": np.ones(1, np.float32)}, name="ones")
+    y = b.add("Add", b.x, zeros.output, name="sum")
+    rank = b.add("Size", shape, name="rank")
+    flat = b.add("Equal", rank, b.graph.constant(np.array(3)), name="flat")
+    inner = branch(b, y, "then", "Relu"), branch(b, y, "other", "Neg")
+    y = b.add("If", flat, name="choice", then_branch=inner[0], else_branch=inner[1])
+    return b.done(b.add("MatMul", y, b.weights(6, 5), name="product"))
+
+
+@pytest.mark.parametrize("batch", [2, "N"])
+def test_layers_that_are_constants_here_are_not_asked_for(batch) -> None:
+    graph, x = folding(batch), {"x": np.ones((2, 4, 6), np.float32)}
+    made = compare(Side(Predictor(graph, "reference")), Side(Predictor(graph, target())), x)
+    assert made.agrees and {row.name for row in made.layers} >= {"sum", "product"}
+
+
+def test_a_run_gives_the_values_that_it_makes() -> None:
+    graph, run = folding("N"), FastRun(target())
+    names = [v.name for n in graph.nodes for v in n.outputs]
+    found = run(graph, {"x": np.ones((2, 4, 6), np.float32)}, names)
+    assert {"sum", "product"} <= found.keys() and not {"rank", "flat"} & found.keys()
+    assert DType.of(found["sum"]) is DType.F32
