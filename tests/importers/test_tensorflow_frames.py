@@ -235,3 +235,31 @@ def _starts(name: bytes) -> bytes:
     """The first bytes of a node of that name; of LoopCond's, whose name is w/cond."""
     name = b"w/cond" if name == b"LoopCond" else name
     return bytes([0x0A, len(name)]) + name
+
+
+def test_what_a_loop_only_waits_for_is_no_output(tensorflow_imported):
+    """A function's loop, frozen: control edges from a part of a step and from all Exits, which
+    nobody reads."""
+    limit = const("n", np.int32(3))
+    controlled = [
+        node("w/body_control", "Identity", "i/switch:1"),
+        node("late", "AddV2", "sum", "one", "^w/body_control"),
+        node("w/done", "NoOp", "^i/exit", "^y/exit"),
+        node("result", "Identity", "out", "^w/done"),
+    ]
+    nodes = [n for n in counted(limit) if b"steps" not in n] + controlled
+    graph = tensorflow_imported(nodes)
+    assert [v.name for v in graph.outputs] == ["result"]
+    np.testing.assert_allclose(run(graph, x=X)[0], wanted(3), rtol=1e-6)
+
+
+def test_sizes_that_the_file_leaves_open_may_be_given(tensorflow_imported):
+    """As many steps as the input has rows: a translation needs to know them."""
+    rows = [node("shape", "Shape", "x"), const("from", np.int32([0])), const("to", np.int32([1])),
+            const("by", np.int32([1])),
+            node("n", "StridedSlice", "shape", "from", "to", "by", shrink_axis_mask=1)]  # fmt: skip
+    nodes = [placeholder("x", (None, 3)), *rows, *counted(b"")[1:]]
+    x = np.repeat(X, 4, 0)
+    graph = tensorflow_imported([n for n in nodes if n], outputs=["out"], shapes={"x": (4, 3)})
+    assert not any(n.has_subgraph for n in graph.nodes)
+    np.testing.assert_allclose(run(graph, x=x)[0], np.repeat(wanted(4), 4, 0), rtol=1e-6)

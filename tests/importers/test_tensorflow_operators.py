@@ -8,7 +8,11 @@ from io import BytesIO
 
 import numpy as np
 import pytest
+from lite_engine.backends.reference import run_graph
 from lite_engine.errors import ModelFormatError
+from lite_engine.importers._emit import Emitter
+from lite_engine.importers._tf_tables import compute
+from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import get_op
 
 
@@ -71,3 +75,37 @@ def test_wav_with_extra_chunks():
     mixed = np.frombuffer(data[:12] + chunk + data[12:], np.uint8)
     audio, _ = get_op("DecodeWav")._reference(mixed, desired_channels=1, desired_samples=1)
     assert audio[0, 0] * 32768 == 7
+
+
+def computed(name: str, *inputs: np.ndarray) -> np.ndarray:
+    """What an operator's nodes give; the first input is no constant."""
+    graph = Graph("op")
+    emit = Emitter(graph)
+    graph.inputs = [Value("x", DType.of(inputs[0]), inputs[0].shape)]
+    made = compute(emit, name, [graph.inputs[0], *map(emit.const, inputs[1:])])
+    graph.outputs = [made]
+    return run_graph(graph, [inputs[0]])[0]
+
+
+@pytest.mark.parametrize("lower", [-1, 0, 2])
+@pytest.mark.parametrize("upper", [-1, 0, 1])
+def test_matrix_band_part(lower, upper):
+    """TensorFlow's definition, element by element."""
+    x = np.arange(1, 31, dtype=np.float32).reshape(1, 5, 6)
+    i, j = np.indices((5, 6))
+    kept = ((lower < 0) | (i - j <= lower)) & ((upper < 0) | (j - i <= upper))
+    got = computed("MatrixBandPart", x, np.int64(lower), np.int64(upper))
+    np.testing.assert_array_equal(got, np.where(kept, x, 0))
+
+
+@pytest.mark.parametrize(
+    "a, b", [([3, 1, 5], [3, 4, 1]), ([5], [2, 3, 1]), ([2, 3, 1], [5]), ([1, 0], [4, 1])]
+)
+def test_broadcast_args(a, b):
+    got = computed("BroadcastArgs", np.array(a, np.int32), np.array(b, np.int32))
+    assert tuple(got) == np.broadcast_shapes(tuple(a), tuple(b))
+
+
+def test_is_finite():
+    x = np.array([0, -np.inf, np.nan, 3e38], np.float32)
+    np.testing.assert_array_equal(computed("IsFinite", x), np.isfinite(x))

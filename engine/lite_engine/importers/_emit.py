@@ -220,7 +220,7 @@ class Emitter:
             raise ModelFormatError(
                 tr("the rank of {x} is not known", x=x.name),
                 where=self.source,
-                fix=tr("export the model with fixed input shapes"),
+                fix=tr("give the sizes with --shape, or export the model with fixed ones"),
             )
         return len(x.shape)
 
@@ -230,7 +230,7 @@ class Emitter:
             raise ModelFormatError(
                 tr("{what} is computed at run time, it must be a constant", what=what),
                 where=self.source,
-                fix=tr("export the model with fixed input shapes"),
+                fix=tr("give the sizes with --shape, or export the model with fixed ones"),
             )
         if x.const.dtype.kind not in "iub":
             raise ModelFormatError(

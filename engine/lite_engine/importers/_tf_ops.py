@@ -69,6 +69,10 @@ def div_no_nan(emit: Emitter, a: Value, b: Value) -> Value:
     return emit("Where", emit("Equal", b, zero), zero, emit("Div", a, b))
 
 
+def is_finite(emit: Emitter, x: Value) -> Value:
+    return emit("Not", emit("Or", emit("IsNaN", x), emit("IsInf", x)))
+
+
 def add_n(emit: Emitter, *parts: Value) -> Value:
     return emit("Sum", *parts)
 

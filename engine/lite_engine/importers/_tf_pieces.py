@@ -21,6 +21,40 @@ def broadcast_to(emit: Emitter, x: Value, shape: Value) -> Value:
     return emit("Expand", x, emit.cast(shape, DType.I64))
 
 
+def broadcast_args(emit: Emitter, a: Value, b: Value) -> Value:
+    """The shape to which two shapes broadcast."""
+    ranks = [_length(emit, side) for side in (a, b)]
+    first, second = (
+        emit("Concat", emit.const(np.ones(max(ranks) - n, side.type.dtype.np)), side, axis=0)
+        if n < max(ranks)
+        else side
+        for side, n in zip((a, b), ranks)
+    )
+    return emit("Where", emit("Equal", first, scalar(emit, first, 1)), second, first)
+
+
+def _length(emit: Emitter, shape: Value) -> int:
+    """Numbers of a shape. Raises ModelFormatError where that is not known."""
+    (count,) = shape.shape if shape.shape is not None and len(shape.shape) == 1 else (None,)
+    if not isinstance(count, int):
+        raise ModelFormatError(
+            tr("the rank of {x} is not known", x=shape.name),
+            where=emit.source,
+            fix=tr("give the sizes with --shape, or export the model with fixed ones"),
+        )
+    return count
+
+
+def matrix_band_part(emit: Emitter, x: Value, lower: Value, upper: Value) -> Value:
+    """The diagonals of a matrix from `lower` below the main one to `upper` above it; all of a side
+    where its number is negative."""
+    below = emit.integer(lower, tr("the number of diagonals"))
+    above = emit.integer(upper, tr("the number of diagonals"))
+    if above >= 0:
+        x = emit("Trilu", x, np.array(above, np.int64), upper=0)
+    return emit("Trilu", x, np.array(-below, np.int64), upper=1) if below >= 0 else x
+
+
 def gather_nd(emit: Emitter, x: Value, indices: Value) -> Value:
     return emit("GatherND", x, emit.cast(indices, DType.I64), batch_dims=0)
 
@@ -302,7 +336,7 @@ def _one_open(emit: Emitter, dims: Sequence[int | None]) -> list[int]:
         raise ModelFormatError(
             tr("more than one dimension of the result is not known"),
             where=emit.source,
-            fix=tr("export the model with fixed input shapes"),
+            fix=tr("give the sizes with --shape, or export the model with fixed ones"),
         )
     return [-1 if d is None else d for d in dims]
 

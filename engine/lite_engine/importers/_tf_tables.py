@@ -16,22 +16,35 @@ from ._tf_ops import (
     expand_dims,
     floor_div,
     floor_mod,
+    is_finite,
     range_,
     rank,
     top_k,
     zeros_like,
 )
-from ._tf_pieces import broadcast_to, fill, gather_nd, reverse, scatter_nd, slice_, tile
+from ._tf_pieces import (
+    broadcast_args,
+    broadcast_to,
+    fill,
+    gather_nd,
+    matrix_band_part,
+    reverse,
+    scatter_nd,
+    slice_,
+    tile,
+)
 
 Computes = Callable[..., Value | list[Value]]
 #: TensorFlow operator → what computes it from its inputs alone.
 COMPUTED: dict[str, Computes] = {
     "AddN": add_n, "DivNoNan": div_no_nan, "FloorDiv": floor_div, "FloorMod": floor_mod,
-    "Range": range_, "Rank": rank, "ZerosLike": zeros_like,
+    "IsFinite": is_finite, "Range": range_, "Rank": rank, "ZerosLike": zeros_like,
 }  # fmt: skip
 #: The same for operators that only move elements.
 MOVED: dict[str, Computes] = {
-    "BroadcastTo": broadcast_to, "ExpandDims": expand_dims, "Fill": fill, "GatherNd": gather_nd,
+    "BroadcastArgs": broadcast_args, "BroadcastTo": broadcast_to,
+    "MatrixBandPart": matrix_band_part, "ExpandDims": expand_dims, "Fill": fill,
+    "GatherNd": gather_nd,
     "ReverseV2": reverse, "ScatterNd": scatter_nd, "Slice": slice_, "Tile": tile, "TopKV2": top_k,
 }  # fmt: skip
 

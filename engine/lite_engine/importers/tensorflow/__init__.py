@@ -8,7 +8,7 @@ the signature's outputs), in the file's NHWC order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from lite_messages import tr
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
 from ...files import head
-from ...ir import DType, Graph, Value
+from ...ir import DType, Graph, Shape, Value
 from ...mapped import map_file
 from .._emit import Emitter, name_open_sizes
 from .._protobuf import Message
@@ -39,7 +39,7 @@ _NO_RESULT = (
 )  # fmt: skip
 
 #: A file says which sizes are open; only those are filled in.
-SHAPES_ARE_HINTS = False
+SHAPES_ARE_HINTS = True
 
 
 def match(path: Path) -> bool:
@@ -71,17 +71,26 @@ def _looks_like_graph(path: Path) -> bool:
         return False
 
 
-def open(path: Path, *, outputs: Sequence[str] = (), signature: str = "serving_default") -> Graph:
+def open(
+    path: Path,
+    *,
+    outputs: Sequence[str] = (),
+    signature: str = "serving_default",
+    shapes: Mapping[str, Shape] | None = None,
+) -> Graph:
     """`outputs` names the nodes to keep (all leaves by default); `signature` picks one of a
-    SavedModel. Raises ModelFormatError, UnsupportedOperatorError."""
+    SavedModel; `shapes` has sizes of inputs that the file leaves open, which translations may need.
+    Raises ModelFormatError, UnsupportedOperatorError."""
     folder = path if path.is_dir() else path.parent if path.name == "saved_model.pb" else None
     if folder is not None:
         saved = read_saved_model(folder, signature)
-        return _build(path, saved.graph, saved.flat, saved.signature, saved.variables, outputs)
+        return _build(
+            path, saved.graph, saved.flat, saved.signature, saved.variables, outputs, shapes or {}
+        )
     graph = read_graph(Message(map_file(path)))
     if not graph.nodes:
         raise ModelFormatError(tr("no nodes"), where=path, fix=tr("not a GraphDef"))
-    return _build(path, graph, Flat(graph), None, {}, outputs)
+    return _build(path, graph, Flat(graph), None, {}, outputs, shapes or {})
 
 
 def _build(
@@ -91,21 +100,23 @@ def _build(
     signature: Signature | None,
     variables: dict[str, Any],
     outputs: Sequence[str],
+    shapes: Mapping[str, Shape],
 ) -> Graph:
     graph = Graph(path.stem if path.name != "saved_model.pb" else path.parent.name)
     graph.metadata = {"format": "tensorflow", "producer": f"GraphDef {source.producer}"}
     emit = Emitter(graph)
     nodes = Nodes(emit, flat, variables)
+    waited = _waited_for(flat)
     conditionals = fold_conditionals(flat)
     rewrite_frames(flat)
     wanted = [
-        (name, ref) for name, ref in _wanted(flat, signature, outputs)
+        (name, ref) for name, ref in _wanted(flat, signature, outputs, waited)
         if outputs or signature is not None or conditionals.is_output(ref)
     ]  # fmt: skip
     conditionals.check(wanted)
     order = flat.order([ref for _, ref in wanted])
     _check_operators(flat, order)
-    _add_inputs(nodes, [n for n in order if n not in conditionals.switches], signature)
+    _add_inputs(nodes, [n for n in order if n not in conditionals.switches], signature, shapes)
     for name, value in conditionals.switches.items():
         nodes.values[name, 0] = emit.const(np.array(value))
         graph.metadata.setdefault("warnings", []).append(
@@ -137,10 +148,24 @@ def _is_weight(node: NodeDef) -> bool:
     )
 
 
+def _waited_for(flat: Flat) -> set[str]:
+    """Nodes that others run after. What makes nothing (a NoOp) counts where it is waited for."""
+    found: set[str] = set()
+    while True:
+        more = {
+            control for name, node in flat.nodes.items()
+            if node.op not in _NO_RESULT or name in found for control in node.controls
+        }  # fmt: skip
+        if more == found:
+            return found
+        found = more
+
+
 def _wanted(
-    flat: Flat, signature: Signature | None, outputs: Sequence[str]
+    flat: Flat, signature: Signature | None, outputs: Sequence[str], waited: Collection[str]
 ) -> list[tuple[str, Ref]]:
-    """Output names and the node outputs they stand for."""
+    """Output names and the node outputs they stand for. Without names, those that nobody reads; of
+    these, those that others have `waited` for (parts of a loop) only where there are no others."""
     if outputs:
         return [(name.removesuffix(":0"), split_ref(name)) for name in outputs]
     if signature is not None:
@@ -153,11 +178,14 @@ def _wanted(
             tr("tensorflow: every node is read by another, so the outputs are not known"),
             fix=tr("name the outputs with outputs="),
         )
-    return [(name, (name, 0)) for name in leaves]
+    return [(name, (name, 0)) for name in [n for n in leaves if n not in waited] or leaves]
 
 
-def _add_inputs(nodes: Nodes, order: list[str], signature: Signature | None) -> None:
-    """Graph inputs: the signature's, or the placeholders in the file's order."""
+def _add_inputs(
+    nodes: Nodes, order: list[str], signature: Signature | None, sizes: Mapping[str, Shape]
+) -> None:
+    """Graph inputs: the signature's, or the placeholders in the file's order. Open dimensions get
+    these sizes."""
     emit, flat, needed = nodes.emit, nodes.flat, set(order)
     names: dict[str, str] = {n: n for n, node in flat.nodes.items() if node.op == "Placeholder"}
     if signature is not None:
@@ -184,6 +212,9 @@ def _add_inputs(nodes: Nodes, order: list[str], signature: Signature | None) -> 
         shapes = node.attrs.shapes("_output_shapes")
         if not shape and shapes and shapes[0] is not None:
             shape = shapes[0]
+        asked = sizes.get(name, ())
+        if shape is not None and len(asked) == len(shape):
+            shape = tuple(n if d is None else d for d, n in zip(shape, asked))
         value = Value(emit.unique(name), dtype, shape)
         nodes.emit.graph.inputs.append(value)
         name_open_sizes(nodes.emit.graph.inputs)

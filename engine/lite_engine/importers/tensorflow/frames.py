@@ -199,8 +199,13 @@ class _Region:
                          for v in frame.variables for r in flat.inputs[n])]  # fmt: skip
         gone |= {n for v in frame.variables for n in (v.merge, v.switch)} | set(backs)
         exits = {exit_: i for i, v in enumerate(frame.variables) for exit_ in v.exits}
-        for name in gone - exits.keys():
-            del flat.nodes[name], flat.inputs[name]
+        gone -= exits.keys()
+        while gone:
+            for name in gone:
+                del flat.nodes[name], flat.inputs[name]
+            # What else reads a value of a step is only waited for, or not needed at all.
+            gone = {n for n, inputs in flat.inputs.items() if n not in exits
+                    and any(flat.resolve(ref)[0] in gone for ref in inputs)}  # fmt: skip
         loop = f"{frame.name}/while"
         flat.nodes[loop] = NodeDef(loop, "While", [], LoopAttrs(test, body))
         flat.inputs[loop] = inputs

@@ -30,7 +30,8 @@ _COMPUTED = {
     "RANK": "Rank", "ZEROS_LIKE": "ZerosLike",
 }  # fmt: skip
 _MOVED = {
-    "BROADCAST_TO": "BroadcastTo", "EXPAND_DIMS": "ExpandDims", "FILL": "Fill",
+    "BROADCAST_ARGS": "BroadcastArgs", "BROADCAST_TO": "BroadcastTo",
+    "EXPAND_DIMS": "ExpandDims", "FILL": "Fill",
     "GATHER_ND": "GatherNd", "REVERSE_V2": "ReverseV2", "SCATTER_ND": "ScatterNd",
     "SLICE": "Slice", "TILE": "Tile", "TOPK_V2": "TopKV2",
 }  # fmt: skip
