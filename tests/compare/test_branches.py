@@ -47,6 +47,24 @@ def test_a_branch_that_is_wrong_is_named() -> None:
         assert made.finding.side == side
 
 
+@pytest.mark.parametrize("isolated", [True, False])
+def test_lists_of_other_lengths_are_rows_like_others(isolated) -> None:
+    """A layer whose numbers differ lets more of them through: what follows has another shape, and
+    is not to blame."""
+    b = Builder((1, 4, 8, 8), "listing")
+    y = b.conv(b.x, 4, 6, 3, name="conv")
+    places = b.add("NonZero", b.add("Greater", y, b.scalar(0.5), name="over"), name="places")
+    found = b.add("GatherND", y, b.add("Transpose", places, perm=[1, 0], name="turned"), name="y")
+    graph = b.done(b.add("ReduceMax", found, keepdims=0, name="most"))
+    wrong = Predictor(graph, target(), faults={"conv": "forget_bias"})
+    made = compare(Side(Predictor(graph, "reference")), Side(wrong), x_of(graph), isolated=isolated)
+    assert not made.agrees and made.first_divergence["name"] == "conv"
+    (row,) = (x for x in made.layers if x.name == "places")
+    assert row.rel_l2 == np.inf and row.within is isolated
+    if isolated:
+        assert row.state == "propagated" and row.isolated["rel_l2"] == 0
+
+
 def folding(batch: int | str = 2) -> Graph:
     """A value that these sizes make a constant; an If that they decide."""
     b = Builder((batch, 4, 6), "folding")

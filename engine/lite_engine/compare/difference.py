@@ -69,6 +69,13 @@ def difference(a: np.ndarray, b: np.ndarray) -> Difference:
     )
 
 
+def other_shape(a: np.ndarray, b: np.ndarray) -> Difference:
+    """Two arrays that have different shapes (lists of detections): as far apart as can be."""
+    low, high = (_range(x[np.isfinite(x)]) for x in (np.asarray(y, np.float64) for y in (a, b)))
+    far = math.inf
+    return Difference(far, far, far, 0.0, None, 0, 0, low, high, (), 0.0, 0.0)
+
+
 def _without_bad(
     x: np.ndarray, y: np.ndarray
 ) -> tuple[int, int, np.ndarray | None, np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
-from ..ir import DType, Graph, Node, QuantParams, Value
-from ..ops import find_op, is_specialised, specialise
+from ..ir import DType, Graph, Node, QuantParams, Value, captured
+from ..ops import find_op, specialise
 from ..runtime.predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
@@ -80,10 +80,20 @@ class Side:
     def at(self, feeds: Mapping[str, np.ndarray]) -> Side:
         """The same at the sizes of these inputs. Values that the sizes decide (a Shape's, and what
         is computed of it) are constants of its graph: no run makes them."""
-        if is_specialised(self.graph):
+        shapes = {name: x.shape for name, x in feeds.items()}
+        if all(v.type.is_static for v in self.graph.inputs) and self._makes_all():
             return self
-        graph = specialise(self.graph, {name: x.shape for name, x in feeds.items()})
-        return Side(self.predictor.like(graph), self.label)
+        return Side(self.predictor.like(specialise(self.graph, shapes)), self.label)
+
+    def _makes_all(self) -> bool:
+        """Whether a run makes what every layer gives, but for those that read constants alone."""
+        made = self.predictor.plan().tensor_of
+        return all(
+            value.name in made
+            for node in self.graph.nodes
+            if any(v is not None and v.const is None for v in (*node.inputs, *captured(node)))
+            for value in node.outputs
+        )
 
     def isolated(
         self, nodes: Sequence[Node], known: Mapping[str, np.ndarray]

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from lite_messages import tr
 
-from ..errors import LiteError
 from .alignment import Pair
 from .comparison import LayerDifference, State
-from .difference import channel_map, difference, histogram
+from .difference import channel_map, difference, histogram, other_shape
 from .index_outputs import is_index_output, judged_alone, judged_in_whole_runs
 from .judge import CARRIED, floor_of, other_integers, tolerance_of, within
 from .matched import Arrays, Matched, given_by_a, reads, real, run_alone, whole_run
@@ -79,23 +77,15 @@ def _row(
     on: Matched, index: int, pair: Pair, va: Arrays, vb: Arrays, alone: np.ndarray | None
 ) -> LayerDifference:
     x, y = real(on, pair, va[pair.name_a], vb[pair.name_b])
-    if x.shape != y.shape:
-        raise LiteError(
-            tr(
-                "the baseline gives shape {shape}, the candidate {candidate}",
-                shape=x.shape,
-                candidate=y.shape,
-            ),
-            where=pair.node.name,
-        )
-    whole = difference(x, y)
+    whole = difference(x, y) if x.shape == y.shape else other_shape(x, y)
     limit, floor = on.tolerance, 0.0
     if limit is None:
         limit = tolerance_of(pair, (on.a.precision, on.b.precision), x)
         floor = floor_of(pair.node, on.coarser, whole.range_baseline)
     own = None
     if alone is not None:
-        own = difference(x, real(on, pair, va[pair.name_a], alone)[1])
+        z = real(on, pair, va[pair.name_a], alone)[1]
+        own = difference(x, z) if x.shape == z.shape else other_shape(x, z)
     inside = within(whole, CARRIED * limit, CARRIED * floor)
     sources = list(pair.node.sources)
     others = list(pair.node_b.sources) if pair.node_b else []
@@ -115,7 +105,10 @@ def _excused(
 ) -> list[LayerDifference]:
     """Layers over tolerance are right when rounding explains their error. `theirs` are B's values,
     of the layers alone where they were run alone."""
-    suspects = [p for p, row in zip(pairs, rows, strict=True) if not row.within]
+    suspects = [
+        p for p, row in zip(pairs, rows, strict=True)
+        if not row.within and _alike(real(on, p, va[p.name_a], theirs[p.name_b]))
+    ]  # fmt: skip
     found = explained(suspects, on.pairs, on.a, on.b, (on.feeds, on.feeds_b))
     on.tally.runs += 2 if found else 0
     judged = []
@@ -135,6 +128,10 @@ def _excused(
             )  # fmt: skip
         judged.append(row)
     return judged
+
+
+def _alike(both: tuple[np.ndarray, np.ndarray]) -> bool:
+    return both[0].shape == both[1].shape
 
 
 def _read_from(
@@ -179,11 +176,14 @@ def _state(row: LayerDifference) -> State:
 
 def _detail(
     on: Matched, pair: Pair, va: Arrays, vb: Arrays, alone: Mapping[str, np.ndarray]
-) -> dict[str, Any]:
-    """Histogram and channel map; of the layer alone where it was run alone."""
+) -> dict[str, Any] | None:
+    """Histogram and channel map; of the layer alone where it was run alone. None for values of
+    different shapes."""
     kind = "isolated" if pair.name_b in alone else "accumulated"
     theirs = alone if pair.name_b in alone else vb
     x, y = real(on, pair, va[pair.name_a], theirs[pair.name_b])
+    if x.shape != y.shape:
+        return None
     return {"kind": kind, "shape": list(x.shape), "histogram": histogram(x, y),
             **channel_map(x, y)}  # fmt: skip
 
