@@ -8,13 +8,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from lite_engine import Predictor, edit, load, write_onnx
-from lite_engine.ir import Graph
+from lite_engine.errors import UsageError
+from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import infer_types
 from lite_workbench.batches import MixedSamples, check_batch
 from lite_workbench.cli import main
 
 from tests.edit.test_edit import close, run
-from tests.small_models import Builder, attention
+from tests.small_models import Builder, attention, class_token
 
 pytestmark = pytest.mark.cpu
 
@@ -211,6 +212,29 @@ def test_what_cannot_have_another_batch_is_told() -> None:
     infer_types(graph, strict=True)
     (refusal,) = edit.rebatch(graph, "N").refused
     assert refusal.layer == "flat" and "6*(N)×8 has no axis of the batch alone" in refusal.why
+
+
+def test_inputs_that_do_not_begin_with_the_batch_are_refused(tmp_path, capsys) -> None:
+    """States of a recurrent layer, whose first size is that of its directions."""
+    b = Builder((T, 2, C), "states")
+    state = Value("h", DType.F32, (1, 2, 4))
+    b.graph.inputs.append(state)
+    made = b.graph.add("GRU", [b.x, b.weights(1, 12, C), b.weights(1, 12, 4), None, None, state],
+                       {"hidden_size": 4}, outputs=2)  # fmt: skip
+    graph = b.done(made.outputs[0])
+    with pytest.raises(UsageError, match=r"no common batch size: x 6×2×8, h 1×2×4"):
+        edit.rebatch(graph, 4)
+
+
+@pytest.mark.parametrize("batch", [4, "M"])
+def test_sizes_that_are_computed_follow(batch) -> None:
+    """An open batch becomes a number, or another name."""
+    made = edit.rebatch(class_token(), batch)
+    assert made.refused == [] and made.graph.inputs[0].shape == (batch, 6, 4)
+    x = np.random.default_rng(3).standard_normal((4, 6, 4)).astype(np.float32)
+    (got,) = run(made.graph, {"x": x}).values()
+    (want,) = run(class_token(), {"x": x}).values()
+    np.testing.assert_array_equal(got, want)
 
 
 def test_samples_that_mix_are_found_by_their_numbers(tmp_path, capsys) -> None:

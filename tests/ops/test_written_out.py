@@ -63,6 +63,7 @@ CASES: dict[str, tuple[str, list[np.ndarray | None], dict[str, Any], tuple[int, 
     ),
     "frames": ("STFT", [f32(2, 60, 1), np.array(7), f32(16), np.array(16)], {}, ()),
     "whole frames": ("STFT", [f32(2, 60, 1), np.array(5), None, np.array(9)], {"onesided": 0}, ()),
+    "frames of rank 2": ("STFT", [f32(2, 60), np.array(7), f32(16), np.array(16)], {}, ()),
     "complex frames": ("STFT", [f32(1, 40, 2), np.array(4), f32(8), None], {"onesided": 0}, ()),
     "columns apart": (
         "Col2Im", [f32(2, 3 * 6, 20), i64(8, 15), i64(2, 3)], {"strides": [2, 3]}, (),

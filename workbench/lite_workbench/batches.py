@@ -35,14 +35,12 @@ class MixedSamples(LiteError):
 def with_batch(model: Model, batch: int) -> Model:
     """The model with `batch` as the first size of every input; an open size stays open.
 
-    Raises ShapeError where the graph does not allow it.
+    Raises ShapeError where the graph does not allow it, UsageError where its inputs have no common
+    batch.
     """
     if all(isinstance((v.shape or (0,))[0], str | None) for v in model.graph.inputs):
         return model
-    olds = {v.shape[0] for v in model.graph.inputs if v.shape}
-    if len(olds) != 1 or not all(v.shape for v in model.graph.inputs):
-        raise ShapeError(tr("the inputs have no common batch size"))
-    if olds == {batch}:
+    if {v.shape[0] for v in model.graph.inputs if v.shape} == {batch}:
         return model
     made = rebatch(model.graph, batch)
     for refusal in made.refused:

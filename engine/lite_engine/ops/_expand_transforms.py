@@ -19,6 +19,8 @@ from ._writer import Condition, Rewrite, Types, Writer
 
 #: Longest transform: its matrix grows with the square of the length. Longer ones stay with NumPy.
 _LONGEST = 2048
+#: Rank and last size of a signal: real, real, complex. ONNX Runtime takes the first one, too.
+_SIGNALS = ((2,), (3, 1), (3, 2))
 
 
 def _is_float(types: Types) -> bool:
@@ -132,7 +134,7 @@ def _frames(node: Node, types: Types) -> bool:
         return False
     x, window = types[0], types[2] if len(types) > 2 else None
     constant = window is None or (window.const is not None and window.dims == (_frame(types),))
-    if x is None or not constant or x.rank != 3 or x.dims[-1] not in (1, 2):
+    if x is None or not constant or (x.rank, *x.dims[2:]) not in _SIGNALS:
         return False
     samples, hop = x.dims[1], _given(types, 1)
     return 0 < _frame(types) <= min(samples, _LONGEST) and hop is not None and hop > 0  # type: ignore[type-var, operator]
@@ -147,7 +149,8 @@ def _stft(graph: Graph, node: Node, types: Types) -> None:
     write, x = Writer(graph, node), node.inputs[0]
     assert x is not None
     window, n = types[2] if len(types) > 2 else None, _frame(types)
-    batch, _, parts = sizes_of(x)
+    batch, samples, *rest = sizes_of(x)
+    parts = rest[0] if rest else 1
     matrix = _matrix(n, n, parts, False)
     if node.attrs.get("onesided", 1):
         matrix = matrix[:, :, : n // 2 + 1]
@@ -155,7 +158,10 @@ def _stft(graph: Graph, node: Node, types: Types) -> None:
         matrix = matrix * window.const.astype(np.float32)[:, None, None, None]
     bins = matrix.shape[2]
     filters = np.ascontiguousarray(matrix.reshape(n, parts, bins * 2).transpose(2, 1, 0))
-    x = write("Transpose", x, perm=[0, 2, 1])
+    if rest:
+        x = write("Transpose", x, perm=[0, 2, 1])
+    else:
+        x = write("Reshape", x, np.array([batch, 1, samples], np.int64))
     y = write("Conv", x, filters, kernel_shape=[n], strides=[_given(types, 1)])
     y = write("Transpose", y, perm=[0, 2, 1])
     shape = graph.constant(np.array([batch, -1, bins, 2], np.int64))

@@ -99,7 +99,8 @@ def _(
     *,
     onesided: int,
 ) -> np.ndarray:
-    """Fourier transforms of overlapping frames: (B,T,1|2) → (B,frames,bins,2)"""
+    """Fourier transforms of overlapping frames: (B,T) or (B,T,1|2) → (B,frames,bins,2)"""
+    signal = signal[..., None] if signal.ndim == 2 else signal
     frame = (
         int(length.ravel()[0])
         if length is not None
