@@ -47,6 +47,21 @@ def test_a_branch_that_is_wrong_is_named() -> None:
         assert made.finding.side == side
 
 
+def test_a_branch_is_not_to_blame_for_its_inputs() -> None:
+    """It sorts numbers that a wrong layer has made."""
+    b = Builder((1, 4, 8, 8), "sorting")
+    y = b.conv(b.x, 4, 6, 3, name="conv")
+    high = b.add("Less", b.add("ReduceSum", y, keepdims=0), b.scalar(1e6))
+    inner = branch(b, y, "then", "Relu"), branch(b, y, "other", "Sigmoid")
+    made = b.add("If", high, name="choice", then_branch=inner[0], else_branch=inner[1])
+    graph = b.done(b.add("Neg", made, name="out"))
+    wrong = Predictor(graph, target(), faults={"conv": "swap_channels"})
+    found = compare(Side(Predictor(graph, "reference")), Side(wrong), x_of(graph))
+    rows = {row.name: row for row in found.layers}
+    assert found.first_divergence["name"] == "conv" and found.finding.also_failing == 0
+    assert rows["choice"].state == "propagated" and rows["choice"].isolated["rel_l2"] == 0
+
+
 @pytest.mark.parametrize("isolated", [True, False])
 def test_lists_of_other_lengths_are_rows_like_others(isolated) -> None:
     """A layer whose numbers differ lets more of them through: what follows has another shape, and

@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from ..backends.reference import evaluate
-from ..ir import captured
 from .comparison import LayerDifference
-from .difference import difference
 from .finding import Cause, Finding, LayerError
 from .ill_conditioned import wrong_in_whole_runs
 from .judge import CARRIED, within
-from .matched import Matched, whole_run
+from .matched import Matched
 from .outputs import added_up, rounds_to_steps
+from .own_values import off
 from .side import Side
 
 
@@ -87,13 +85,7 @@ def _wrong_side(
     baseline's error. Another framework is trusted: it has no nodes that we could evaluate."""
     if not isinstance(on.a, Side):
         return "candidate", None
-    node = on.a.graph.node(row.name)
-    reads = [v for v in (*node.inputs, *captured(node)) if v is not None]
-    out = next(v.name for v in node.outputs)
-    values = whole_run(on, [*(v.name for v in reads if v.const is None), out])
-    held = {id(v): values[v.name] if v.const is None else v.const for v in reads}
-    given = [None if v is None else held[id(v)] for v in node.inputs]
-    mine = difference(evaluate(node, given, held)[0], values[out])
+    mine = off(on, on.a.graph.node(row.name))
     if within(mine, row.tolerance, row.floor):
         return "candidate", None
     return "baseline", mine.rel_l2
