@@ -166,6 +166,8 @@ def test_layers_after_the_asked_ones_are_not_judged() -> None:
     names = [n.name for n in b.graph.nodes]
     b.predictor.faults = {names[-1]: "swap_channels"}
     assert not compare(a, b, image(graph)).agrees
+    with pytest.raises(UsageError, match=f"{names[-1]} come after {names[0]}"):
+        compare(a, b, image(graph), until=names[0], layers=[names[-1]])
     early = compare(a, b, image(graph), until=names[0])
     assert early.agrees and len(early.layers) == 1 and not early.outputs
     with pytest.raises(UsageError, match="there is no layer 'nope'"):

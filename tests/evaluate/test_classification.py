@@ -90,6 +90,9 @@ def test_names_are_found_among_the_labels():
     assert class_numbers(synsets, labels, 3) == {0: 0}
     numbers = Dataset("d", "classification", [Sample("a", None, 0)], ["2", "0"])
     assert class_numbers(numbers, labels, 3) == {0: 2, 1: 0}
+    for count in (2, 4):  # one line more moves every class behind it
+        with pytest.raises(UsageError, match=f"{count} labels for 3 classes of the model"):
+            class_numbers(data, (labels * 2)[:count], 3)
     with pytest.raises(UsageError, match="no class 'dog'"):
         class_numbers(Dataset("d", "classification", [], ["Egyptian cat", "dog"]), labels, 3)
     with pytest.raises(UsageError, match="label 3, but the model has 3 classes"):

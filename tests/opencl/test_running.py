@@ -64,6 +64,13 @@ def test_two_predictors_in_two_threads(wanted) -> None:
     assert results == [True] * 10
 
 
+def test_a_batch_of_none() -> None:
+    """Layers without elements are left to the CPU."""
+    x = np.zeros((0, 3, 20, 20), np.float32)
+    (got,) = Predictor(classifier("N"), "opencl").run({"x": x}).values()
+    assert got.shape == (0, 10)
+
+
 def test_taps_and_times() -> None:
     predictor = Predictor(GRAPH, "opencl")
     plan = predictor.plan()  # a value inside a fused step has no tensor

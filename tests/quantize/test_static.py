@@ -81,6 +81,8 @@ def test_layers_by_name(calibrated):
     assert named_layers(parent, ["stem..point"]) == set(order[first : last + 1])
     with pytest.raises(UsageError, match="did you mean stem"):
         named_layers(parent, ["stemm"])
+    with pytest.raises(UsageError, match=r"stem comes first; write stem\.\.point"):
+        named_layers(parent, ["point..stem"])
 
 
 def test_views_and_concat_share_parameters(calibrated):

@@ -8,7 +8,7 @@ from typing import Any
 import lite_workbench as lw
 import numpy as np
 import pytest
-from lite_engine import optimize
+from lite_engine import Predictor, optimize
 from lite_engine.errors import ModelFormatError, ShapeError, UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.runtime.texts import Tokenizer
@@ -117,6 +117,12 @@ def test_the_command_takes_seed_text_and_sample(here: Path, capsys: Any) -> None
     made = ran(str(models / "digits.onnx"), "--input", held, "--sample", "3", "--backend", "x86")
     for name, array in session.run(backend="x86").outputs.items():
         np.testing.assert_allclose(made[name], array, rtol=1e-6)
+    x = np.random.default_rng(0).standard_normal((5, 3, 20, 20)).astype(np.float32)
+    np.savez("images.npz", images=x, labels=np.arange(5))  # a sample of it has no batch
+    optimize(classifier()).save("classifier.lite")
+    made = ran("classifier.lite", "--input", "images.npz", "--sample", "3", "--backend", "x86")
+    (want,) = Predictor(classifier(), "reference").run({"x": x[3:4]}).values()
+    np.testing.assert_allclose(made["prob"], want, rtol=1e-4)
     capsys.readouterr()
     for words in (["--tokenizer", "vocab.txt"], ["--sample", "0"],
                   ["--input", "a", "--tokenizer", "vocab.txt", "--sample", "0"]):  # fmt: skip

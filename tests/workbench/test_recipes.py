@@ -39,6 +39,15 @@ def test_each_recipe_answers_as_if_it_was_given(photo):
     assert "preprocess" not in model.metadata  # a trial leaves nothing behind
 
 
+def test_a_grey_model_gets_the_recipes_that_fit(photo, capsys):
+    """Means of three channels say nothing of one."""
+    b = Builder((1, 1, 12, 12), "grey")
+    y = b.add("GlobalAveragePool", b.conv(b.x, 1, 4, 3, activation="Relu"))
+    model = optimize(b.done(b.add("Softmax", b.add("Flatten", y), axis=-1, name="prob")))
+    made = recipe_answers(model, Predictor(model, "x86"), photo)
+    assert [r.preprocess for r in made] == ["unit", "pm1", "raw"]
+
+
 def test_it_is_said_before_the_answer(photo, tmp_path, capsys):
     path = str(optimize(classifier(), targets=["x86"]).save(tmp_path / "m.lite"))
     assert main(["run", path, "--input", str(photo)]) == 0

@@ -13,6 +13,7 @@ from lite_engine.files import write_file
 from lite_messages import tr
 
 if TYPE_CHECKING:
+    from lite_engine.ir import Value
     from lite_engine.model_file import Model
 
 #: What is said of a picture where the model does not say how it wants it.
@@ -65,7 +66,7 @@ def feeds_of(
     if isinstance(source, np.ndarray) and is_picture(source):
         return {value.name: image_feed(model, value, source)}, png(source)
     if isinstance(source, np.ndarray):
-        return {value.name: source}, b""
+        return {value.name: _batched(value, source)}, b""
     raise UsageError(
         tr("a {kind} cannot be an input", kind=type(source).__name__),
         fix=tr("give a file, image or array"),
@@ -81,10 +82,13 @@ def _each(
 
     files = {n: s for n, s in sources.items() if isinstance(s, (str, Path))}
     noise = random_feeds(model.graph, seed) if any(s is None for s in sources.values()) else {}
+    inputs = {value.name: value for value in model.graph.inputs}
     feeds = {
         name: read_feeds(model, [f"{name}={source}"])[name]
         if name in files
-        else np.asarray(noise[name] if source is None else source)
+        else noise[name]
+        if source is None
+        else _batched(inputs.get(name), np.asarray(source))
         for name, source in sources.items()
     }
     images = [path for path in files.values() if is_image(path)]
@@ -123,9 +127,13 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
         source = np.asarray(open_image(source).convert("RGB"))
     if is_picture(source):
         return {value.name: image_feed(model, value, source)}, (source.shape[1], source.shape[0])
-    array = np.asarray(source)
-    batched = array[None] if array.ndim + 1 == len(value.shape or ()) else array
-    return {value.name: batched}, None
+    return {value.name: _batched(value, np.asarray(source))}, None
+
+
+def _batched(value: Value | None, array: np.ndarray) -> np.ndarray:
+    """A sample of a data set, without the axis of the batch, as a batch of one."""
+    shape = None if value is None else value.shape
+    return array[None] if shape is not None and array.ndim + 1 == len(shape) else array
 
 
 def is_picture(source: Any) -> bool:

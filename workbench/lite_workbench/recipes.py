@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.errors import UsageError
 from lite_engine.ops import find_op
 from lite_engine.preprocess import Preprocess
 from lite_messages import tr
@@ -55,19 +56,32 @@ def recipe_answers(
     labels: Sequence[str] | None = None,
     adapter: Adapter | None = None,
 ) -> list[RecipeAnswer]:
-    """One for each of RECIPES. Raises LiteError."""
+    """One for each of RECIPES that fits the model's input. Raises LiteError."""
     likely = evidence(model)
     own = Preprocess.of(model.metadata).to_dict()
     made = []
     for how, meaning in RECIPES:
         numbers = Preprocess.parse(how).to_dict()
         trial = model.but(metadata={**model.metadata, "preprocess": {**own, **numbers}})
+        if not _fits(trial):
+            continue  # three means for a grey image
         feeds, picture = read_source(trial, source)
         answer = answer_of(
             trial, feeds, predictor.run(feeds), labels, picture=picture, adapter=adapter
         )
         made.append(RecipeAnswer(how, meaning, answer.text, score_of(answer), how == likely))
     return made
+
+
+def _fits(model: Model) -> bool:
+    """Whether its numbers and color are those of as many channels as the input has."""
+    shape = next((v.shape for v in model.graph.inputs if v.shape and len(v.shape) == 4), ())
+    try:
+        spec = Preprocess.of(model.metadata).fitted(shape)
+    except UsageError:
+        return False
+    grey = bool(shape) and shape[1 if spec.layout == "nchw" else 3] == 1
+    return not grey or spec.colour == "grey"
 
 
 def score_of(answer: Answer) -> float | None:

@@ -155,7 +155,7 @@ def choose(
     until: str | None,
     detail: Sequence[str] = (),
 ) -> list[Pair]:
-    """The wanted layers, by name. Raises UsageError for an unknown one."""
+    """The wanted layers, by name. Raises UsageError for an unknown one, and where none is left."""
     names = [p.node.name for p in pairs]
     for wanted in [*(layers or ()), *([until] if until else []), *detail]:
         if wanted not in names:
@@ -167,7 +167,13 @@ def choose(
     chosen = list(pairs)
     if until:
         chosen = chosen[: max(i for i, n in enumerate(names) if n == until) + 1]
-    return [p for p in chosen if not layers or p.node.name in layers]
+    chosen = [p for p in chosen if not layers or p.node.name in layers]
+    if layers and not chosen:
+        raise UsageError(
+            tr("{layers} come after {until}", layers=", ".join(layers), until=until),
+            fix=tr("leave out one of the two options"),
+        )
+    return chosen
 
 
 def _windows(on: Matched, pairs: Sequence[Pair]) -> Iterator[list[Pair]]:

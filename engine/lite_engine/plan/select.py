@@ -116,6 +116,12 @@ def _runtime_attr(op: OpDef, types: list[TypeInfo | None]) -> str | None:
     return None
 
 
+def _is_empty(node: Node, types: list[TypeInfo | None]) -> bool:
+    """Whether an axis of something that a layer reads or writes has size 0."""
+    shapes = [v.shape for v in node.outputs] + [t.shape for t in types if t is not None]
+    return any(0 in shape for shape in shapes if shape)
+
+
 def select(
     node: Node,
     types: list[TypeInfo | None],
@@ -131,6 +137,8 @@ def select(
 
     Raises UnsupportedOperatorError when not even the reference can.
     """
+    if backend == "opencl" and not refused and _is_empty(node, types):
+        refused = tr("a value has no elements, and a launch needs some")
     given_up = [refused] if refused else []
     for candidate in FALLBACK[backend][len(given_up) :]:
         if candidate == "reference":

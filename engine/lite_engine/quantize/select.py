@@ -99,6 +99,15 @@ def named_layers(graph: Graph, names: Iterable[str]) -> frozenset[str]:
     for text in names:
         first, _, last = text.partition("..")
         at = [_places(order, end) for end in (first, last or first)]
+        if at[0][0] > at[1][-1]:
+            raise UsageError(
+                tr(
+                    "no layers are from {first} to {last}: {last} comes first",
+                    first=first,
+                    last=last,
+                ),
+                fix=tr("write {last}..{first}", first=first, last=last),
+            )
         found.update(order[at[0][0] : at[1][-1] + 1] if last else (order[i] for i in at[0]))
     return frozenset(found)
 

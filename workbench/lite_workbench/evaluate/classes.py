@@ -22,8 +22,15 @@ def class_numbers(dataset: Dataset, labels: Sequence[str], classes: int | None) 
     Names are looked for among the model's labels (case does not matter; of "tench, Tinca tinca"
     either name counts, of "n01440764 tench" also the synset). Names that are numbers are class
     numbers. Without labels, as many names as classes are counted in alphabetical order.
-    Raises UsageError for names that the model does not have, and numbers beyond its classes.
+    Raises UsageError for labels that are more or fewer than its classes, names that the model does
+    not have, and numbers beyond its classes.
     """
+    if dataset.classes and labels and classes is not None and len(labels) != classes:
+        raise UsageError(
+            tr("there are {labels} labels for {classes} classes of the model",
+               labels=len(labels), classes=classes),
+            fix=tr("pass the model's own labels with --labels, one line for each class"),
+        )  # fmt: skip
     numbers = _named(dataset.classes, labels, classes) if dataset.classes else {}
     for sample in dataset.samples:
         number = numbers.get(sample.label, sample.label)

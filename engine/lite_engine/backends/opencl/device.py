@@ -155,10 +155,25 @@ def import_pyopencl() -> Any:
     return pyopencl
 
 
+#: Where drivers were first used: their threads do not live on in a forked process, which would wait
+#: for them forever.
+_process: list[int] = []
+
+
+def check_process() -> None:
+    """Raises BackendUnavailableError in a process that was forked after drivers were used."""
+    if _process and _process[0] != os.getpid():
+        raise BackendUnavailableError(
+            tr("OpenCL was used before this process was forked, and its drivers do not go on here"),
+            fix=tr("start the process with multiprocessing's spawn, or use the CPU"),
+        )
+
+
 @lru_cache(maxsize=1)
 def reports() -> tuple[DeviceReport, ...]:
     """Every device of every platform. Raises BackendUnavailableError when there is no platform."""
     cl = import_pyopencl()
+    _process.append(os.getpid())
     out: list[DeviceReport] = []
     for device in _all_devices(cl):
         out.append(_report(cl, device, len(out)))
@@ -248,8 +263,9 @@ def runs_trivially(cl: Any, context: Any, queue: Any) -> str:
 def choose() -> DeviceReport:
     """LITE_OPENCL_DEVICE (index or part of the name), else the first usable, GPUs first.
 
-    Raises BackendUnavailableError naming each device and why it is out.
+    Raises BackendUnavailableError naming each device and why it is out, or as `check_process`.
     """
+    check_process()
     found = reports()
     wanted = settings.get("LITE_OPENCL_DEVICE")
     if wanted is not None:

@@ -18,7 +18,7 @@ from ...plan import PlanTensor, Segment, Step
 from ...progress import tell
 from .. import Compiling, Executable, LayersRefused, Measured, Recovering, StepTime
 from . import persistent
-from .device import Device
+from .device import Device, check_process
 from .enqueue import Refused, noted, span
 from .kernels import KernelFailed, KernelMaker, enqueue, kind_of, seconds_of
 from .launch import place
@@ -163,7 +163,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
             if not self._wanted:
                 self._enqueue_parts(together.parts if together else self._alone)
             for ways in self._steps if self._wanted else ():
-                self._enqueue_step(ways)
+                self._enqueue_parts(ways.parts)
                 self._keep(ways.step)
             self.finish()
         except (KernelFailed, self.device.cl.Error):
@@ -218,13 +218,13 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
         """Raises KernelFailed, also where LITE_CHECK=1 finds numbers that are not the
         reference's."""
         if ways.step.op == "Copy":
-            return self._enqueue_step(ways)
+            return self._enqueue_parts(ways.parts)
         self.finish()  # what the copies before it raise is not the kernel's
         checked = settings.get("LITE_CHECK") and not ways.checked
         given = self._values(ways.step.inputs) if checked else {}
         if checked:
             self._spoil(ways.step)
-        self._enqueue_step(ways)
+        self._enqueue_parts(ways.parts)
         try:
             self.finish()
         except self.device.cl.Error as error:
@@ -236,9 +236,6 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
             if said:
                 raise KernelFailed("numbers", said, ways.kernels[-1].launch)
             self.device.verdicts.approve(ways.cases)
-
-    def _enqueue_step(self, ways: Ways) -> None:
-        self._enqueue_parts(ways.parts)
 
     def _parts(self) -> list[Part]:
         return [part for ways in self._steps for part in ways.parts]
@@ -280,6 +277,7 @@ class OpenCLExecutable(Executable, Recovering, Compiling):
     @contextmanager
     def _driver(self) -> Iterator[None]:
         """One run at a time on the device; what its driver refuses has one face."""
+        check_process()
         try:
             with self.device.lock:
                 yield
