@@ -269,7 +269,7 @@ def test_inputs_of_each_run(together) -> None:
 @pytest.mark.opencl
 def test_taps_and_times_are_of_single_launches(together) -> None:
     made, given, part = execution(classifier())
-    with mock.patch.object(part, "_enqueue_step", wraps=part._enqueue_step) as single:
+    with mock.patch.object(part, "_keep", wraps=part._keep) as single:
         made.run(given)
         assert not single.called
         part.tap([part.plan.steps[1].outputs[0]])

@@ -116,10 +116,8 @@ def _runtime_attr(op: OpDef, types: list[TypeInfo | None]) -> str | None:
     return None
 
 
-def _is_empty(node: Node, types: list[TypeInfo | None]) -> bool:
-    """Whether an axis of something that a layer reads or writes has size 0."""
-    shapes = [v.shape for v in node.outputs] + [t.shape for t in types if t is not None]
-    return any(0 in shape for shape in shapes if shape)
+def _makes_nothing(node: Node) -> bool:
+    return all(0 in (value.shape or ()) for value in node.outputs)
 
 
 def select(
@@ -137,8 +135,8 @@ def select(
 
     Raises UnsupportedOperatorError when not even the reference can.
     """
-    if backend == "opencl" and not refused and _is_empty(node, types):
-        refused = tr("a value has no elements, and a launch needs some")
+    if backend == "opencl" and not refused and _makes_nothing(node):
+        refused = tr("its results have no elements, and a launch needs some")
     given_up = [refused] if refused else []
     for candidate in FALLBACK[backend][len(given_up) :]:
         if candidate == "reference":
