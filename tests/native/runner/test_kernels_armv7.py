@@ -65,42 +65,44 @@ def test_a_network(runner, tmp_path, precision):
     np.testing.assert_allclose(np.load(tmp_path / "prob.npy"), wanted["prob"], atol=1e-5)
 
 
-def test_memory_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
-    """What is kept during a turn lies where the file says: 4 GiB further on, no number wraps."""
+def refused(runner, tmp_path, monkeypatch, change) -> str:
+    """What the runner says of a program with turns whose bytes `change` has changed."""
     monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
     plan = make_plan(test_turns.shuffled(), "cpu")
     whole = read_container(write_program_file(plan, tmp_path / "whole.lite", ("arm",)))
-    parts = {tag: [whole[tag]] for tag in whole}
     program = bytearray(whole["PROG.arm"])
-    kept = next(
-        at
-        for at in test_turns_damage.marked(program, test_turns_damage.KEPT)
-        if struct.unpack_from("<i", program, at + 8)[0] < 0
-    )
-    struct.pack_into("<Q", program, kept + 16, 1 << 32)
-    parts["PROG.arm"] = [bytes(program)]
-    model = write_container(tmp_path / "far.lite", parts)
+    change(program)
+    parts = {tag: [whole[tag]] for tag in whole} | {"PROG.arm": [bytes(program)]}
+    model = write_container(tmp_path / "changed.lite", parts)
     done = subprocess.run([*runner, str(model)], capture_output=True, text=True)
-    assert done.returncode == 1 and "lies outside the arena" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_memory_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
+    """What is kept during a turn lies where the file says: 4 GiB further on, no number wraps."""
+
+    def far(program: bytearray) -> None:
+        kept = next(
+            at
+            for at in test_turns_damage.marked(program, test_turns_damage.KEPT)
+            if struct.unpack_from("<i", program, at + 8)[0] < 0
+        )
+        struct.pack_into("<Q", program, kept + 16, 1 << 32)
+
+    assert "lies outside the arena" in refused(runner, tmp_path, monkeypatch, far)
 
 
 def test_a_tensor_beyond_32_bits_is_refused(runner, tmp_path, monkeypatch):
     """Its 2^32 bytes are not none."""
-    monkeypatch.setattr("lite_engine.plan.samples._CACHE_BYTES", 1 << 20)
-    plan = make_plan(test_turns.shuffled(), "cpu")
-    whole = read_container(write_program_file(plan, tmp_path / "whole.lite", ("arm",)))
-    parts = {tag: [whole[tag]] for tag in whole}
-    program = bytearray(whole["PROG.arm"])
-    (at, *_) = (
-        at
-        for at in test_turns_damage.records(program)[:-1]
-        if program[at + 5] == 4 and program[at + 6] == 4 and program[at + 7] == 1
-    )
-    struct.pack_into("<q", program, at + 24, 1 << 15)  # pitch
-    struct.pack_into("<3q", program, at + 60, 1, 1 << 15, 1 << 15)
-    parts["PROG.arm"] = [bytes(program)]
-    model = write_container(tmp_path / "large.lite", parts)
-    done = subprocess.run([*runner, str(model)], capture_output=True, text=True)
-    assert done.returncode == 1 and "shape is out of range" in done.stderr
-    assert done.stderr.count("\n") == 1
+
+    def large(program: bytearray) -> None:
+        at = next(
+            at
+            for at in test_turns_damage.records(program)[:-1]
+            if program[at + 5] == 4 and program[at + 6] == 4 and program[at + 7] == 1
+        )
+        struct.pack_into("<q", program, at + 24, 1 << 15)  # pitch
+        struct.pack_into("<3q", program, at + 60, 1, 1 << 15, 1 << 15)
+
+    assert "shape is out of range" in refused(runner, tmp_path, monkeypatch, large)
