@@ -237,6 +237,14 @@ def test_sizes_that_are_computed_follow(batch) -> None:
     np.testing.assert_array_equal(got, want)
 
 
+def test_a_batch_of_very_many_needs_no_memory(tmp_path) -> None:
+    """Neither for what is repeated for each sample, nor for the check."""
+    write_onnx(token(), tmp_path / "one.onnx")
+    made = tmp_path / "many.onnx"
+    assert main(["edit", str(tmp_path / "one.onnx"), "-o", str(made), "--batch", "90000000"]) == 0
+    assert made.stat().st_size < 10_000 and load(made).outputs[0].shape[0] == 90_000_000
+
+
 def test_samples_that_mix_are_found_by_their_numbers(tmp_path, capsys) -> None:
     b = Builder((1, T, C), "mixing")
     scores = b.add("MatMul", b.x, b.add("Transpose", b.x, perm=[0, 2, 1]))

@@ -138,7 +138,7 @@ def _apply(steps: _Steps, edits: Edits) -> None:
         single = steps.graph
         steps.resized(edit.rebatch(single, edits.batch), tr("batch {n}", n=edits.batch))
         if not steps.refused:
-            _check_batch(single, steps)
+            _check_batch(single, steps, edits.batch)
     if steps.refused:
         return
     if edits.drop:
@@ -191,13 +191,23 @@ def _apply(steps: _Steps, edits: Edits) -> None:
         steps.then(edit.optimized, tr("ran every pass"))
 
 
-def _check_batch(single: Graph, steps: _Steps) -> None:
-    """Raises LiteError where the batch does not run, or its samples mix; a model that cannot run
-    here is not checked, which is said."""
-    from .batches import check_batch
+def _check_batch(single: Graph, steps: _Steps, batch: int | str) -> None:
+    """Raises LiteError where a batch does not run, or its samples mix; a model that cannot run here
+    is not checked, which is said. A large batch is checked as a small one, which is made alike."""
+    from lite_engine.edit import rebatch
 
-    if why := check_batch(single, steps.graph):
+    from .batches import OPEN_BATCH, check_batch
+
+    many = steps.graph
+    if isinstance(batch, int) and batch > OPEN_BATCH and not _sizes(single) - {1}:
+        many = rebatch(single, OPEN_BATCH).graph
+    if why := check_batch(single, many):
         steps.done.append(tr("not checked with numbers: {error}", error=why))
+
+
+def _sizes(graph: Graph) -> set[int]:
+    """The numbers that the shapes of the inputs begin with."""
+    return {v.shape[0] for v in graph.inputs if v.shape and isinstance(v.shape[0], int)}
 
 
 def _numbers(array: np.ndarray) -> str:

@@ -27,6 +27,10 @@ class Place:
     inner: int = 1
 
 
+#: What is repeated for each sample stays a constant up to this size.
+_REPEATED_BYTES = 1 << 20
+
+
 class MovingSize:
     """One size of a graph's inputs, which was `before` and is `now`.
 
@@ -84,8 +88,9 @@ class MovingSize:
     def spread(self, node: Node, value: Value, axis: int, like: Value, place: Place) -> Value:
         """A value of size 1 along an axis as one of the new size, that of `like` in its place."""
         shape, graph = value.shape or (), self.graph
-        if value.const is not None and isinstance(self.now, int):
-            made = graph.constant(np.repeat(value.const, self.now, axis), dtype=value.dtype)
+        now = self.now if isinstance(self.now, int) else 0
+        if value.const is not None and 0 < now * value.const.nbytes <= _REPEATED_BYTES:
+            made = graph.constant(np.repeat(value.const, now, axis), dtype=value.dtype)
             made.quant = value.quant
         else:
             sizes: list[int | Value] = [1] * len(shape)
