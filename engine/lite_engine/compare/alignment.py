@@ -3,7 +3,8 @@
 Two values are the same when they have the same name; when they have it but for what quantisation
 adds; or when they are what the same node of the original model left behind on both sides, with
 the same shape. Where nothing is the same by name (one network in two formats), they are when layers
-with the same weights make them. Values whose channels quantisation has scaled are nobody's.
+with the same weights make them. Values whose channels quantisation has scaled are compared in the
+other side's numbers (`scaled`).
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ from lite_messages import tr
 from ..errors import UsageError
 from ..ir import Graph, Node, Value
 from ..passes.merge_views import RESHAPES
-from ..quantize.equalize import EQUALIZED
 from ..quantize.select import WEIGHTED
+from .scaled import in_numbers_of, is_scaled, plain_value, unscaled_name
 from .side import Valued
 
-_QUANT_SUFFIX = re.compile(r"(\.q|_quantized|_QuantizeLinear_Output|_DequantizeLinear_Output)$")
 _NODE_SUFFIX = re.compile(r"(_quant(ized)?|_QuantizeLinear|_DequantizeLinear|:\d+)$")
 #: Of the largest weight: batch norms folded in another order or precision.
 SAME_WEIGHTS = 1e-4
@@ -107,14 +107,13 @@ def _left_by(node: Node) -> str:
 
 
 def _both(a: Graph, b: Graph) -> list[Pair]:
-    by_name: dict[str, tuple[Node, Value]] = {}
-    for node, value in _values(b):
-        by_name[value.name] = (node, value)
-    by_plain = {plain_value(name): x for name, x in by_name.items()}
+    scaled_a, scaled_b = in_numbers_of(b, a), in_numbers_of(a, b)
+    by_name = {value.name: (node, value) for node, value in _values(b, scaled_b)}
+    by_plain = {unscaled_name(name): x for name, x in by_name.items()}
     last_a, last_b = _last(a), _last(b)
     out = []
-    for node, value in _values(a):
-        other = by_name.get(value.name) or by_plain.get(plain_value(value.name))
+    for node, value in _values(a, scaled_a):
+        other = by_name.get(value.name) or by_plain.get(unscaled_name(value.name))
         if other is None or not _same_shape(value, other[1]):
             key = plain_node(_left_by(node))
             if key in last_a and last_a[key][1] is value:
@@ -123,7 +122,10 @@ def _both(a: Graph, b: Graph) -> list[Pair]:
                 continue
         if other is not None and _same_shape(value, other[1]):
             other = _as_integers(*other) if node.op != "DequantizeLinear" else other
-            out.append(Pair(value.name, other[1].name, node, other[0], value, other[1]))
+            name, name_b = value.name, other[1].name
+            mine = value if name_b in scaled_b else scaled_a.get(name, value)
+            its = scaled_b.get(name_b, other[1])
+            out.append(Pair(name, name_b, node, other[0], mine, its))
     return out
 
 
@@ -204,28 +206,20 @@ def _as_integers(node: Node, value: Value) -> tuple[Node, Value]:
 
 def _last(graph: Graph) -> dict[str, tuple[Node, Value]]:
     """Original node → the last layer that came from it, and its value."""
-    single = [n for n in graph.nodes if len(n.outputs) == 1 and not _is_scaled(n.output)]
+    single = [n for n in graph.nodes if len(n.outputs) == 1 and not is_scaled(n.output)]
     found = {plain_node(_left_by(n)): (n, n.output) for n in single}
     found.pop("", None)
     return found
 
 
-def _values(graph: Graph) -> list[tuple[Node, Value]]:
+def _values(graph: Graph, scaled: Container[str]) -> list[tuple[Node, Value]]:
+    """Values that something reads, of scaled ones those whose factors are known."""
     read = ((n, v) for n in graph.nodes for v in n.outputs if v.readers or v in graph.outputs)
-    return [(n, v) for n, v in read if not _is_scaled(v)]
-
-
-def _is_scaled(value: Value) -> bool:
-    return plain_value(value.name).endswith(EQUALIZED)
+    return [(n, v) for n, v in read if v.name in scaled or not is_scaled(v)]
 
 
 def _same_shape(a: Value, b: Value) -> bool:
     return a.shape is None or b.shape is None or tuple(a.shape) == tuple(b.shape)
-
-
-def plain_value(name: str) -> str:
-    """A value's name without what quantisation adds."""
-    return _QUANT_SUFFIX.sub("", name)
 
 
 def plain_node(name: str) -> str:

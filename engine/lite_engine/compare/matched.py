@@ -180,7 +180,7 @@ def _as_b(on: Matched, value: Value, array: np.ndarray) -> np.ndarray:
     if pair.value_a is None:
         return to_integer(fitted(array, value.shape), value)
     if one_sided(pair) or other_integers(pair):
-        return to_integer(to_float(array, quant_of(pair.value_a)), value)
+        return to_integer(to_float(array, quant_of(pair.value_a)), pair.value_b or value)
     return array
 
 

@@ -8,6 +8,7 @@ rounded and what is not are clipped alike, so a range that is too narrow hides n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
 from ..quantize.weight_only import weights_of
 from .alignment import Pair, closure
 from .difference import difference
-from .side import Side, Valued, isolated_graph, quant_of, to_float, to_integer
+from .side import FED, Side, Valued, isolated_graph, quant_of, to_float, to_integer
 
 Feeds = Mapping[str, np.ndarray]
 #: Unit roundoff, half the relative distance of neighbours. `int8` models keep float layers in fp32.
@@ -46,6 +47,11 @@ class Rounding:
     clipping: float
     exact: np.ndarray | None
     value: Value | None
+
+    @property
+    def explained(self) -> float:
+        """The relative error of both: they are independent, so their energies add up."""
+        return math.hypot(self.rel_l2, self.clipping)
 
     def clip(self, array: np.ndarray) -> np.ndarray:
         """The real numbers that the coarser side's range leaves."""
@@ -117,7 +123,7 @@ def _explained(
     }
     graph, given = isolated_graph(ordered, known)
     theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
-    _round_weights(graph, coarser, theirs)
+    _round_weights(graph, coarser, theirs, across)
     rounded = finer.predictor.like(graph).run(given)
     found = {}
     for pair in pairs:
@@ -199,10 +205,13 @@ def _short(array: np.ndarray, precision: str) -> np.ndarray:
         return array.astype(np.float16).astype(np.float32)
 
 
-def _round_weights(graph: Graph, side: Side, theirs: Mapping[str, Node | None]) -> None:
+def _round_weights(
+    graph: Graph, side: Side, theirs: Mapping[str, Node | None], across: Mapping[str, Value | None]
+) -> None:
     """Constants as a side stores them: 8 bits per output channel for the weights of a quantised
-    model, except where that side's own layer (`theirs`, by our name) has the same floats. The
-    graph is isolated_graph's, whose constants are its own."""
+    model, times the factors of the channels that they read; except where that side's own layer
+    (`theirs`, by our name) has the same floats. The graph is isolated_graph's, whose constants are
+    its own."""
     for node in graph.nodes:
         axes = weights_of(node) if is_quantised(side.graph) else {}
         other = theirs.get(node.name)
@@ -215,9 +224,24 @@ def _round_weights(graph: Graph, side: Side, theirs: Mapping[str, Node | None]) 
                 axis = axes[i] % value.const.ndim
                 if node.op == "Gemm" and node.attrs.get("transB", 0):
                     axis = 0
-                value.const = _eight_bits(value.const, axis)
+                by_channel = _scales_read(node, value.const, axis, across)
+                value.const = (_eight_bits(value.const * by_channel, axis) / by_channel).astype(
+                    np.float32
+                )
             else:
                 value.const = _short(value.const, side.precision)
+
+
+def _scales_read(
+    node: Node, w: np.ndarray, axis: int, across: Mapping[str, Value | None]
+) -> np.ndarray | float:
+    """The scale of each channel that the weights are multiplied with, where it has its own."""
+    read = node.inputs[0]
+    quant = quant_of(across.get(read.name.removesuffix(FED))) if read is not None else None
+    inner = 1 - axis if w.ndim == 2 else 1
+    if quant is None or inner == axis or w.shape[inner] != np.size(quant.scale):
+        return 1.0
+    return quant.scale.reshape([-1 if i == inner else 1 for i in range(w.ndim)])
 
 
 def _eight_bits(w: np.ndarray, axis: int) -> np.ndarray:

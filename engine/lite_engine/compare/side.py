@@ -15,6 +15,8 @@ from ..runtime.predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
 GRAPHS_KEPT = 4
+#: Ends the names of an isolated graph's inputs.
+FED = ":in"
 
 
 class Valued(Protocol):
@@ -127,7 +129,7 @@ def isolated_graph(
                 if value.name not in inputs:
                     array = known[value.name]
                     inputs[value.name] = Value(
-                        f"{value.name}:in", value.dtype or DType.of(array), array.shape
+                        f"{value.name}{FED}", value.dtype or DType.of(array), array.shape
                     )
                     inputs[value.name].quant = value.quant
                 ins.append(inputs[value.name])
@@ -174,24 +176,35 @@ def _as_read(array: np.ndarray, value: Value) -> np.ndarray:
 
 def quant_of(value: Value | None) -> QuantParams | None:
     """How the integers of a value stand for real numbers: as it says itself, as the operator that
-    makes it says, as those that read a table's answers take them, or as what was moved or pooled
-    without another scale."""
-    while value is not None and value.quant is None and value.dtype is not None:
-        node = value.producer
-        if node is None or value.dtype.np.kind not in "iu":
-            return None
-        op = find_op(node.op)
-        named = {op.input_name(i): v for i, v in enumerate(node.inputs) if v} if op else {}
-        mine = "" if node.op == "QuantizeLinear" else "y_"
-        said = _params(value, named.get(f"{mine}scale"), named.get(f"{mine}zero_point"), node)
-        if said is None and node.op == "QLookup":
-            said = _taken_by_readers(value)
-        if said is not None:
-            return said
-        value = node.inputs[0] if node.inputs else None
-        if value is None or value.const is not None:
-            return None
-    return value.quant if value is not None else None
+    makes it says, as what was moved, joined or pooled without another scale, or, where a table's
+    answers say nothing, as those that read them take them."""
+    if value is None or value.quant is not None:
+        return value.quant if value is not None else None
+    return _as_made(value) or _taken_by_readers(value)
+
+
+def _as_made(value: Value) -> QuantParams | None:
+    """What the layers that lead to a value say. A table of answers says nothing."""
+    node = value.producer
+    if value.quant is not None or node is None or value.dtype is None:
+        return value.quant
+    if value.dtype.np.kind not in "iu":
+        return None
+    op = find_op(node.op)
+    named = {op.input_name(i): v for i, v in enumerate(node.inputs) if v} if op else {}
+    mine = "" if node.op == "QuantizeLinear" else "y_"
+    said = _params(value, named.get(f"{mine}scale"), named.get(f"{mine}zero_point"), node)
+    if said is not None or node.op == "QLookup":
+        return said
+    return next((found for v in _beside(node, value) if (found := _as_made(v))), None)
+
+
+def _beside(node: Node, value: Value) -> list[Value]:
+    """A layer's other inputs of a value's type. A layer without a scale keeps theirs: it is one."""
+    return [
+        v for v in node.inputs
+        if v is not None and v is not value and v.const is None and v.dtype is value.dtype
+    ]  # fmt: skip
 
 
 def _params(
@@ -207,8 +220,9 @@ def _params(
 
 
 def _taken_by_readers(value: Value) -> QuantParams | None:
-    """A table of answers does not say their scale: what reads them does, or what reads those that
-    move them."""
+    """What reads a value says, or what is joined with it, or what reads those that move it."""
+    if value.dtype is None or value.dtype.np.kind not in "iu":
+        return None
     for reader in value.readers:
         op = find_op(reader.op)
         at = next(i for i, v in enumerate(reader.inputs) if v is value)
@@ -217,10 +231,12 @@ def _taken_by_readers(value: Value) -> QuantParams | None:
         names = ("scale", f"{op.input_name(at)}_scale")
         if reader.op == "QLinearConcat" or op.input_name(at + 1) in names:
             return _params(value, reader.input(at + 1), reader.input(at + 2), reader)
-        for moved in reader.outputs[:1]:
-            found = _taken_by_readers(moved) if moved.dtype == value.dtype else None
-            if found is not None:
-                return found
+        moved = [v for v in reader.outputs if v.dtype is value.dtype]
+        beside = (_as_made(v) for v in _beside(reader, value)) if moved else ()
+        after = (_taken_by_readers(v) for v in moved)
+        found = next((q for q in (*beside, *after) if q is not None), None)
+        if found is not None:
+            return found
     return None
 
 

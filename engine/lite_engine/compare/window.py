@@ -3,6 +3,7 @@ rounding explains of the differences."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -130,7 +131,7 @@ def _excused(
             limits = (limit, row.floor, LIKE * rounding.max_abs)
             row = replace(
                 row, within=within(inside, *(times * z for z in limits)),
-                explained=rounding.rel_l2 + rounding.clipping, tolerance=limit + rounding.clipping,
+                explained=rounding.explained, tolerance=math.hypot(limit, rounding.clipping),
             )  # fmt: skip
         judged.append(row)
     return judged

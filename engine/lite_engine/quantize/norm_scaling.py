@@ -13,12 +13,12 @@ from ..ir import Graph, Node, Value
 from .equalize import EQUALIZED
 
 #: Operators whose parameters, the inputs given here, can hold a factor per channel.
-_NORMS = {"LayerNormalization": (1, 2), "RMSNormalization": (1,)}
+NORMS = {"LayerNormalization": (1, 2), "RMSNormalization": (1,)}
 
 
 def normalized_products(graph: Graph, chosen: frozenset[str]) -> Iterator[tuple[Node, list[Node]]]:
     """Normalizations with constant parameters that only `chosen` products read, and those."""
-    for norm in [n for n in graph.nodes if n.op in _NORMS]:
+    for norm in [n for n in graph.nodes if n.op in NORMS]:
         readers = _products(graph, norm.output, chosen)
         if readers and all(value.const is not None for _, value in _parameters(norm)):
             yield norm, readers
@@ -42,7 +42,7 @@ def scale_products(graph: Graph, norm: Node, readers: list[Node], s: np.ndarray)
 
 
 def _parameters(norm: Node) -> list[tuple[int, Value]]:
-    return [(i, v) for i in _NORMS[norm.op] if (v := norm.input(i)) is not None]
+    return [(i, v) for i in NORMS[norm.op] if (v := norm.input(i)) is not None]
 
 
 def _products(graph: Graph, value: Value, chosen: frozenset[str]) -> list[Node] | None:
