@@ -32,18 +32,18 @@ def find(
         figures = bad[0].isolated or asdict(bad[0])
         return replace(
             _at(seen, bad[0], rows), kind="layer_fails" if bad[0].isolated else "layer_differs",
-            side=side, reference_error=reference_error, **_error(figures),
-            tolerance=bad[0].tolerance, rounding=bad[0].explained, also_failing=len(bad) - 1,
+            side=side, reference_error=reference_error,
+            **_error(figures, bad[0].tolerance), rounding=bad[0].explained, also_failing=len(bad) - 1,
         )  # fmt: skip
     if differing:
         row = wrong_in_whole_runs(on, rows) if on.isolated else None
         if row is not None:
             found = _at(seen, row, rows)
             return replace(found, kind="whole_run_fails", side="candidate",
-                           **_error(asdict(row)), tolerance=row.tolerance)  # fmt: skip
+                           **_error(asdict(row), row.tolerance))  # fmt: skip
         return replace(
-            seen, kind="outputs_differ", output=differing[0], **_error(outputs[differing[0]]),
-            tolerance=on.tolerance or added_up(rows, on.a, on.b),
+            seen, kind="outputs_differ", output=differing[0],
+            **_error(outputs[differing[0]], on.tolerance or added_up(rows, on.a, on.b)),
             cause=_cause(on, rows, differing[0]),
         )  # fmt: skip
     return replace(seen, kind="outputs_unmatched") if unmatched else seen
@@ -54,10 +54,13 @@ def _at(seen: Finding, row: LayerDifference, rows: Sequence[LayerDifference]) ->
     return replace(seen, layer=row.name, op=row.op, after=len(after))
 
 
-def _error(figures: Mapping[str, Any]) -> dict[str, Any]:
+def _error(figures: Mapping[str, Any], tolerance: float) -> dict[str, Any]:
     counts = {side: figures[f"nan_{side}"] for side in ("baseline", "candidate")}
     bad = {side: count for side, count in counts.items() if count}
-    return {"error": None if bad else figures["rel_l2"], "not_finite": bad}
+    error = None if bad else figures["rel_l2"]
+    alone = error is not None and error <= tolerance
+    return {"error": error, "not_finite": bad, "tolerance": tolerance,
+            "max_abs": figures["max_abs"] if alone else None}  # fmt: skip
 
 
 def _cause(on: Matched, rows: Sequence[LayerDifference], output: str) -> Cause:

@@ -35,6 +35,8 @@ class Finding:
     side             which side is wrong there, where that is known
     error            relative L2, None where values are not finite on one side only
     not_finite       {"baseline" or "candidate": number of such values}
+    max_abs          the largest difference of an element, where that is too large and the error is
+                     not
     tolerance        what the error was held against
     rounding         the error that rounding explains, where that was measured
     reference_error  the baseline's error against the NumPy reference, where `side` is "baseline"
@@ -55,6 +57,7 @@ class Finding:
     side: Literal["", "baseline", "candidate"] = ""
     error: float | None = None
     not_finite: dict[str, int] = field(default_factory=dict)
+    max_abs: float | None = None
     tolerance: float | None = None
     rounding: float | None = None
     reference_error: float | None = None

@@ -157,6 +157,12 @@ def _error(result: Comparison) -> str:
             "NaN or infinite where the other side is not, {counts}",
             counts=tr(" and ").join(counts),
         )
+    if found.max_abs is not None:
+        return tr(
+            "error {error:.1e}, but {max_abs:.1e} in one element",
+            error=found.error,
+            max_abs=found.max_abs,
+        )
     return tr("error {error:.1e}", error=found.error)
 
 
