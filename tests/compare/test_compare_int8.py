@@ -9,7 +9,9 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.compare import Side, compare
 from lite_engine.compare.alignment import align
+from lite_engine.compare.evidence import compared_values
 from lite_engine.compare.side import quant_of, to_float
+from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import read_model
 from lite_engine.quantize import quantize
@@ -84,6 +86,8 @@ def test_scaled_channels_are_compared_in_the_float_models_numbers() -> None:
     result = compare(sides[1], Side(Predictor(model, host_target())), samples[0])
     assert {x.name for x in result.layers} >= {n.name for n in model.graph.nodes if n.outputs}
     assert result.agrees and result.unaligned == 0, result.verdict
+    with pytest.raises(UsageError, match=r"x\.q has no counterpart: reference and reference compute"):
+        compared_values(*sides, samples[0], "x.q")
     name = next(n.name for n in model.graph.nodes if "depthwise" in n.sources)
     faulty = Predictor(model, host_target(), faults={name: "swap_channels"})
     found = compare(sides[0], Side(faulty), samples[0]).first_divergence

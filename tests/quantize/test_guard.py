@@ -26,7 +26,10 @@ from lite_engine.quantize import (
     trade_off,
 )
 from lite_engine.quantize.analyze import _clipped, output_errors
-from lite_engine.quantize.metrics import Error
+from lite_engine.quantize.costs import Costs
+from lite_engine.quantize.metrics import Error, Errors
+
+from tests.small_models import Builder
 
 
 def test_the_whole_way(network, samples):
@@ -55,6 +58,42 @@ def test_cancelled_and_resumed(network, samples):
     rest = quantize(network, samples, resume=part.calibration)
     whole = quantize(network, samples)
     assert rest.ranges.values == whole.ranges.values and rest.verdict.passed
+
+
+def test_a_perfect_output_does_not_make_up_for_a_destroyed_one():
+    """Products that cancel behind a large offset; another output never meets integers. Labels count
+    where there is nothing else."""
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((32, 16)).astype(np.float32)
+    b = Builder((1, 32), "two_outputs")
+    far = b.add("Add", b.x, b.graph.constant(np.full(1, 1000, np.float32)))
+    y = b.add("MatMul", far, b.graph.constant(weight - weight.mean(0)), name="y")
+    graph = b.done(y, b.add("Abs", b.x, name="z"))
+    samples = [{"x": rng.standard_normal((1, 32)).astype(np.float32)} for _ in range(12)]
+    verdict = quantize(graph, samples, force=True).verdict
+    worst, other = (verdict.outputs[v.name]["sqnr_db"] for v in graph.outputs)
+    assert worst < 6 < other and verdict.sqnr_db == pytest.approx(worst, abs=1e-3)
+    assert not verdict.passed
+
+    errors = Errors()
+    scores, labels = np.ones(4, np.float32), np.arange(4)
+    errors.add({"scores": scores, "labels": labels}, {"scores": scores, "labels": labels[::-1]})
+    assert errors.sqnr_db(["scores", "labels"]) == 150 > errors.sqnr_db(["labels"])
+
+
+def test_open_sizes_cost_what_those_of_the_samples_do(network, samples):
+    fixed = Costs(network, {"x": samples[0]})
+    assert fixed.total(Scheme()) > 0
+    opened = network.copy()
+    for value in opened.inputs:
+        value.shape = ("batch", *value.shape[1:])
+    for node in opened.nodes:
+        for value in node.outputs:
+            value.shape = None
+    costs = Costs(opened, {"x": samples[0]})
+    assert costs.total(Scheme()) == fixed.total(Scheme())
+    name = next(n.name for n in network.nodes if fixed.of(n.name, False))
+    assert costs.of(name, True) == fixed.of(name, True) == fixed.of(name, False) / 4
 
 
 def damaged(network, name: str = "point"):

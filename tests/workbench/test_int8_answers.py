@@ -8,7 +8,6 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 import numpy as np
-from lite_engine.errors import UsageError
 from lite_workbench import views
 from lite_workbench.report.sections import sections
 from lite_workbench.steps import step_class
@@ -51,8 +50,9 @@ def test_int8_that_answers_like_float_is_no_error(session: lw.Session) -> None:
     apart = np.abs(seen.arrays["float"] - seen.arrays["int8"]).max()
     row = next(x for x in found.layers if x.name == "/b1/pw/Conv")
     assert apart == pytest.approx(row.max_abs, abs=1e-5)
-    with pytest.raises(UsageError, match="has no counterpart: float and int8 compute it in other"):
-        session.look("/stem/Conv", ("float", "int8"))  # its channels are scaled in int8
+    seen = session.look("/stem/Conv", ("float", "int8"))  # its channels are scaled in int8
+    own, scaled = seen.arrays["float"], seen.arrays["int8"]
+    assert np.linalg.norm(own - scaled) < 0.05 * np.linalg.norm(own)
     assert f"{found.verdict}." in [section.intro for section in sections(session)]
 
 

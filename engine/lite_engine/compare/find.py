@@ -33,7 +33,8 @@ def find(
         return replace(
             _at(seen, bad[0], rows), kind="layer_fails" if bad[0].isolated else "layer_differs",
             side=side, reference_error=reference_error,
-            **_error(figures, bad[0].tolerance), rounding=bad[0].explained, also_failing=len(bad) - 1,
+            **_error(figures, bad[0].tolerance), rounding=bad[0].explained,
+            also_failing=len(bad) - 1,
         )  # fmt: skip
     if differing:
         row = wrong_in_whole_runs(on, rows) if on.isolated else None

@@ -210,9 +210,8 @@ def _round_weights(
 ) -> None:
     """Constants as a side stores them: 8 bits per output channel for the weights of a quantised
     model, times the factors of the channels that they read; except where that side's own layer
-    (`theirs`, by our name) has the same floats. Where it rounded a weight up or down, so does
-    this: to the nearest integer is not the only way. The graph is isolated_graph's, whose constants
-    are its own."""
+    (`theirs`, by our name) has the same floats. The graph is isolated_graph's, whose constants are
+    its own."""
     for node in graph.nodes:
         axes = weights_of(node) if is_quantised(side.graph) else {}
         other = theirs.get(node.name)
@@ -226,8 +225,9 @@ def _round_weights(
                 if node.op == "Gemm" and node.attrs.get("transB", 0):
                     axis = 0
                 by_channel = _scales_read(node, value.const, axis, across)
-                rounded = _eight_bits(value.const * by_channel, axis, other)
-                value.const = (rounded / by_channel).astype(np.float32)
+                value.const = (_eight_bits(value.const * by_channel, axis) / by_channel).astype(
+                    np.float32
+                )
             else:
                 value.const = _short(value.const, side.precision)
 
@@ -244,16 +244,9 @@ def _scales_read(
     return quant.scale.reshape([-1 if i == inner else 1 for i in range(w.ndim)])
 
 
-def _eight_bits(w: np.ndarray, axis: int, other: Node | None) -> np.ndarray:
-    """Weights of 8 bits, rounded up or down as the other side's layer did, else to the nearest."""
+def _eight_bits(w: np.ndarray, axis: int) -> np.ndarray:
     scale = shaped_scale(weight_scale(w, axis), w.ndim, axis)
-    steps = w / scale
-    rounded = np.rint(steps)
-    for value in other.inputs if other is not None else ():
-        held = value.const if value is not None else None
-        if held is not None and held.dtype == np.int8 and held.shape == w.shape:
-            rounded = np.where(np.abs(held - steps) < 1, held, rounded)
-    return (clip_weight(rounded) * scale).astype(np.float32)
+    return (clip_weight(np.rint(w / scale)) * scale).astype(np.float32)
 
 
 __all__ = ["LIKE", "SMALLEST", "UNIT", "Rounding", "explained", "one_sided"]

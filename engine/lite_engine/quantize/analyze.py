@@ -12,20 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LiteError
 from ..ir import Graph, Node
 from ..ops import get_op
 from ._run import Feeds, Latency, Run, reference_run
 from .calibrate import Calibration, Progress, Ranges
+from .costs import Costs
 from .metrics import Error, Errors
 from .rounding import sum_preserving
 from .scheme import Rounding, Scheme, shaped_scale, weight_scale
 from .select import HEAVY, WEIGHTED, conversions, integer_nodes, weight_axis
 from .static import quantize_static
 from .statistics import Statistics
-
-#: Estimated time of one MAC in integers, relative to one in f32.
-INTEGER_COST = 0.25
 
 
 def analyze(
@@ -100,8 +97,9 @@ def _errors(
         for node in nodes:
             steps = local[node.name]
             if steps is not None:
-                got = _run_steps(steps, want)
-                name = node.output.name
+                got, name = _run_steps(steps, want), node.output.name
+                if got is None:
+                    continue
                 isolated.setdefault(node.name, Error()).add(want[name], got[name])
     return accumulated, isolated
 
@@ -127,14 +125,17 @@ def _local(quantised: Graph, node: Node) -> list[Node] | None:
     return sorted(steps, key=lambda s: position[id(s)])
 
 
-def _run_steps(steps: list[Node], known: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Runs a few nodes on known values. The first Q of a float input is part of the layer."""
+def _run_steps(steps: list[Node], known: dict[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+    """Runs a few nodes on known values. The first Q of a float input is part of the layer. None
+    where a run made no such value, as of sizes that are computed once."""
     held = dict(known)
     for step in steps:
         arrays = [
-            None if v is None else v.const if v.const is not None else held[v.name]
+            None if v is None else v.const if v.const is not None else held.get(v.name)
             for v in step.inputs
         ]
+        if any(v is not None and x is None for v, x in zip(step.inputs, arrays)):
+            return None
         for value, array in zip(step.outputs, get_op(step.op).run(step, arrays)):
             held[value.name] = array
     return held
@@ -258,6 +259,7 @@ def trade_off(
     wants = [run(parent, feed) for feed in feeds]
     outputs = [v.name for v in parent.outputs]
     known = {tuple(p["scheme"]["keep_float"]): p for p in done}
+    costs = Costs(parent, feeds[0] if feeds else {})
     points = []
     todo = list(counts) if counts is not None else list(range(len(ranking) + 1))
     for index, k in enumerate(todo):
@@ -273,7 +275,7 @@ def trade_off(
                 "float_layers": k,
                 "sqnr_db": round(errors.sqnr_db(outputs), 3),
                 "top1_agreement": min(agreement) if agreement else None,
-                "cost": _total_cost(parent, own, mac_cost) if latency is None else latency(graph),
+                "cost": costs.total(own) if latency is None else latency(graph),
                 "size_bytes": _weight_bytes(parent, own),
                 "scheme": own.to_dict(),
             }
@@ -308,23 +310,6 @@ def choose(
     if min_sqnr_db is None and min_top1 is None:
         return max(fitting, key=lambda p: p["sqnr_db"])
     return min(fitting, key=lambda p: (p["cost"], p["size_bytes"]))
-
-
-def mac_cost(node: Node, integer: bool) -> float:
-    """Multiply-accumulates of a node, those in integers at a quarter; 0 when shapes are open."""
-    types = [None if v is None else v.type for v in node.inputs]
-    if any(t is not None and not t.is_static for t in types):
-        return 0.0
-    try:
-        macs = get_op(node.op).cost_of(node, types, [v.type for v in node.outputs]).macs
-    except LiteError:
-        return 0.0  # an operator without a cost counts as free
-    return macs * (INTEGER_COST if integer else 1.0)
-
-
-def _total_cost(graph: Graph, scheme: Scheme, cost: Callable[[Node, bool], float]) -> float:
-    chosen, _ = integer_nodes(graph, scheme.keep_float)
-    return float(sum(cost(n, n.name in chosen) for n in graph.nodes))
 
 
 def _weight_bytes(graph: Graph, scheme: Scheme) -> int:

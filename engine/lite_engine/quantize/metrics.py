@@ -16,8 +16,10 @@ class Error:
     def __init__(self) -> None:
         self.signal = self.noise = self.product = self.other = self.largest = 0.0
         self.agreeing = self.rows = 0
+        self.real = True  # not labels or counts, whose distance means nothing
 
     def add(self, want: np.ndarray, got: np.ndarray) -> None:
+        self.real = np.asarray(want).dtype.kind == "f"
         a, b = (np.asarray(v, np.float64).ravel() for v in (want, got))
         difference = a - b
         self.signal += float(a @ a)
@@ -79,6 +81,8 @@ class Errors(dict[str, Error]):
                 self.setdefault(name, Error()).add(want[name], got[name])
 
     def sqnr_db(self, names: list[str]) -> float:
-        """Mean over the named tensors."""
-        found = [self[n].sqnr_db for n in names if n in self]
-        return float(np.mean(found)) if found else PERFECT_DB
+        """That of the worst of the named tensors: no good one makes up for it. Integers, like
+        labels, count only where there is nothing else."""
+        found = [self[n] for n in names if n in self]
+        judged = [e for e in found if e.real] or found
+        return min((e.sqnr_db for e in judged), default=PERFECT_DB)

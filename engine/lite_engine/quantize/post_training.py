@@ -20,9 +20,10 @@ from lite_messages import tr
 from ..errors import CalibrationError
 from ..ir import Graph
 from ._run import Latency, Run, reference_run
-from .analyze import choose, mac_cost, output_errors, sensitivity, trade_off
+from .analyze import choose, output_errors, sensitivity, trade_off
 from .bias_correction import corrected_biases
 from .calibrate import Calibration, Calibrator, Progress, Ranges, calibrate
+from .costs import Costs
 from .curve import Curve
 from .equalize import EQUALIZED, equalize
 from .guard import Verdict, judge
@@ -304,6 +305,12 @@ def _tell_missed(
         aims=_figures(options.target_db, options.target_top1), best=_reached(best, options),
         budget=within,
     )  # fmt: skip
+    if not choose([reached], min_sqnr_db=options.target_db, min_top1=options.target_top1):
+        out.remedy = tr(
+            "no version reaches it, {reached} is the best; lower the target, or pass --force to "
+            "save it anyway", reached=_reached(reached, options),
+        )  # fmt: skip
+        return
     out.remedy = tr(
         "{reached} needs {count} of {layers} layers in float and {bytes} bytes of weights "
         "(--float-budget {cost:.2f}), or pass --force to save it anyway",
@@ -335,8 +342,13 @@ def _ranking(out: Quantized, rounding: Rounding, run: Run, feeds: list[Feed]) ->
     found = sensitivity(
         out.parent, out.ranges, scheme, feeds, run=run, biases=biases, rounding=rounding
     )
-    extra = {n.name: max(mac_cost(n, False) - mac_cost(n, True), 1.0) for n in out.parent.nodes}
-    found.sort(key=lambda e: -(10 ** (-e["output_sqnr_db"] / 10)) / extra[e["name"]])
+    costs = Costs(out.parent, feeds[0] if feeds else {})
+
+    def noise_by_cost(entry: dict[str, Any]) -> float:
+        name, noise = entry["name"], 10 ** (-entry["output_sqnr_db"] / 10)
+        return float(noise / max(costs.of(name, False) - costs.of(name, True), 1.0))
+
+    found.sort(key=noise_by_cost, reverse=True)
     return [entry["name"] for entry in found]
 
 
