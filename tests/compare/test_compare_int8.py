@@ -86,7 +86,9 @@ def test_scaled_channels_are_compared_in_the_float_models_numbers() -> None:
     result = compare(sides[1], Side(Predictor(model, host_target())), samples[0])
     assert {x.name for x in result.layers} >= {n.name for n in model.graph.nodes if n.outputs}
     assert result.agrees and result.unaligned == 0, result.verdict
-    with pytest.raises(UsageError, match=r"x\.q has no counterpart: reference and reference compute"):
+    with pytest.raises(
+        UsageError, match=r"x\.q has no counterpart: reference and reference compute"
+    ):
         compared_values(*sides, samples[0], "x.q")
     name = next(n.name for n in model.graph.nodes if "depthwise" in n.sources)
     faulty = Predictor(model, host_target(), faults={name: "swap_channels"})

@@ -122,11 +122,24 @@ def chosen(*command: object, raw: Path, env: dict[str, str] | None = None) -> No
         assert opencl.returncode == 1 and "OpenCL" in opencl.stderr
 
 
+def refuses(*command: object, raw: Path, env: dict[str, str] | None = None) -> None:
+    """Inputs of another size, and paths of nothing, are one line each."""
+    data, other = raw.read_bytes(), raw.with_name("other.raw")
+    for wrong in (data[:-4], data + bytes(4), None):
+        other.unlink() if wrong is None else other.write_bytes(wrong)
+        words = [*map(str, command), str(other)]
+        found = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
+        assert found.returncode == 1 and found.stdout == "", wrong
+        assert found.stderr.startswith("error: ") and found.stderr.count("\n") == 1
+        assert "other.raw" in found.stderr and (wrong is None or f"{len(data)} " in found.stderr)
+
+
 def test_c(exported, raw, want, tmp_path):
     program = compiled(exported, tool("cc", "gcc"), "sample.c", tmp_path / "s", "-std=c99")
     env = {"LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(program, exported / "classifier.lite", raw, env=env), want)
     chosen(program, exported / "classifier.lite", raw=raw, env=env)
+    refuses(program, exported / "classifier.lite", raw=raw, env=env)
     bad = subprocess.run([program, "/nowhere.lite"], env=env, capture_output=True, text=True)
     assert bad.returncode == 1 and bad.stderr.startswith("error: /nowhere.lite")
 
@@ -136,6 +149,7 @@ def test_cpp(exported, raw, want, tmp_path):
     env = {"LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(program, exported / "classifier.lite", raw, env=env), want)
     chosen(program, exported / "classifier.lite", raw=raw, env=env)
+    refuses(program, exported / "classifier.lite", raw=raw, env=env)
     bad = subprocess.run([program, raw], env=env, capture_output=True, text=True)
     assert bad.returncode == 1 and "not a .lite file" in bad.stderr
 
@@ -146,6 +160,7 @@ def test_python(exported, raw, want):
     assert "python3 samples/sample.py classifier.lite\n" in (exported / "README.md").read_text()
     run(sys.executable, "samples/sample.py", "classifier.lite", cwd=exported)
     chosen(sys.executable, "-I", sample, exported / "classifier.lite", raw=raw)
+    refuses(sys.executable, "-I", sample, exported / "classifier.lite", raw=raw)
 
 
 def test_java(exported, raw, want, tmp_path):

@@ -241,6 +241,16 @@ def view_again():
     return b.done(b.add("MatMul", y, b.weights(24, 5)))
 
 
+def view_of_a_piece():
+    """A piece of a cut, read as it is and through a view that has its rows."""
+    b = Builder((4, 7, 7, 16), "view_of_a_piece")
+    y = b.add("MatMul", b.x, b.weights(16, 24), name="whole")
+    parts = b.graph.add("Split", [y, b.ints(8, 16)], {"axis": -1}, outputs=2, name="cut").outputs
+    rows = b.add("Reshape", parts[0], b.ints(4, 49, 8), name="rows")
+    seen = b.add("MatMul", rows, b.weights(8, 5))
+    return b.done(seen, b.add("MatMul", parts[1], b.weights(16, 5)))
+
+
 def early():
     """An output that looks at what the next layers read, long before the end."""
     b = Builder((4, 8), "early")
@@ -254,7 +264,16 @@ def early():
 @pytest.mark.cpu
 @pytest.mark.parametrize(
     "graph",
-    [joined(), twice(), shuffled(), part_again(), view_again(), early(), classifier()],
+    [
+        joined(),
+        twice(),
+        shuffled(),
+        part_again(),
+        view_again(),
+        view_of_a_piece(),
+        early(),
+        classifier(),
+    ],
     ids=lambda g: g.name,
 )
 def test_storage_gives_the_right_numbers(graph, tmp_path) -> None:

@@ -32,6 +32,12 @@ class MixedSamples(LiteError):
     """What a sample gets depends on the others of its batch."""
 
 
+def batch_of(graph: Graph) -> int:
+    """Samples of one run: the first size that all inputs have; 1 where it is open."""
+    sizes = {v.shape[0] for v in graph.inputs if v.shape and isinstance(v.shape[0], int)}
+    return sizes.pop() if len(sizes) == 1 else 1
+
+
 def with_batch(model: Model, batch: int) -> Model:
     """The model with `batch` as the first size of every input; an open size stays open.
 
@@ -67,7 +73,7 @@ def check_batch(single: Graph, many: Graph) -> str:
     feeds = random_feeds(many, shapes=sizes)
     one = Predictor(single)
     try:
-        one.run({name: x[: _rows_of(one)] for name, x in feeds.items()})
+        one.run({name: x[: batch_of(one.graph)] for name, x in feeds.items()})
     except LiteError as error:
         return str(error)
     check_rows(one, Predictor(many), feeds)
@@ -76,7 +82,7 @@ def check_batch(single: Graph, many: Graph) -> str:
 
 def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray]) -> None:
     """Do the first and the last sample of a batch get what they get alone? Raises MixedSamples."""
-    rows, whole = _rows_of(one), many.run(feeds)
+    rows, whole = batch_of(one.graph), many.run(feeds)
     batch = min(len(x) for x in feeds.values())
     for start in dict.fromkeys((0, batch - batch % rows - rows)):
         part = slice(start, start + rows)
@@ -86,12 +92,6 @@ def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray])
                     tr("the model mixes the samples of a batch: output {name} of a sample differs "
                        "from that of the sample alone", name=name)
                 )  # fmt: skip
-
-
-def _rows_of(one: Predictor) -> int:
-    """Samples of one run; one where the batch is open."""
-    sizes = [v.shape[0] for v in one.graph.inputs if v.shape and isinstance(v.shape[0], int)]
-    return max(sizes, default=1)
 
 
 def _rows(whole: np.ndarray, want: np.ndarray, part: slice) -> np.ndarray:

@@ -133,6 +133,10 @@ def run_verb(words: list[str]) -> Shown | None:
             tr("{name!r} is not a verb", name=name),
             fix=tr("verbs: {verbs}", verbs=", ".join(available())),
         )
+    if name == "lab":  # a second server would hold this kernel until it ends
+        raise UsageError(
+            tr("this notebook is in Jupyter already"), fix=tr("run `lite lab` in a terminal")
+        )
     command = get_command(name)
     parser = parser_for(command, "%lite")
     if "-h" in rest or "--help" in rest:

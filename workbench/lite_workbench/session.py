@@ -247,7 +247,7 @@ class Session(SessionInputs):
         backends: Sequence[str] = ("auto",),
         precisions: Sequence[str] = ("auto",),
         threads: Sequence[int] = (1,),
-        batches: Sequence[int] = (1,),
+        batches: Sequence[int] | None = None,
         streams: Sequence[int] = (1,),
         *,
         data: Any = None,

@@ -34,7 +34,8 @@ class PlanTensor:
 
     `dims` are physical, outermost first; physical axis i holds logical axis `layout[i]`.
     `offset` is in bytes in the arena, `whole` where steps that take turns (turns.py) take the whole
-    batch in one; an alias lies `alias_offset` bytes after `alias_of`.
+    batch in one; an alias lies `alias_offset` bytes after `alias_of`. `piece` is the tensor whose
+    elements it shows where both lie inside a larger one (views.py).
     `data` is set for
     weights: the array in physical order. `space` says whose memory it is: "host" or "opencl".
     `short`: float32 values that are kept in bf16 (plan/storage).
@@ -55,6 +56,7 @@ class PlanTensor:
     data: np.ndarray | None = None
     alias_of: int | None = None
     alias_offset: int = 0
+    piece: int | None = None
     space: str = "host"
     shape_known: bool = True
     open_shape: Shape | None = None

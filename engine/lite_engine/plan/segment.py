@@ -79,7 +79,7 @@ def _segment(
             if root.index in crossing or root.role in ("input", "output"):
                 role = "output" if root.index in written else "input"
         alias = None if old.alias_of is None else inner[old.alias_of]
-        part.tensors.append(changed(old, index=inner[index], alias_of=alias, role=role))
+        part.tensors.append(changed(old, index=inner[index], alias_of=alias, piece=None, role=role))
     for step in steps:
         part.steps.append(
             changed(

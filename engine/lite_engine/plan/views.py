@@ -1,10 +1,8 @@
 """Concat and Split without copies: their pieces become views of one buffer.
 
 A piece of a join along the innermost physical axis is a tensor with the whole's row pitch. Its
-producer
-writes it in place when that kernel accepts a pitch; the Concat step stays in the plan, finds its
-pieces
-where they belong, and copies only those that could not be laid there.
+producer writes it in place when that kernel accepts a pitch; the Concat step stays in the plan,
+finds its pieces where they belong, and copies only those that could not be laid there.
 """
 
 from __future__ import annotations
@@ -120,6 +118,7 @@ def _lay(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int, use: _Use) -
         home = plan.tensors[home.alias_of]
     for tensor in _shown(piece, use):
         tensor.alias_of, tensor.alias_offset, tensor.pitch = home.index, offset, whole.pitch
+        tensor.piece = None if tensor is piece else piece.index
         use.views.setdefault(whole.index, []).append(tensor)
     use.views.pop(piece.index, None)
     use.laid.add(piece.index)

@@ -191,10 +191,11 @@ class Execution:
     def _maker(self, index: int) -> int:
         """The tensor that a step writes, behind views."""
         while index not in self._made:
-            root = self.plan.tensors[index].alias_of
-            if root is None:
+            tensor = self.plan.tensors[index]
+            shown = tensor.alias_of if tensor.piece is None else tensor.piece
+            if shown is None:
                 break
-            index = root
+            index = shown
         return index
 
     def memory(self) -> dict[str, int]:

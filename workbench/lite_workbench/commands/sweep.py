@@ -73,11 +73,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     counted = {
         "threads": tr("numbers of CPU threads (default: 1)"),
-        "batch": tr("batch sizes (default: 1)"),
+        "batch": tr("batch sizes (default: the model's own, 1 where it is open)"),
         "streams": tr("numbers of predictors that run at the same time (default: 1)"),
     }
     for name, what in counted.items():
-        parser.add_argument(f"--{name}", default=[1], type=numbers_of, metavar="N,…", help=what)
+        default = None if name == "batch" else [1]
+        parser.add_argument(f"--{name}", default=default, type=numbers_of, metavar="N,…", help=what)
     parser.add_argument(
         "--rounds", type=at_least(1), default=7, metavar="N",
         help=tr("number of rounds in which every combination is timed once (default: 7)"),

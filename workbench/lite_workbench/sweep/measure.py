@@ -16,11 +16,12 @@ from lite_engine.runtime import Predictor
 from lite_engine.runtime.inputs import random_feeds
 from lite_messages import tr
 
-from ..batches import check_rows, with_batch
+from ..batches import batch_of, check_rows, with_batch
 from .cells import Cell, Choice
 from .energy import Meter
 
 if TYPE_CHECKING:
+    from lite_engine.ir import Graph
     from lite_engine.model_file import Model
 
 #: A burst takes about as long, at most this many runs.
@@ -35,12 +36,14 @@ class Bench:
         self.meter = Meter()
         self.energy: list[float] = []
         one = predictor_of(model, choice)
-        shapes = {v.name: _sized(v.shape or (), choice.batch) for v in model.graph.inputs}
-        self.feeds = random_feeds(model.graph, shapes=shapes)
         _check_device(one, choice)
-        many = one if choice.batch == 1 else predictor_of(with_batch(model, choice.batch), choice)
-        if many is not one:
+        own = batch_of(model.graph)
+        many = one if choice.batch == own else predictor_of(with_batch(model, choice.batch), choice)
+        self.feeds = _random_feeds(many.graph, choice.batch)
+        if choice.batch > own:
             check_rows(one, many, self.feeds)
+        elif choice.batch < own:
+            check_rows(many, one, _random_feeds(one.graph, own))
         self.predictors = [many, *(many.like(many.graph) for _ in range(choice.streams - 1))]
         for predictor in self.predictors:
             predictor.run(self.feeds)  # the first run plans and packs
@@ -132,6 +135,11 @@ def _check_device(predictor: Predictor, choice: Choice) -> None:
         raise UsageError(tr("a device runs one stream at a time"), fix=tr("pass --streams 1"))
 
 
-def _sized(shape: tuple[object, ...], batch: int) -> tuple[int, ...]:
-    """The shape of an input for a batch. Other open sizes stay, which `random_feeds` tells."""
-    return (batch, *shape[1:])  # type: ignore[arg-type]
+def _random_feeds(graph: Graph, batch: int) -> dict[str, np.ndarray]:
+    """Random numbers, for `batch` samples where that is open. Other open sizes stay, which
+    `random_feeds` tells."""
+    opened = {
+        v.name: (batch, *v.shape[1:]) for v in graph.inputs
+        if v.shape and not isinstance(v.shape[0], int)
+    }  # fmt: skip
+    return random_feeds(graph, shapes=opened)  # type: ignore[arg-type]

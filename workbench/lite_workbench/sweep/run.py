@@ -12,6 +12,7 @@ from lite_engine.errors import LiteError, UsageError
 from lite_engine.profile.environment import environment
 from lite_messages import tr
 
+from ..batches import batch_of
 from ..cluster import Cluster, Progress
 from ..evaluate import Dataset, Side, evaluate
 from . import saved
@@ -37,7 +38,7 @@ def sweep(
     backends: Sequence[str] = ("auto",),
     precisions: Sequence[str] = ("auto",),
     threads: Sequence[int] = (1,),
-    batches: Sequence[int] = (1,),
+    batches: Sequence[int] | None = None,
     streams: Sequence[int] = (1,),
     devices: Sequence[str] = ("local",),
     data: Dataset | None = None,
@@ -49,12 +50,14 @@ def sweep(
     progress: Progress = lambda done, total: None,
     cluster: Cluster | None = None,
 ) -> Sweep:
-    """Measures every combination. With labeled `data` each backend and precision is evaluated,
+    """Measures every combination; `batches` are the model's own unless given, 1 where it is open.
+    With labeled `data` each backend and precision is evaluated,
     too. `resume` names a file that keeps what is finished. `progress` counts combinations, and
     the samples while one of them is evaluated. On a `cluster` samples are evaluated in shards,
     and groups of combinations are measured on one worker of each machine (resource `timing`), or
     on the one that reaches the board. Raises UsageError."""
-    asked = choices(backends, precisions, threads, batches, streams, devices)
+    sizes = batches or (batch_of(model.graph),)
+    asked = choices(backends, precisions, threads, sizes, streams, devices)
     if not 0 < len(asked) <= MOST_CELLS:
         raise UsageError(
             tr("expected 1 to {most} combinations, found {n}", most=MOST_CELLS, n=len(asked))

@@ -1,4 +1,5 @@
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,7 +12,13 @@ public final class Sample {
     LiteRuntime.Options options = new LiteRuntime.Options();
     if (args.length > 2) options.backend = args[2];
     try (LiteRuntime model = new LiteRuntime(args[0], options)) {
-      if (args.length > 1) model.input(0).put(Files.readAllBytes(Path.of(args[1])));
+      if (args.length > 1) {
+        byte[] bytes = Files.readAllBytes(Path.of(args[1]));
+        ByteBuffer input = model.input(0);
+        if (bytes.length != input.remaining())
+          throw new IOException(args[1] + ": " + input.remaining() + " bytes are needed");
+        input.put(bytes);
+      }
       model.run();
       for (int i = 0; i < model.outputs(); ++i) {
         FloatBuffer values = model.output(i).asFloatBuffer();

@@ -47,6 +47,9 @@ def main(library_path, model_path, photo_path, drawn_path=None):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 4:
+    if not 4 <= len(sys.argv) <= 5:
         sys.exit("usage: app.py LIBRARY @MODEL@ PHOTO [DRAWN.png]")
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except OSError as missing:
+        sys.exit(f"error: {missing}")

@@ -15,8 +15,9 @@ static int failed(const char* what) {
 static int fill(void* data, size_t bytes, const char* path) {
   FILE* file = fopen(path, "rb");
   const size_t got = file ? fread(data, 1, bytes, file) : 0;
+  const int all = file && fgetc(file) == EOF;
   if (file) fclose(file);
-  return got == bytes;
+  return got == bytes && all;
 }
 
 static void print_output(lite_program* program, int i) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <string>
 
 #include "lite_runtime.hpp"
 
@@ -15,8 +16,9 @@ int main(int argc, char** argv) try {
   std::memset(input.data, 0, input.bytes);
   if (argc > 2) {
     std::ifstream file(argv[2], std::ios::binary);
-    if (!file.read(input.as<char>(), static_cast<std::streamsize>(input.bytes)))
-      throw lite::Error(std::string(argv[2]) + ": too short");
+    file.read(input.as<char>(), static_cast<std::streamsize>(input.bytes));
+    if (!file || file.peek() != std::ifstream::traits_type::eof())
+      throw lite::Error(std::string(argv[2]) + ": " + std::to_string(input.bytes) + " bytes are needed");
   }
   model.run();
   for (int i = 0; i < model.outputs(); ++i) {

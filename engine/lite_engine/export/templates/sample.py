@@ -111,4 +111,9 @@ def main(model_path, input_path=None, backend="auto"):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if not 2 <= len(sys.argv) <= 4:
+        sys.exit("usage: sample.py MODEL.lite [INPUT.raw [BACKEND]]")
+    try:
+        main(*sys.argv[1:])
+    except OSError as missing:
+        sys.exit(f"error: {missing}")
