@@ -151,7 +151,8 @@ def threads(asked: int | None = None) -> int:
     Raises UsageError for a number that is none of threads."""
     if asked is None:
         return get("LITE_THREADS") or system.processors()
-    if not isinstance(asked, int) or not 1 <= asked <= MAX_THREADS:
+    whole = hasattr(asked, "__index__") and not isinstance(asked, bool)  # NumPy's, too
+    if not whole or not 1 <= int(asked) <= MAX_THREADS:
         raise UsageError(
             tr(
                 "threads must be between 1 and {max_threads}, got {asked!r}",
@@ -159,7 +160,7 @@ def threads(asked: int | None = None) -> int:
                 asked=asked,
             )
         )
-    return asked
+    return int(asked)
 
 
 def misspelt() -> list[str]:

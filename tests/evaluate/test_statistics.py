@@ -41,6 +41,14 @@ def test_all_right_is_not_certain():
     assert (low, high) == pytest.approx((1 / (1 + z * z / 46), 1.0))  # Wilson's, by its formula
 
 
+def test_nearly_all_right_is_not_certain():
+    """A COCO precision is TP / (TP + ε), and a draw without an object has none."""
+    made = Measure("mAP", 1 - 2e-16, mean(np.ones(4)), share=True)
+    low, high = interval(made, np.array([1 - 2e-16, 1.0, np.nan]), 4)
+    assert (low, high) == pytest.approx((1 / (1 + 1.959964**2 / 4), 1.0))
+    assert interval(made, np.array([0.5, 1 - 2e-16]), 4)[0] < 0.6
+
+
 def test_no_error_at_all_is_not_certain_either():
     """A ratio like CER, and a mean of other values."""
     z, none = 1.959964, np.zeros((20, 2)) + [0, 7]

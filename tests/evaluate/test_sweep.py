@@ -92,6 +92,17 @@ def test_a_fixed_batch_is_changed_and_gives_each_sample_its_own_result(graph):
     assert with_batch(model, 1) is model
 
 
+def test_a_fixed_batch_is_measured_as_it_is_and_made_smaller():
+    graph = classifier(batch=3)
+    model = optimize(graph, targets=["x86"])
+    made = sweep(model, backends=["x86"], rounds=1)
+    assert [(c.choice.batch, c.status) for c in made.cells] == [(3, "measured")]
+    made = sweep(model, backends=["x86"], batches=[1, 2, 6], rounds=1)
+    assert [(c.choice.batch, c.status) for c in made.cells] == [
+        (n, "measured") for n in (1, 2, 6)
+    ], [c.why for c in made.cells]
+
+
 def test_a_graph_that_mixes_samples_is_refused():
     b = Builder((1, 4, 8), "mixing")
     total = b.add("CumSum", b.x, b.graph.constant(np.array(0)), name="sum")

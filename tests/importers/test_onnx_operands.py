@@ -14,6 +14,7 @@ from lite_engine.errors import LiteError, ModelFormatError, ShapeError
 from lite_engine.importers import load
 from lite_engine.ops import fold_constants, get_op, specialise
 from lite_engine.passes import optimize_graph
+from lite_engine.runtime.inputs import random_feeds
 from lite_engine.runtime.support import model_info
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
@@ -194,6 +195,30 @@ def _saved(tmp_path: Path, nodes: list, inputs: list, outputs: list, weights: li
     path = tmp_path / "hostile.onnx"
     path.write_bytes(onnx_bytes(nodes, inputs, outputs, weights))
     return path
+
+
+def test_a_symbol_has_one_size(tmp_path: Path) -> None:
+    """Of an input that is given, and of those that are assumed."""
+    rows = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "T"])
+    lengths = helper.make_tensor_value_info("l", TensorProto.FLOAT, ["N"])
+    nodes = [helper.make_node("Unsqueeze", ["l", "axis"], ["c"]),
+             helper.make_node("Mul", ["x", "c"], ["y"])]  # fmt: skip
+    axis = numpy_helper.from_array(np.array([1]), "axis")
+    path = _saved(tmp_path, nodes, [rows, lengths], [two_floats("y")], [axis])
+    assumed = model_info(load(path), "m").assumed
+    assert assumed["l"] == assumed["x"][:1]
+    given = load(path, shapes={"x": (5, 7)})
+    assert [v.shape for v in given.inputs] == [(5, 7), (5,)]
+    both = load(path, shapes={"x": (5, 7), "l": (1,)})  # one that broadcasts
+    assert [v.shape for v in both.inputs] == [(5, 7), (1,)]
+    with pytest.raises(ShapeError, match="--shape l:2 or"):
+        random_feeds(load(path), shapes={"x": (2, 4)})
+
+
+def test_an_attribute_may_hold_any_bytes(tmp_path: Path) -> None:
+    node = helper.make_node("Erfc", ["x"], ["y"], domain="ai.none", config=b"\x89\xff")
+    path = _saved(tmp_path, [node], [two_floats("x")], [two_floats("y")])
+    assert load(path).nodes[0].attrs["config"] == r"\x89\xff"
 
 
 def _constant(name: str, *shape: int) -> TensorProto:

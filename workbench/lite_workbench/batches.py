@@ -48,9 +48,15 @@ def with_batch(model: Model, batch: int) -> Model:
         return model
     if {v.shape[0] for v in model.graph.inputs if v.shape} == {batch}:
         return model
-    made = rebatch(model.graph, batch)
+    original = tr("change it in the file that this model was made from")
+    command = f"lite edit MODEL --batch {batch} -o OUT.onnx"
+    try:
+        made = rebatch(model.graph, batch)
+    except LiteError as error:  # optimized for another batch, like a Transpose of one row
+        raise ShapeError(str(error), fix=original, command=command) from None
     for refusal in made.refused:
-        raise ShapeError(refusal.why, where=f"{refusal.layer} ({refusal.op})")
+        where = f"{refusal.layer} ({refusal.op})"
+        raise ShapeError(refusal.why, where=where, fix=original, command=command)
     for value in made.graph.outputs:
         if not value.shape or batch not in value.shape:
             raise ShapeError(

@@ -254,17 +254,27 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
 
 
 def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
-    """Writes given input shapes into the graph. Raises ModelFormatError for an unknown name."""
+    """Writes given input shapes into the graph. A symbol that they give one number has it in other
+    inputs, too. Raises ModelFormatError for an unknown name."""
     from ..ops import check_shape
 
     by_name = {v.name: v for v in graph.inputs}
+    numbers: dict[str, set[int]] = {}
     for name, shape in shapes.items():
         if name not in by_name:
             raise ModelFormatError(
                 tr("there is no input {name!r}", name=name),
                 fix=tr("inputs: {by_name}", by_name=", ".join(by_name)),
             )
+        declared = by_name[name].shape or ()
         by_name[name].shape = check_shape(by_name[name], tuple(shape))
+        for dim, size in zip(declared, shape):
+            if isinstance(dim, str) and isinstance(size, int):
+                numbers.setdefault(dim, set()).add(size)
+    known = {dim: sizes.pop() for dim, sizes in numbers.items() if len(sizes) == 1}
+    for value in graph.inputs:
+        if value.shape is not None and value.name not in shapes:
+            value.shape = tuple(known.get(d, d) if isinstance(d, str) else d for d in value.shape)
 
 
 def values_named(graph: Graph, names: Sequence[str]) -> list[Value]:

@@ -83,6 +83,8 @@ def _(*xs: np.ndarray, equation: str) -> np.ndarray:
 
 @einsum.cost
 def _(*xs: TypeInfo, equation: str) -> Cost:
+    if len(xs) == 1:
+        return Cost()  # values that are moved or added up, not multiplied
     inputs, _ = parse_einsum(equation, [x.rank for x in xs])
     sizes = {label: int(d or 1) for t, x in zip(inputs, xs) for label, d in zip(t, x.dims)}  # type: ignore[call-overload]
     return Cost(macs=int(np.prod(list(sizes.values()), dtype=float)))

@@ -251,6 +251,13 @@ deform_conv.infer(
 )
 
 
+@deform_conv.cost
+def _(x: TypeInfo, w: TypeInfo, offset: TypeInfo, *_: TypeInfo | None, **__: Any) -> Cost:
+    taps = math.prod(map(int, w.dims[1:]))  # type: ignore[arg-type]
+    outputs = math.prod(map(int, (x.dims[0], w.dims[0], *offset.dims[2:])))  # type: ignore[arg-type]
+    return Cost(macs=outputs * taps)
+
+
 @deform_conv.reference
 def _(
     x: Array,

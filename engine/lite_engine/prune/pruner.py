@@ -51,7 +51,11 @@ class PruneOptions:
         for name, value in (("sparsity", self.sparsity), ("channels", self.channels)):
             if value is not None and not 0 < value < 1:
                 raise UsageError(
-                    tr("{name} must be between 0 and 1, got {value:g}", name=name, value=value)
+                    tr(
+                        "{name} must be more than 0 and less than 1, got {value:g}",
+                        name=name,
+                        value=value,
+                    )
                 )
         fixed = Pattern.parse(self.pattern).share
         if fixed is not None and self.sparsity not in (None, fixed):
@@ -214,8 +218,11 @@ class Pruner:
             for name, zeros in shares.items() if zeros
         ]  # fmt: skip
         if not layers and not own:
-            why = next((f"{name}: {reason}" for name, reason in dense.items()), "")
-            raise CalibrationError(tr("no layer of the model can be pruned"), fix=why)
+            why = next((f" ({name}: {reason})" for name, reason in dense.items()), "")
+            raise CalibrationError(
+                tr("no layer of the model can be pruned") + why,
+                fix=tr("quantize its weights instead, like --weights-only int8"),
+            )
         errors = self._errors(graph)
         agreement = [e.top1 for e in errors.values() if e.top1 is not None]
         return Pruned(

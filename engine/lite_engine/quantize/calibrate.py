@@ -274,6 +274,10 @@ def check(graph: Graph, out: Calibration, count: int) -> None:
         statistics = out.statistics.get(value.name)
         if statistics is not None and statistics.is_constant:
             raise CalibrationError(
-                tr("input {name} is {low:g} in every sample", name=value.name, low=statistics.low),
+                tr(
+                    "input {name} is {low:g} in every sample",
+                    name=value.name,
+                    low=statistics.low + 0.0,
+                ),
                 fix=tr("check the preprocessing"),
             )

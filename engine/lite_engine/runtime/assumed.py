@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+
 from ..errors import LiteError, UsageError
-from ..ir import Graph, Shape
+from ..ir import Graph, Shape, Value
 from ..ops import has_sizes, specialise
 from ..preprocess import Preprocess
 
@@ -36,12 +38,12 @@ def with_sizes(
         sizes = (stated, *sizes)
     misfit = ""
     for size in sizes:
-        assumed = {v.name: assumed_shape(v.shape or (), size) for v in is_open}
+        assumed = assumed_shapes(is_open, size)
         try:
             return specialise(graph, assumed), assumed, ""
         except LiteError as error:
             misfit = misfit or str(error)
-    return None, {v.name: assumed_shape(v.shape or (), sizes[0]) for v in is_open}, misfit
+    return None, assumed_shapes(is_open, sizes[0]), misfit
 
 
 def _stated_size(graph: Graph) -> tuple[int, int] | None:
@@ -51,7 +53,29 @@ def _stated_size(graph: Graph) -> tuple[int, int] | None:
         return None  # what a picture's preparation lacks is told to who gives a picture
 
 
-def assumed_shape(shape: Shape, size: tuple[int, int] = _IMAGE_SIZES[0]) -> tuple[int, ...]:
+def assumed_shapes(
+    inputs: Iterable[Value], size: tuple[int, int] = _IMAGE_SIZES[0],
+    given: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, tuple[int, ...]]:  # fmt: skip
+    """Sizes of the inputs that are not `given`. A symbol has one size wherever it stands: what was
+    given for it, else the first that is assumed."""
+    given, found, waiting = given or {}, {}, []
+    known: dict[object, int] = {}
+    for value in inputs:
+        if value.name in given:
+            known.update(zip(value.shape or (), given[value.name]))
+        else:
+            waiting.append(value)
+    for value in waiting:
+        shape = (None,) * 4 if value.shape is None else value.shape
+        likely = zip(shape, _assumed_shape(shape, size))
+        found[value.name] = tuple(
+            known.setdefault(d, n) if isinstance(d, str) else n for d, n in likely
+        )
+    return found
+
+
+def _assumed_shape(shape: Shape, size: tuple[int, int]) -> tuple[int, ...]:
     """A batch of one, 3 channels where they are open, and an image's height and width."""
     if len(shape) != 4:
         return tuple(

@@ -170,9 +170,9 @@ def random_feeds(
     for value in graph.inputs:
         shape = (shapes or {}).get(value.name, value.shape)
         if shape is None or not all(isinstance(d, int) for d in shape):
-            from .assumed import assumed_shape
+            from .assumed import assumed_shapes
 
-            dims = assumed_shape(shape or (None,) * 4)
+            dims = assumed_shapes(graph.inputs, given=shapes)[value.name]
             raise ShapeError(
                 tr("input {name} is {type}", name=value.name, type=value.type),
                 fix=tr(

@@ -29,6 +29,7 @@ def weights_only(model: Model, args: argparse.Namespace) -> QuantizeResult:
 
     four = args.weights_only == "int4"
     unused = [n for n in _OF_SAMPLES if getattr(args, n) and not (four and n in _OF_INT4)]
+    unused += ["method"] * (not four and args.method != "auto")
     if unused:
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         raise UsageError(

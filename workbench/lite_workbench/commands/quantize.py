@@ -136,6 +136,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import UsageError
+    from lite_engine.quantize import Options
 
     model = opened(args)
     if args.weights_only:
@@ -151,6 +152,11 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
     if args.measure and not any(aims):
         raise UsageError(
             tr("--measure is for layers that go back to float"),
+            fix=tr("add a target, like --target-db 25, or --data DATASET"),
+        )
+    if args.float_budget != Options.float_budget and not any(aims):
+        raise UsageError(
+            tr("--float-budget is for layers that go back to float"),
             fix=tr("add a target, like --target-db 25, or --data DATASET"),
         )
     return _static(model, args)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lite_engine.settings import BACKENDS
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ._base import (
     PREPROCESS_HELP,
@@ -132,8 +132,10 @@ def _call(args: argparse.Namespace) -> Sweep:
 def _show(result: Sweep, args: argparse.Namespace) -> str:
     heads, rows = result.table()
     right = tuple(range(3, len(heads) - 1))
-    head = tr("{model}: {n} combinations, ★ no other is better", model=result.model,
-              n=len(result.cells))  # fmt: skip
+    head = trn("{model}: {n} combination", "{model}: {n} combinations", len(result.cells),
+               model=result.model)  # fmt: skip
+    if any(cell.front for cell in result.cells):
+        head = tr("{combinations}, ★ no other is better", combinations=head)
     return "\n".join([head, "", table(heads, rows, right=right), "", *result.sentences])
 
 

@@ -66,7 +66,9 @@ def _counts(samples: int, number: int) -> Iterator[np.ndarray]:
 def interval(measure: Measure, values: np.ndarray, samples: int) -> tuple[float, float]:
     """The CONFIDENCE interval of a metric. Where every draw gives 0 or 1 (all right or all wrong)
     the bootstrap would claim certainty: then it is Wilson's."""
-    if measure.value in (0.0, 1.0) and (values == measure.value).all():
+    # nearly, since a COCO precision is TP / (TP + ε); draws without a true object are NaN
+    drawn = values[np.isfinite(values)]
+    if np.isclose(measure.value, (0, 1)).any() and np.isclose(drawn, measure.value).all():
         from scipy.stats import binomtest
 
         found = binomtest(round(measure.value * samples), samples).proportion_ci(

@@ -49,7 +49,8 @@ def read_attribute(
     if kind == 2:
         return attr.int(fields.Attribute.I)
     if kind == 3:
-        return attr.text(fields.Attribute.S)
+        held = attr.bytes(fields.Attribute.S) or b""  # may hold anything, where an exporter put it
+        return str(held, "utf-8", "backslashreplace")
     if kind == 4:
         tensor = attr.message(fields.Attribute.T)
         if tensor is None:

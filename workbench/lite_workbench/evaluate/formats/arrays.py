@@ -86,7 +86,10 @@ def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Datas
         return Dataset(name, "text", named)
     if labels.dtype.kind in "iu":
         if labels.size and labels.min() < 0:
-            raise UsageError(tr("label {least} is negative", least=labels.min()))
+            raise UsageError(
+                tr("label {least} is negative", least=labels.min()),
+                fix=tr("number the classes from 0, and leave out samples without one"),
+            )
         named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, labels))]
         return Dataset(name, "classification", named)
     if labels.dtype.kind not in "SU":
