@@ -146,6 +146,19 @@ def test_mean_iou_is_that_of_scikit_learn(tmp_path):
     assert iou.low < iou.value < iou.high < 1
 
 
+def test_masks_that_cannot_be_right_are_left_out(tmp_path):
+    """Of another shape than the picture, and of classes that no label names."""
+    folder = made.segmentation_set(tmp_path, 4)
+    masks = sorted((folder / "masks").iterdir())
+    Image.fromarray(np.zeros((64, 32), np.uint8)).save(masks[0])
+    Image.fromarray(np.full((64, 64), 3, np.uint8)).save(masks[1])
+    Image.fromarray(np.zeros((32, 32), np.uint8)).save(masks[2])  # the same shape, smaller
+    result = evaluate(sides(made.colors_network()), read_dataset(folder), labels=made.NAMES)
+    (_, shape), (_, classes) = result.unreadable
+    assert "32×64 pixels, the image 64×64" in shape
+    assert "class 3, but there are 3 labels" in classes
+
+
 def test_images_are_judged_by_scikit_image(tmp_path):
     rng = np.random.default_rng(3)
     for name in ("input", "target"):

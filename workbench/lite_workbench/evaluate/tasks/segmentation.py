@@ -48,6 +48,7 @@ class Segmentation(Task):
         if answer.mask is None:
             raise self.refuse(answer, tr("an image of classes"))
         whole = read_mask(sample.label)
+        self._check(whole, picture, self.truth(sample))
         wanted = whole[part_of(whole.shape, answer.window)]
         got = resized(answer.mask, wanted.shape)
         counted = wanted != IGNORED
@@ -64,6 +65,25 @@ class Segmentation(Task):
             if pixels[2][n]
         )
         return Outcome(said, None, mean_iou, None, pixels)
+
+    def _check(self, mask: np.ndarray, picture: tuple[int, int] | None, where: str) -> None:
+        """Raises UnreadableLabel for a mask of another shape than the picture (width, height), and
+        for classes that no label names."""
+        height, width = mask.shape
+        if picture is not None and abs(width * picture[1] - height * picture[0]) > max(picture):
+            raise UnreadableLabel(
+                tr("the mask has {size} pixels, the image {picture}", size=f"{width}×{height}",
+                   picture="×".join(map(str, picture))),
+                where=where,
+            )  # fmt: skip
+        largest = int(mask[mask != IGNORED].max(initial=0))
+        if self.labels and largest >= len(self.labels):
+            raise UnreadableLabel(
+                tr("class {largest}, but there are {labels} labels", largest=largest,
+                   labels=len(self.labels)),
+                where=where,
+                fix=tr("number the classes like the labels, from 0; pixels of 255 are not counted"),
+            )  # fmt: skip
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         pixels = np.array([o.data for o in outcomes])
