@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -35,8 +36,10 @@ os._exit(0 if good else 7)
 """
 
 
-def test_opencl_after_a_fork() -> None:
+@pytest.mark.parametrize("executor", ["", "native"])
+def test_opencl_after_a_fork(executor: str) -> None:
+    env = {**os.environ, "LITE_OPENCL_EXECUTOR": executor}
     done = subprocess.run(
-        [sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", CHILD], capture_output=True, text=True, timeout=120, env=env
     )
     assert done.returncode == 0, done.stderr[-2000:]

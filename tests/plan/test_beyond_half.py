@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine import Predictor
-from lite_engine.ir import DType, Graph
+from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import infer_types
 from lite_engine.plan import make_plan
 from lite_engine.plan.beyond_half import beyond_half
@@ -61,3 +61,69 @@ def test_constants_beyond_a_half_stay_finite() -> None:
     plan = make_plan(graph, "opencl", precision="fp16")
     (held,) = (t.data for t in plan.tensors if t.data is not None and t.data.size == 32)
     assert np.isinf(held).sum() == 1 and held.dtype == np.float16
+
+
+def outputs(graph: Graph, feeds: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """(float32 by NumPy, fp16 by OpenCL)"""
+    (want,) = Predictor(graph, "reference").run(feeds).values()
+    (got,) = Predictor(graph, "opencl", precision="fp16").run(feeds).values()
+    return want, got
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("Reshape", {}), ("Slice", {}), ("Concat", {"axis": 1}), ("Gather", {"axis": 1}),
+        ("Relu", {}), ("Neg", {}), ("MaxPool", {"kernel_shape": [2, 2]}),
+    ],
+)  # fmt: skip
+def test_wide_numbers_stay_in_float32_up_to_the_scale(op: str, attrs: dict) -> None:
+    b = Builder((1, 4, 2, 2), "wide")
+    b.x.dtype = DType.I32
+    y = b.add("Cast", b.x, to=DType.F32)
+    others = {"Reshape": [b.ints(1, 16)], "Slice": [b.ints(0, 0), b.ints(1, 3)], "Concat": [y],
+              "Gather": [b.ints(3, 1)]}  # fmt: skip
+    y = b.add(op, y, *others.get(op, []), **attrs)
+    graph = b.done(b.add("Mul", y, b.scalar(1e-6)))
+    want, got = outputs(graph, {"x": (np.arange(16) * 10**6).reshape(1, 4, 2, 2).astype(np.int32)})
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [DType.I64, DType.F32])
+@pytest.mark.parametrize("product", ["Mul", "MatMul"])
+def test_angles_of_positions_are_exact(product: str, dtype: DType) -> None:
+    """A rotary embedding: integers, or the time of a diffusion model, in a half off by up to 1."""
+    b = Builder((1, 8, 1), "angles")
+    b.x.dtype = dtype
+    frequencies = b.graph.constant((1e4 ** -(np.arange(32) / 32)).astype(np.float32)[None, None])
+    y = b.x if dtype is DType.F32 else b.add("Cast", b.x, to=DType.F32)
+    y = b.add("Transpose", b.add(product, y, frequencies), perm=[0, 2, 1])
+    graph = b.done(b.add("Cos", b.add("Concat", y, y, axis=-1)))
+    positions = np.arange(3993, 4001).reshape(1, 8, 1).astype(dtype.np)
+    want, got = outputs(graph, {"x": positions})
+    np.testing.assert_allclose(got, want, atol=1e-3)
+
+
+@pytest.mark.parametrize(("op", "factor"), [("Mul", 1e-3), ("Div", 1e3)])
+def test_large_constants_scale(op: str, factor: float) -> None:
+    b = Builder((2, 4), "scaled")
+    graph = b.done(b.add(op, b.x, b.graph.constant(np.full(1, 1e6, np.float32))))
+    x = np.array([[1, 2, -1, 0], [0.5, 0.25, 3, 4]], np.float32) * factor
+    want, got = outputs(graph, {"x": x})
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [DType.I64, DType.F32, None])
+def test_a_row_that_a_mask_hides_whole_is_no_nan(kind: DType | None) -> None:
+    """-1e9 times what is hidden, or (None) given as it is: still finite where it becomes a half."""
+    b = Builder((2, 8), "hidden")
+    mask = Value("mask", kind or DType.F32, (2, 8))
+    b.graph.inputs.append(mask)
+    y = b.add("Cast", mask, to=DType.F32) if kind is DType.I64 else mask
+    if kind is not None:
+        y = b.add("Mul", b.add("Sub", b.scalar(1), y), b.scalar(-1e9))
+    graph = b.done(b.add("Softmax", b.add("Add", b.x, y), axis=-1))
+    seen = np.array([[1] * 4 + [0] * 4, [0] * 8])
+    given = seen.astype(kind.np) if kind else ((1 - seen) * np.float32(-1e9))
+    want, got = outputs(graph, {"x": X[0, :2, :1].repeat(2, -1)[:, 0, :8], "mask": given})
+    np.testing.assert_allclose(got, want, atol=2e-3)

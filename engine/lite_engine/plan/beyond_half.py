@@ -1,40 +1,107 @@
-"""Layers of an fp16 plan that keep float32: numbers made of wide integers do not fit a half.
+"""Layers of an fp16 plan that keep float32: their numbers do not fit a half.
 
-Sums of products of bytes (ConvInteger, and what a quantizer of weights writes behind it) reach
-millions, a half 65504; a position beyond 2048 is no longer exact. So what casts integers of 32 or
-64 bits stays in float32, up to the scale that brings the numbers back: sums and differences behind
-it, and the first product or quotient.
+- Sums of products of bytes (ConvInteger, and what a quantizer of weights writes behind it) reach
+  millions, a half 65504. So what casts integers of 32 or 64 bits stays in float32, and so do layers
+  that move or change single numbers behind it, up to the first product or quotient, which brings
+  the numbers back.
+- Angles made of positions: a position beyond 2048 is no longer exact, and a half of 500 is off by
+  0.25. So do layers between a graph input, or such a cast, and a sine or cosine.
+- Products with constants beyond 65504. Where such a constant only hides or limits (the -1e9 of a
+  mask) the largest half does the same (`tensors.py`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from ..ir import DType, Graph, Node
 from ..ops import find_op
 
-_SCALES, _SUMS = ("Mul", "Div"), ("Add", "Sub")
+LARGEST_HALF = 65504.0
+_SCALES, _PRODUCTS, _ANGLES = ("Mul", "Div"), ("MatMul", "Gemm"), ("Sin", "Cos")
 
 
 def beyond_half(graph: Graph) -> dict[str, DType]:
     """Names of these layers → float32."""
-    found: dict[str, DType] = {}
-    waiting = [node for node in graph.nodes if _casts_wide_integers(node)]
+    casts = [node for node in graph.nodes if _casts_wide_integers(node)]
+    found = {node.name for node in _behind(casts)}
+    for node in graph.nodes:
+        if node.op in _ANGLES:
+            found |= _before(node) or set()
+        elif _multiplies(node) and _has_large_constant(node):
+            found.add(node.name)
+    return dict.fromkeys(found, DType.F32)
+
+
+def _behind(casts: list[Node]) -> Iterator[Node]:
+    """The casts and what reads their numbers, up to the scales, and what makes the scales."""
+    seen: set[int] = set()
+    waiting = list(casts)
     while waiting:
         node = waiting.pop()
-        if node.name in found:
+        if id(node) in seen:
             continue
-        found[node.name] = DType.F32
+        seen.add(id(node))
+        yield node
         if node.op in _SCALES:
             waiting += [made for v in node.inputs if v and (made := v.producer) and _is_scale(made)]
-        else:
-            waiting += [n for n in node.output.readers if n.op in (*_SCALES, *_SUMS)]
+        elif node.op not in _PRODUCTS:
+            readers = [r for v in node.outputs if v.dtype is DType.F32 for r in v.readers]
+            waiting += [r for r in readers if _keeps_numbers(r) or r.op in _PRODUCTS]
+
+
+def _before(node: Node) -> set[str] | None:
+    """The names of the layers that make an angle of graph inputs or of integers; None where other
+    layers have a part in it, whose numbers are halves already."""
+    found = {node.name}
+    waiting = [node]
+    while waiting:
+        for value in waiting.pop().inputs:
+            maker = value.producer if value is not None else None
+            if maker is None or maker.name in found:
+                continue
+            found.add(maker.name)
+            if _casts_wide_integers(maker):
+                continue
+            if not (_keeps_numbers(maker) or _is_outer_product(maker)):
+                return None
+            waiting.append(maker)
     return found
 
 
 def _casts_wide_integers(node: Node) -> bool:
-    x = node.input(0)
+    x = node.input(0) if node.inputs else None
     if node.op != "Cast" or x is None or x.dtype is None or node.output.dtype is not DType.F32:
         return False
     return x.dtype.np.kind in "iu" and x.dtype.itemsize >= 4
+
+
+def _keeps_numbers(node: Node) -> bool:
+    """Moves, joins or changes single numbers."""
+    op = find_op(node.op)
+    return op is not None and (
+        op.layout in ("elementwise", "view") or op.quantized in ("follows", "joins")
+    )
+
+
+def _multiplies(node: Node) -> bool:
+    op = find_op(node.op)
+    return node.op in _SCALES or (op is not None and op.quantized == "weights")
+
+
+def _has_large_constant(node: Node) -> bool:
+    constants = [v.const for v in node.inputs if v is not None and v.const is not None]
+    return any(
+        c.dtype == np.float32 and bool((np.isfinite(c) & (np.abs(c) > LARGEST_HALF)).any())
+        for c in constants
+    )
+
+
+def _is_outer_product(node: Node) -> bool:
+    x = node.inputs[0] if node.inputs else None
+    return node.op == "MatMul" and x is not None and x.shape is not None and x.shape[-1:] == (1,)
 
 
 def _is_scale(node: Node) -> bool:

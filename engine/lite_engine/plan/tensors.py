@@ -9,14 +9,11 @@ from lite_messages import tr
 
 from ..ir import DType, Value
 from . import layout as lay
+from .beyond_half import LARGEST_HALF
 from .model import Layout, Plan, PlanTensor, Step, logical_dims, row_major
 
 Key = tuple[str, Layout, DType]  # space, layout, element type
 HOST, DEVICE = "host", "opencl"
-
-
-#: A mask of -1e9 or a limit of 1e30 stays a number.
-_LARGEST_HALF = 65504.0
 
 
 class TensorPool:
@@ -101,9 +98,7 @@ class TensorPool:
         where, at, kind = source
         index = have[source]
         if where == DEVICE and space == HOST and kind != dtype:
-            index = self._move(
-                value, "Cast", index, at, dtype, where, f"{kind} to {dtype}", to=str(dtype)
-            )
+            index = self._cast(value, index, at, kind, dtype, where)
             kind = dtype
         if (
             where == DEVICE
@@ -123,9 +118,7 @@ class TensorPool:
                 tr("to the OpenCL device") if space == DEVICE else tr("from the OpenCL device"),
             )
         if kind != dtype:
-            index = self._move(
-                value, "Cast", index, at, dtype, space, f"{kind} to {dtype}", to=str(dtype)
-            )
+            index = self._cast(value, index, at, kind, dtype, space)
         tensor = self.plan.tensors[index]
         shape = logical_dims(value)
         if tensor.layout != layout and lay.same_bytes(shape, tensor.layout, layout):
@@ -140,6 +133,14 @@ class TensorPool:
         perm = [have.index(axis) for axis in layout]
         why = tr("memory order {before} to {after}", before=_order(have), after=_order(layout))
         return self._move(value, "Relayout", source, layout, dtype, space, why, perm=perm)
+
+    def _cast(
+        self, value: Value, source: int, layout: Layout, kind: DType, dtype: DType, space: str
+    ) -> int:
+        """Finite numbers stay finite in a half: a mask of -1e9 hides, but is not -inf."""
+        finite = {"finite": 1} if dtype is DType.F16 else {}
+        why = f"{kind} to {dtype}"
+        return self._move(value, "Cast", source, layout, dtype, space, why, to=str(dtype), **finite)
 
     def _move(
         self,
@@ -180,8 +181,8 @@ def _order(layout: Layout) -> str:
 def _converted(array: np.ndarray, dtype: DType) -> np.ndarray:
     """A constant in another type; in fp16, finite numbers stay finite."""
     if dtype is DType.F16 and array.dtype.kind == "f":
-        beyond = np.abs(array) > _LARGEST_HALF
+        beyond = np.abs(array) > LARGEST_HALF
         if beyond.any():
-            nearest = np.copysign(_LARGEST_HALF, array)
+            nearest = np.copysign(LARGEST_HALF, array)
             array = np.where(beyond & np.isfinite(array), nearest, array)
     return array.astype(dtype.np)

@@ -152,7 +152,11 @@ def test_one_line_per_error(tmp_path):
     np.save(tmp_path / "flat.npy", X.ravel())
     (tmp_path / "short.raw").write_bytes(b"123")
     (tmp_path / "text").write_text("not a model at all, but long enough")
+    (usage,) = {run(runner, word).stdout for word in ("--help", "-h")}
+    assert usage.startswith("usage: lite_run model.lite") and "--threads N" in usage
+    none = write_container(tmp_path / "none.lite", {"META": [b"{}"]})
     cases = [
+        (1, "no program: its input sizes are open", [none]),
         (1, "no program for", [write(tmp_path / "o.lite", chain("Neg"), other)]),
         (1, "use the", [good, "--target", other]),
         (1, "cannot be read", [tmp_path / "missing.lite"]),

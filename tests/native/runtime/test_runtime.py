@@ -227,6 +227,15 @@ def test_memory_rules():
     plan.tensors.append(large)
     with pytest.raises(ModelFormatError, match="'large': lies outside"):
         load(plan)
+    plan = chain("Neg", "Relu")
+    small = plan.tensors[1]
+    odd = replace(small, index=len(plan.tensors), name="odd", dtype=DType.U8, alias_of=None,
+                  offset=small.offset + 1)  # fmt: skip
+    wide = replace(small, index=odd.index + 1, name="wide", dims=(1,), layout=(0,), pitch=1,
+                   alias_of=odd.index, offset=odd.offset)  # fmt: skip
+    plan.tensors += [odd, wide]
+    with pytest.raises(ModelFormatError, match="'wide': its elements are not aligned in 'odd'"):
+        load(plan)
     plan = one_step_plan("Relu", "f32_unary", [X], [X], constant=[0])
     plan.steps[0].outputs = [0]
     with pytest.raises(ModelFormatError, match="is a weight or an input"):

@@ -75,6 +75,7 @@ def cast(step: Step, plan: Plan, target: Target) -> list[Launch]:
     options = [f"#define TI {_c_type(x.dtype)}", f"#define TO {_c_type(y.dtype)}"]
     options += ["#define FROM_HALF"] if x.dtype is DType.F16 else []
     options += ["#define TO_HALF"] if y.dtype is DType.F16 else []
+    options += ["#define FINITE"] if step.attrs.get("finite") else []
     options += ["#define WHOLE"] if y.dtype.np.kind in "iu" else []
     options += ["#define TO_BOOL"] if y.dtype is DType.BOOL else []
     return [Launch("cast", "cast", [x, y, y.size], (y.size,), join(*options))]

@@ -18,7 +18,7 @@ from ...plan.program import WeightTable
 from .. import Executable, StepTime
 from ..cpu.custom import load
 from ..cpu.native import NativeProgram
-from .device import Device
+from .device import Device, check_process
 from .native_plan import custom_texts, encode_opencl
 
 
@@ -52,7 +52,8 @@ class NativeOpenCLExecutable(Executable):
             raise BackendUnavailableError(str(error)) from None
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """Raises BackendUnavailableError when a launch fails."""
+        """Raises BackendUnavailableError when a launch fails, or as `check_process`."""
+        check_process()
         self._given = [
             np.asarray(a).reshape(self.plan.tensors[i].dims)
             for i, a in zip(self.plan.inputs, inputs, strict=True)

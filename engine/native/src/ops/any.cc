@@ -217,9 +217,12 @@ const UnaryRow kUnaries[] = {
     {"BitwiseNot", Unary::kBitNot}, {"Neg", Unary::kNeg},       {"Abs", Unary::kAbs},
     {"Sign", Unary::kSign},         {"Square", Unary::kSquare}, {"IsNaN", Unary::kIsNaN},
     {"IsInf", Unary::kIsInf}};
+constexpr double kLargestHalf = 65504;
+
 struct UnaryState {
   Unary op;
   bool positive, negative;  // which infinities IsInf looks for
+  bool finite;              // what is too large for a half becomes the largest one
 };
 
 bool prepare_unary(Step& step, Env& env) {
@@ -233,6 +236,7 @@ bool prepare_unary(Step& step, Env& env) {
     if (strcmp(row.name, step.op) == 0) s->op = row.op;
   s->positive = attr_int(step, "detect_positive", 1) != 0;
   s->negative = attr_int(step, "detect_negative", 1) != 0;
+  s->finite = attr_int(step, "finite", 0) != 0;
   const bool answers = s->op == Unary::kNot || s->op == Unary::kIsNaN || s->op == Unary::kIsInf;
   if (answers ? y->dtype != DType::kBool : s->op != Unary::kCast && y->dtype != x->dtype)
     return env.fail("output has the wrong type");
@@ -266,7 +270,7 @@ void run_unary(const Step& step, int, int thread, int threads, void*) {
   const int64_t ex = dtype_bytes(x.dtype), ey = dtype_bytes(y.dtype);
   int64_t begin, end;
   share(x.size, 64, thread, threads, &begin, &end);
-  if (s.op == Unary::kCast && x.dtype == DType::kF32 && y.dtype == DType::kF16)
+  if (s.op == Unary::kCast && x.dtype == DType::kF32 && y.dtype == DType::kF16 && !s.finite)
     return floats_to_halves(x.as<float>() + begin, end - begin, y.as<uint16_t>() + begin);
   if (s.op == Unary::kCast && x.dtype == DType::kF16 && y.dtype == DType::kF32)
     return halves_to_floats(x.as<uint16_t>() + begin, end - begin, y.as<float>() + begin);
@@ -276,6 +280,8 @@ void run_unary(const Step& step, int, int thread, int threads, void*) {
       double v[kChunk];
       load_doubles(x.dtype, x.data + i * ex, 1, n, v);
       for (int k = 0; k < n; ++k) v[k] = unary(s, v[k]);
+      for (int k = 0; s.finite && k < n; ++k)
+        if (isfinite(v[k])) v[k] = fmin(fmax(v[k], -kLargestHalf), kLargestHalf);
       store_doubles(y.dtype, v, n, y.data + i * ey);
     } else {
       int64_t v[kChunk];

@@ -68,9 +68,9 @@ int failed(const char* format, ...) {
   return 1;
 }
 
-int usage(const char* why) {
-  fprintf(stderr,
-          "error: %s\nusage: lite_run model.lite [--input name=file.npy]... [--output DIR] "
+void print_usage(FILE* to) {
+  fprintf(to,
+          "usage: lite_run model.lite [--input name=file.npy]... [--output DIR] "
           "[--threads N] [--runs N] [--warmup N] [--steady SECONDS]\n"
           "       [--profile FILE.json] [--tap NAME,...] [--tap-dir DIR] [--target %s] "
           "[--max-isa ISA] [--pin] [--info]\n"
@@ -81,7 +81,12 @@ int usage(const char* why) {
           "       lite_run pipeline.lite --stream FOLDER|- [--fps N]\n"
           "       lite_run --kernels\n"
           "       lite_run --list-devices [--probe-seconds N]\n",
-          why, lite_target());
+          lite_target());
+}
+
+int usage(const char* why) {
+  say_line(stderr, "error: %s", why);
+  print_usage(stderr);
   return 2;
 }
 
@@ -352,6 +357,8 @@ bool execute(lite_file* file, lite_program* p, const Arguments& args) {
 int main(int argc, char** argv) {
   static Arguments args;
   lite::use_utf8(&argc, &argv);
+  if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+    return print_usage(stdout), 0;
   if (argc == 2 && strcmp(argv[1], "--kernels") == 0) return print_kernels();
   if (argc > 1 && strcmp(argv[1], "--list-devices") == 0) return list_devices(argc, argv);
   if (argc > 1 && strncmp(argv[1], "--probe-", 8) == 0) return lite_opencl_child(argc, argv);

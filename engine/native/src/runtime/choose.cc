@@ -99,10 +99,14 @@ lite_program* cpu_program(lite_file* file, const char* target, const lite_option
   }
   size_t bytes;
   const void* program = lite_file_section(file, tag, &bytes);
+  if (!program && !file->targets[0]) {
+    say(error, error_bytes, "the file has no program: its input sizes are open, or a layer needs Python; `lite convert` "
+        "says which, and --shape fixes sizes");
+    return nullptr;
+  }
   if (!program) {
     say(error, error_bytes,
-        "the file has no program for '%s' (it has: %s); convert it with --targets %s", target,
-        file->targets[0] ? file->targets : "none", target);
+        "the file has no program for '%s' (it has: %s); convert it with --targets %s", target, file->targets, target);
     return nullptr;
   }
   if (!meets_needs(file, target, error, error_bytes)) return nullptr;

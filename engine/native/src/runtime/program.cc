@@ -185,6 +185,12 @@ bool resolve_aliases(Env& env, Program* program) {
     if (!stays_inside(tensor, storage, program->storage[at], root, offset))
       return env.fail("tensor %d '%s': lies outside '%s', which it aliases", i, tensor.name,
                       root.name);
+    // The arena is aligned to anything, what a caller or a file gives to its own element.
+    const int64_t each = dtype_bytes(tensor.dtype);
+    const bool wider = root.role != Role::kArena && each > dtype_bytes(root.dtype);
+    if (wider || (program->storage[at].offset + offset) % static_cast<uint64_t>(each))
+      return env.fail("tensor %d '%s': its elements are not aligned in '%s', which it aliases", i, tensor.name,
+                      root.name);
     if (tensor.role != root.role && tensor.role != Role::kOutput)
       return env.fail("tensor %d '%s': its role is not that of '%s', which it aliases", i,
                       tensor.name, root.name);

@@ -1,8 +1,9 @@
 // y[i] = (TO)x[i]; half through vload_half and vstore_half.
-//@ options TI:type TO:type FROM_HALF TO_HALF TO_BOOL WHOLE
+//@ options TI:type TO:type FROM_HALF TO_HALF FINITE TO_BOOL WHOLE
 //@ kernel cast
 //@ need TI == 2 when FROM_HALF
 //@ need TO == 2 when TO_HALF
+//@ need TO == 2 when FINITE
 //@ items n
 //@ reads x[n]
 //@ writes y[n]
@@ -14,7 +15,10 @@ kernel void cast(global const TI *x, global TO *y, int n) {
 #else
   const TI v = x[i];
 #endif
-#if defined(TO_HALF)
+#if defined(FINITE)  // what is too large for a half becomes the largest one
+  const float w = (float)v;
+  vstore_half(isfinite(w) ? clamp(w, -65504.0f, 65504.0f) : w, i, y);
+#elif defined(TO_HALF)
   vstore_half((float)v, i, y);
 #elif defined(TO_BOOL)
   y[i] = v != 0;
