@@ -124,6 +124,6 @@ def test_a_row_that_a_mask_hides_whole_is_no_nan(kind: DType | None) -> None:
         y = b.add("Mul", b.add("Sub", b.scalar(1), y), b.scalar(-1e9))
     graph = b.done(b.add("Softmax", b.add("Add", b.x, y), axis=-1))
     seen = np.array([[1] * 4 + [0] * 4, [0] * 8])
-    given = seen.astype(kind.np) if kind else ((1 - seen) * np.float32(-1e9))
+    given = seen.astype(kind.np) if kind else ((1 - seen) * -1e9).astype(np.float32)
     want, got = outputs(graph, {"x": X[0, :2, :1].repeat(2, -1)[:, 0, :8], "mask": given})
     np.testing.assert_allclose(got, want, atol=2e-3)
