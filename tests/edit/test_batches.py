@@ -192,6 +192,39 @@ def test_first_states_of_one_sample_are_those_of_all(states: float) -> None:
         each_alone(graph, made.graph, 3)
 
 
+def test_first_states_stay_where_the_sequence_grows() -> None:
+    """One of each direction and sample; a sequence of 1 is no batch."""
+    b = Builder((1, 1, 2), "steps")
+    states = [b.weights(1, 1, 3), b.weights(1, 1, 3)]
+    inputs = [b.x, b.weights(1, 12, 2), b.weights(1, 12, 3), None, None, *states]
+    graph = b.done(b.graph.add("LSTM", inputs, {"hidden_size": 3}, outputs=2).outputs[1])
+    infer_types(graph, strict=True)
+    made = edit.resize(graph, {"x": (4, 1, 2)})
+    assert made.refused == [] and made.graph.nodes[-1].input(5).shape == (1, 1, 3)
+    x = np.random.default_rng(3).standard_normal((4, 1, 2)).astype(np.float32)
+    (got,) = run(made.graph, {"x": x}).values()
+    open_steps = graph.copy()
+    open_steps.inputs[0].shape = ("T", 1, 2)
+    (want,) = run(open_steps, {"x": x}).values()
+    np.testing.assert_array_equal(got, want)
+    assert [r.op for r in edit.resize(graph, {"x": (4, 2, 2)}).refused] == ["LSTM"]
+
+
+@pytest.mark.parametrize(("op", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_lengths_of_one_sample_are_those_of_all(op: str, gates: int) -> None:
+    b = Builder((1, T, C), "lengths")
+    x = b.add("Transpose", b.x, perm=[1, 0, 2])
+    lengths = b.graph.constant(np.array([4], np.int32))
+    inputs = [x, b.weights(1, gates * 3, C), b.weights(1, gates * 3, 3), None, lengths]
+    y = b.graph.add(op, inputs, {"hidden_size": 3}, outputs=2).outputs[1]
+    graph = b.done(b.add("Squeeze", y, b.ints(0)))
+    infer_types(graph, strict=True)
+    for batch in (3, "N"):
+        made = edit.rebatch(graph, batch)
+        assert made.refused == []
+        each_alone(graph, made.graph, 3)
+
+
 def test_a_batch_of_two_becomes_one_of_six() -> None:
     graph = rows(2)
     infer_types(graph, strict=True)
@@ -257,6 +290,44 @@ def test_samples_that_mix_are_found_by_their_numbers(tmp_path, capsys) -> None:
                  "--batch", "3"]) == 1  # fmt: skip
     assert "mixes the samples of a batch" in capsys.readouterr().err
     assert not (tmp_path / "x.onnx").exists()
+
+
+@pytest.mark.parametrize("batch", ["N", "12", "2"])
+def test_a_batch_of_several_is_checked_as_well(batch: str, tmp_path, capsys) -> None:
+    """Opened, made larger and made smaller."""
+    b = Builder((4, C), "over_samples")
+    write_onnx(b.done(b.add("Softmax", b.x, axis=0)), tmp_path / "four.onnx")
+    made = tmp_path / "x.onnx"
+    assert main(["edit", str(tmp_path / "four.onnx"), "-o", str(made), "--batch", batch]) == 1
+    assert "mixes the samples of a batch" in capsys.readouterr().err and not made.exists()
+    b = Builder((4, C), "each")
+    write_onnx(b.done(b.add("Softmax", b.x, axis=1)), tmp_path / "four.onnx")
+    assert main(["edit", str(tmp_path / "four.onnx"), "-o", str(made), "--batch", batch]) == 0
+    assert "not checked" not in capsys.readouterr().out
+
+
+def beside(first: int | str, shape: tuple[int, ...]) -> Graph:
+    """x · k, where k is an input that has no batch."""
+    b = Builder((first, 4), "beside")
+    b.graph.inputs.append(k := Value("k", DType.F32, shape))
+    graph = b.done(b.add("MatMul" if shape else "Mul", b.x, k))
+    infer_types(graph, strict=True)
+    return graph
+
+
+@pytest.mark.parametrize(("first", "shape"), [(1, ()), ("N", (4, 3)), ("N", (4, 1))])
+def test_inputs_without_the_batch_stay_and_are_fed_whole(first, shape, tmp_path, capsys) -> None:
+    write_onnx(beside(first, shape), tmp_path / "one.onnx")
+    made = tmp_path / "x.onnx"
+    assert main(["edit", str(tmp_path / "one.onnx"), "-o", str(made), "--batch", "3"]) == 0
+    assert "not checked" not in capsys.readouterr().out
+    graph = load(made)
+    assert [v.shape for v in graph.inputs] == [(3, 4), shape]
+    rng = np.random.default_rng(3)
+    feeds = {v.name: rng.standard_normal(v.shape).astype(np.float32) for v in graph.inputs}
+    (got,) = run(graph, feeds).values()
+    want = feeds["x"] @ feeds["k"] if shape else feeds["x"] * feeds["k"]
+    np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
 def test_a_batch_is_opened_by_the_command(tmp_path, capsys) -> None:

@@ -12,6 +12,7 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.devices import add_entry
 from lite_engine.errors import LiteError, ShapeError, UsageError
+from lite_engine.ir import DType, Value
 from lite_workbench.batches import check_rows, with_batch
 from lite_workbench.cli import main
 from lite_workbench.evaluate import read_dataset
@@ -101,6 +102,16 @@ def test_a_fixed_batch_is_measured_as_it_is_and_made_smaller():
     assert [(c.choice.batch, c.status) for c in made.cells] == [
         (n, "measured") for n in (1, 2, 6)
     ], [c.why for c in made.cells]
+
+
+@pytest.mark.parametrize(("first", "shape"), [(1, ()), ("N", ()), ("N", (4, 3))])
+def test_inputs_without_the_batch_are_measured_whole(first, shape):
+    """A factor, and a matrix beside an open batch."""
+    b = Builder((first, 4), "beside")
+    b.graph.inputs.append(k := Value("k", DType.F32, shape))
+    model = optimize(b.done(b.add("MatMul" if shape else "Mul", b.x, k)), targets=["x86"])
+    made = sweep(model, backends=["x86"], batches=[1, 2], rounds=1)
+    assert [(c.choice.batch, c.status) for c in made.cells] == [(1, "measured"), (2, "measured")]
 
 
 def test_a_graph_that_mixes_samples_is_refused():

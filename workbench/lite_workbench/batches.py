@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from lite_engine.edit import rebatch
+from lite_engine.edit import batched, rebatch
 from lite_engine.errors import LiteError, ShapeError
 from lite_engine.passes import optimize_graph
 from lite_engine.runtime import Predictor
@@ -24,7 +24,7 @@ TOLERANCE = 1e-2
 #: Of whole numbers: an ArgMax of two values that differ by less may name the other one.
 OTHER_INTEGERS = 1e-3
 
-#: Samples in the place of a batch that is open.
+#: Batches of the model's own size in the place of one that is open.
 OPEN_BATCH = 3
 
 
@@ -33,20 +33,26 @@ class MixedSamples(LiteError):
 
 
 def batch_of(graph: Graph) -> int:
-    """Samples of one run: the first size that all inputs have; 1 where it is open."""
-    sizes = {v.shape[0] for v in graph.inputs if v.shape and isinstance(v.shape[0], int)}
-    return sizes.pop() if len(sizes) == 1 else 1
+    """Samples of one run: the first size of all inputs that have the batch; 1 where it is open."""
+    sizes = {v.shape[0] for v in batched(graph) if v.shape}
+    size = sizes.pop() if len(sizes) == 1 else 1
+    return size if isinstance(size, int) else 1
+
+
+def few_of(graph: Graph) -> int:
+    """Samples of a batch that is small, and still several of the model's own."""
+    return OPEN_BATCH * batch_of(graph)
 
 
 def with_batch(model: Model, batch: int) -> Model:
-    """The model with `batch` as the first size of every input; an open size stays open.
+    """The model with `batch` as the first size of every input that has it; an open size stays open.
 
     Raises ShapeError where the graph does not allow it, UsageError where its inputs have no common
     batch.
     """
-    if all(isinstance((v.shape or (0,))[0], str | None) for v in model.graph.inputs):
+    if _is_open(model.graph):
         return model
-    if {v.shape[0] for v in model.graph.inputs if v.shape} == {batch}:
+    if {v.shape[0] for v in batched(model.graph) if v.shape} == {batch}:
         return model
     original = tr("change it in the file that this model was made from")
     command = f"lite edit MODEL --batch {batch} -o OUT.onnx"
@@ -65,39 +71,52 @@ def with_batch(model: Model, batch: int) -> Model:
     return model.but(source=optimize_graph(made.graph), graphs={})
 
 
-def check_batch(single: Graph, many: Graph) -> str:
-    """Does each sample of a batch get what it gets alone, on random numbers? Sizes that both graphs
-    leave open are assumed. Why that cannot be told, where the single one does not run here. Raises
-    MixedSamples, and LiteError where the batch does not run."""
+def _is_open(graph: Graph) -> bool:
+    return any(v.shape and not isinstance(v.shape[0], int) for v in batched(graph))
+
+
+def check_batch(own: Graph, made: Graph) -> str:
+    """Does each sample get what it got before in a graph of another batch, on random numbers? Sizes
+    that both graphs leave open are assumed. Why that cannot be told, where the graph does not run
+    here with its own batch. Raises MixedSamples, and LiteError where the other does not run."""
+    single, many = own, made
+    if not _is_open(made) and batch_of(made) < batch_of(own):
+        single, many = made, own
     _, sizes, why = with_sizes(many)
     if why:
         return why
-    for value in many.inputs:
+    for value in batched(many):
         shape = sizes.get(value.name, ())
         if shape and value.shape and not isinstance(value.shape[0], int):
-            sizes[value.name] = (OPEN_BATCH, *shape[1:])
+            sizes[value.name] = (few_of(own), *shape[1:])
     feeds = random_feeds(many, shapes=sizes)
-    one = Predictor(single)
+    first = feeds if own is many else _part(own, feeds, slice(batch_of(own)))
     try:
-        one.run({name: x[: batch_of(one.graph)] for name, x in feeds.items()})
+        Predictor(own).run(first)
     except LiteError as error:
         return str(error)
-    check_rows(one, Predictor(many), feeds)
+    check_rows(Predictor(single), Predictor(many), feeds)
     return ""
 
 
 def check_rows(one: Predictor, many: Predictor, feeds: Mapping[str, np.ndarray]) -> None:
     """Do the first and the last sample of a batch get what they get alone? Raises MixedSamples."""
     rows, whole = batch_of(one.graph), many.run(feeds)
-    batch = min(len(x) for x in feeds.values())
+    batch = min((len(feeds[v.name]) for v in batched(one.graph)), default=rows)
     for start in dict.fromkeys((0, batch - batch % rows - rows)):
         part = slice(start, start + rows)
-        for name, want in one.run({key: x[part] for key, x in feeds.items()}).items():
+        for name, want in one.run(_part(one.graph, feeds, part)).items():
             if not _agree(_rows(whole[name], want, part), want):
                 raise MixedSamples(
                     tr("the model mixes the samples of a batch: output {name} of a sample differs "
                        "from that of the sample alone", name=name)
                 )  # fmt: skip
+
+
+def _part(graph: Graph, feeds: Mapping[str, np.ndarray], part: slice) -> dict[str, np.ndarray]:
+    """The inputs of some samples; what has no batch is the same for all."""
+    rows = {v.name for v in batched(graph)}
+    return {name: x[part] if name in rows else x for name, x in feeds.items()}
 
 
 def _rows(whole: np.ndarray, want: np.ndarray, part: slice) -> np.ndarray:

@@ -196,18 +196,13 @@ def _check_batch(single: Graph, steps: _Steps, batch: int | str) -> None:
     is not checked, which is said. A large batch is checked as a small one, which is made alike."""
     from lite_engine.edit import rebatch
 
-    from .batches import OPEN_BATCH, check_batch
+    from .batches import check_batch, few_of
 
-    many = steps.graph
-    if isinstance(batch, int) and batch > OPEN_BATCH and not _sizes(single) - {1}:
-        many = rebatch(single, OPEN_BATCH).graph
+    many, few = steps.graph, few_of(single)
+    if isinstance(batch, int) and batch > few:
+        many = rebatch(single, few).graph
     if why := check_batch(single, many):
         steps.done.append(tr("not checked with numbers: {error}", error=why))
-
-
-def _sizes(graph: Graph) -> set[int]:
-    """The numbers that the shapes of the inputs begin with."""
-    return {v.shape[0] for v in graph.inputs if v.shape and isinstance(v.shape[0], int)}
 
 
 def _numbers(array: np.ndarray) -> str:

@@ -11,13 +11,14 @@ from .cut import extract, extract_layers
 from .ends import append, append_nms, fold, normalize, optimized
 from .nodes import drop, rename, replace, replace_matches
 from .pattern_text import pattern
-from .sizes import Refusal, Resized, rebatch, resize
+from .sizes import Refusal, Resized, batched, rebatch, resize
 
 __all__ = [
     "Refusal",
     "Resized",
     "append",
     "append_nms",
+    "batched",
     "drop",
     "extract",
     "extract_layers",

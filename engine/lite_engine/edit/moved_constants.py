@@ -128,19 +128,23 @@ def _concat(moving: MovingSize, node: Node) -> bool:
 
 
 def _recurrent(moving: MovingSize, node: Node) -> bool:
-    """The first state of one sample is that of all; states of zeros are left out."""
+    """The first state and the length of one sample are those of all; states of zeros are left out.
+    Neither has a number for each step, so they stay as they are where the sequence grows."""
     x, op = node.input(0), find_op(node.op)
-    place = moving.place(x)
-    if x is None or place is None or op is None or place.inner != 1:
+    place, batch = moving.place(x), 0 if node.attrs.get("layout") else 1
+    if x is None or op is None or place != Place(batch):
         return False
-    states = [i for i in range(len(node.inputs)) if op.input_name(i).startswith("initial")]
+    named = {op.input_name(i): i for i in range(len(node.inputs))}
+    states = [i for name, i in named.items() if name.startswith("initial")]
+    lengths = [i for name, i in named.items() if name == "sequence_lens"]
     changed = False
     for i in states:
         state = node.input(i)
         if state is not None and state.const is not None and not state.const.any():
             node.set_input(i, None)
             changed = True
-    return _spread_inputs(moving, node, states, place.axis, x, place) or changed
+    changed |= _spread_inputs(moving, node, states, batch, x, place)
+    return _spread_inputs(moving, node, lengths, 0, x, place) or changed
 
 
 def _gather(moving: MovingSize, node: Node) -> bool:

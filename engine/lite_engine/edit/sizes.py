@@ -41,16 +41,22 @@ def resize(graph: Graph, shapes: Mapping[str, Shape]) -> Resized:
     return _resized(graph, shapes, batch=False)
 
 
+def batched(graph: Graph) -> list[Value]:
+    """The inputs that have a row for each sample: those that leave their first size open; where
+    none does, all that have axes."""
+    rows = [v for v in graph.inputs if v.shape]
+    return [v for v in rows if v.shape and not isinstance(v.shape[0], int)] or rows
+
+
 def rebatch(graph: Graph, batch: int | str) -> Resized:
-    """The graph with another first axis of every input (a number, or a symbol like "N"). Raises
-    UsageError where the inputs begin with different numbers, which cannot all be the batch."""
-    shapes = {v.name: (batch, *v.shape[1:]) for v in graph.inputs if v.shape}
-    sizes = {v.shape[0] for v in graph.inputs if v.shape and isinstance(v.shape[0], int)}
-    open_ones = {v.shape[0] for v in graph.inputs if v.shape} - sizes
-    if len(sizes) > 1 or (sizes and open_ones):
+    """The graph with another first axis of every input that has the batch (a number, or a symbol
+    like "N"). Raises UsageError where they begin with different numbers, which cannot all be it."""
+    rows = batched(graph)
+    shapes = {v.name: (batch, *v.shape[1:]) for v in rows if v.shape}
+    if len({v.shape[0] for v in rows if v.shape and isinstance(v.shape[0], int)}) > 1:
         raise UsageError(
             tr("the inputs have no common batch size: {inputs}",
-               inputs=", ".join(f"{v.name} {format_shape(v.shape)}" for v in graph.inputs)),
+               inputs=", ".join(f"{v.name} {format_shape(v.shape)}" for v in rows)),
             fix=tr("give each input its sizes, as with --shape"),
         )  # fmt: skip
     return _resized(graph, shapes, batch=True)

@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ..ir import Dim, Node, TypeInfo
+from ..ir import Dim, Node, TypeInfo, format_shape
 from ._conditions import absent, all_of, attr, constant
 from ._core import OpDef, define_op
 from ._records import Cost
@@ -145,6 +145,8 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
         if attrs["layout"]:
             steps, batch = batch, steps
             y, state = (batch, steps, directions, hidden), (batch, directions, hidden)
+        for i, given in enumerate(rest, 3):
+            _check_start(op.input_name(i), given, state, batch)
         return [x.with_shape(y), x.with_shape(state), x.with_shape(state)][:n_outputs]
 
     @op.cost
@@ -153,6 +155,23 @@ def _define(name: str, gates: int, inputs: str, outputs: str, **attrs: Any) -> O
         return Cost(macs=steps * (w.size + r.size), flops=steps * int(r.dims[2] or 0) * gates * 10)  # type: ignore[call-overload]
 
     return op
+
+
+def _check_start(name: str, given: TypeInfo | None, state: tuple[Dim, ...], batch: Dim) -> None:
+    """Raises ShapeError for first states or lengths that are not one for each sample."""
+    wanted = (batch,) if name == "sequence_lens" else state
+    if given is None or given.shape is None or not name.startswith(("initial", "sequence_lens")):
+        return
+    pairs = list(zip(given.shape, wanted))
+    if len(given.shape) != len(wanted) or any(
+        a != b for a, b in pairs if isinstance(a, int) and isinstance(b, int)
+    ):
+        raise ShapeError(
+            tr(
+                "{name} has shape {shape}, not {wanted}",
+                name=name, shape=format_shape(given.shape), wanted=format_shape(wanted),
+            )
+        )  # fmt: skip
 
 
 def _unpack(

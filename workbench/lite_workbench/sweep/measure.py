@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from lite_engine.devices import find_device
+from lite_engine.edit import batched
 from lite_engine.errors import UsageError
 from lite_engine.model_file.precision import check_int8
 from lite_engine.profile.measured import median_interval
@@ -139,7 +140,7 @@ def _random_feeds(graph: Graph, batch: int) -> dict[str, np.ndarray]:
     """Random numbers, for `batch` samples where that is open. Other open sizes stay, which
     `random_feeds` tells."""
     opened = {
-        v.name: (batch, *v.shape[1:]) for v in graph.inputs
+        v.name: (batch, *v.shape[1:]) for v in batched(graph)
         if v.shape and not isinstance(v.shape[0], int)
     }  # fmt: skip
     return random_feeds(graph, shapes=opened)  # type: ignore[arg-type]
