@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from lite_engine.ops import infer_types
 from lite_engine.passes._core import P
 from lite_engine.preprocess import Preprocess
 from lite_engine.runtime.inputs import random_feeds
+
+from tests.small_models import Builder
 
 zoo = pytest.importorskip("benchmarks.zoo", reason="the zoo is in the source tree only")
 ort = pytest.importorskip("onnxruntime")
@@ -143,7 +146,7 @@ def test_sizes_that_do_not_fit_are_listed(network) -> None:
     assert edit.rebatch(graph, 5).adapted == ["flat"]
     assert edit.rebatch(graph, 5).graph.outputs[0].shape == (5, 2)
     refused = edit.resize(graph, {"x": (1, 3, 8, 8)}).refused
-    assert [(r.layer, r.op) for r in refused] == [("flat", "Reshape")]
+    assert [(r.layer, r.op) for r in refused] == [("fc", "MatMul")]
     with pytest.raises(UsageError, match="expected 4 sizes"):
         edit.resize(graph, {"x": (1, 3)})
 
@@ -165,6 +168,133 @@ def test_a_size_that_moves_over_axes_of_one_follows(rng) -> None:
     graph.outputs = [flat]
     infer_types(graph)
     assert [r.layer for r in edit.rebatch(graph, 2).refused] == ["flat"]
+
+
+Head = Callable[[Builder, int, int], Value]
+
+
+def yolo(anchors: int, numbers: int, *written: int) -> Head:
+    """`written` are the sizes before the cells as the file has them, where other than the own."""
+
+    def head(b: Builder, h: int, w: int) -> Value:
+        y = b.add("Conv", b.x, b.weights(anchors * numbers, 4, 1, 1))
+        y = b.add("Reshape", y, b.ints(1, *(written or (anchors, numbers)), h, w))
+        y = b.add("Transpose", y, perm=[0, 1, 3, 4, 2])
+        return b.add("Reshape", y, b.ints(1, anchors * h * w, numbers))
+
+    return head
+
+
+def ssd(*sizes: int) -> Head:
+    def head(b: Builder, h: int, w: int) -> Value:
+        y = b.add("Conv", b.x, b.weights(24, 4, 1, 1))
+        y = b.add("Transpose", y, perm=[0, 2, 3, 1])
+        return b.add("Reshape", y, b.ints(*(sizes or (1, h * w * 6, 4))))
+
+    return head
+
+
+def pixel_shuffle(b: Builder, h: int, w: int) -> Value:
+    y = b.add("Reshape", b.x, b.ints(1, 1, 2, 2, h, w))
+    y = b.add("Transpose", y, perm=[0, 1, 4, 2, 5, 3])
+    return b.add("Reshape", y, b.ints(1, 1, 2 * h, 2 * w))
+
+
+def channel_shuffle(b: Builder, h: int, w: int) -> Value:
+    y = b.add("Conv", b.x, b.weights(8, 4, 1, 1))
+    y = b.add("Transpose", b.add("Reshape", y, b.ints(1, 2, 4, h, w)), perm=[0, 2, 1, 3, 4])
+    return b.add("Reshape", y, b.ints(1, 8, h, w))
+
+
+def tokens(b: Builder, h: int, w: int) -> Value:
+    """Attention over the map, with as many heads as rows of 4."""
+    y = b.add("Transpose", b.add("Reshape", b.x, b.ints(1, 4, h * w)), perm=[0, 2, 1])
+    y = b.add("MatMul", y, b.weights(4, 16))
+    y = b.add("Transpose", b.add("Reshape", y, b.ints(1, h * w, 4, 4)), perm=[0, 2, 1, 3])
+    y = b.add("Transpose", b.add("Softmax", y, axis=2), perm=[0, 2, 1, 3])
+    return b.add("Reshape", y, b.ints(1, h * w, 16))
+
+
+def windows_of(size: int) -> Head:
+    """Swin's, of `size`·`size`; there and back."""
+
+    def head(b: Builder, h: int, w: int) -> Value:
+        y = b.add("Transpose", b.x, perm=[0, 2, 3, 1])
+        y = b.add("Reshape", y, b.ints(1, h // size, size, w // size, size, 4))
+        y = b.add("Transpose", y, perm=[0, 1, 3, 2, 4, 5])
+        return b.add("Reshape", y, b.ints(h * w // size**2, size**2, 4))
+
+    return head
+
+
+def heads_of_the_map(b: Builder, h: int, w: int) -> Value:
+    """The tokens become a map again: 16 as 4·4 does not say which 4 is which side."""
+    y = b.add("Reshape", b.x, b.ints(1, 4, h * w))
+    return b.add("Reshape", y, b.ints(1, -1, h, w))
+
+
+def classes(b: Builder, h: int, w: int) -> Value:
+    y = b.add("Reshape", b.x, b.ints(1, 4 * h * w))
+    return b.add("Gemm", y, b.weights(4 * h * w, 3), b.weights(3))
+
+
+def one_window_of_tokens(b: Builder, h: int, w: int) -> Value:
+    y = b.add("Transpose", b.add("Reshape", b.x, b.ints(1, 4, h * w)), perm=[0, 2, 1])
+    return b.add("Reshape", y, b.ints(1, h // 4, 4, w // 4, 4, 4))
+
+
+#: Heads, and whether they follow another size of the map.
+HEADS: dict[str, tuple[Head, bool]] = {
+    "yolo, as many numbers as cells": (yolo(3, 4), True),
+    "yolo, as many anchors as cells": (yolo(4, 5), True),
+    "yolo, all alike": (yolo(4, 4), True),
+    "yolo, with what is left": (yolo(4, 4, 4, -1), True),
+    "ssd": (ssd(), True),
+    "ssd, with what is left": (ssd(1, -1, 4), True),
+    "ssd, rows of any sample": (ssd(-1, 4), True),
+    "ssd, the sample as it has it": (ssd(0, -1, 4), True),
+    "pixel shuffle": (pixel_shuffle, True),
+    "channel shuffle": (channel_shuffle, True),
+    "tokens": (tokens, True),
+    "windows": (windows_of(2), False),
+    "one window": (windows_of(4), False),
+    "one window of tokens": (one_window_of_tokens, False),
+    "a map of tokens": (heads_of_the_map, False),
+    "classes": (classes, False),
+}
+
+
+@pytest.mark.parametrize("size", [(8, 8), (4, 8), (8, 4), (12, 8)], ids=str)
+@pytest.mark.parametrize("name", HEADS)
+def test_a_head_of_another_map_is_the_one_built_for_it(name: str, size: tuple[int, int]) -> None:
+    """Where sizes are equal by chance, too; what is not certain is refused."""
+    head, follows = HEADS[name]
+
+    def built(h: int, w: int) -> Graph:
+        b = Builder((1, 4, h, w), "head")
+        graph = b.done(head(b, h, w))
+        infer_types(graph, strict=True)
+        return graph
+
+    made = edit.resize(built(4, 4), {"x": (1, 4, *size)})
+    if name == "a map of tokens" and size[1] == 4:
+        follows = True  # the height alone, whose place in h·w is known
+    assert (made.refused == []) is follows, made.refused
+    if follows:
+        x = np.random.default_rng(3).standard_normal((1, 4, *size)).astype(np.float32)
+        (got,), (want,) = (run(g, {"x": x}).values() for g in (made.graph, built(*size)))
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_batch_that_an_axis_has_inside_is_not_taken_for_it() -> None:
+    """B·heads → B, heads with B = 1, where the batch changes with the map."""
+    b = Builder((1, 4, 2, 2), "inside")
+    y = b.add("Softmax", b.add("Reshape", b.x, b.ints(4, 2, 2)), axis=1)
+    graph = b.done(b.add("Reshape", y, b.ints(1, 4, 2, 2), name="back"))
+    infer_types(graph, strict=True)
+    assert [r.layer for r in edit.resize(graph, {"x": (3, 4, 6, 6)}).refused] == ["back"]
+    made = edit.resize(graph, {"x": (1, 4, 6, 6)})
+    assert made.refused == [] and made.graph.outputs[0].shape == (1, 4, 6, 6)
 
 
 def small() -> Graph:

@@ -1,18 +1,17 @@
 """Constants that repeat a size which an input has no longer, as the new size needs them.
 
-Exporters write the sizes of their example into a graph: [1, 128, 768] for a Reshape of one sample.
+Exporters write the sizes of their example into a graph: a class token or a state of one sample.
+Those of a Reshape are in `reshaped.py`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ..errors import LiteError
-from ..ir import Node, Shape, Value
-from ..ops import find_op, infer_node
+from ..ir import Node, Value
+from ..ops import find_op
 from .moving_size import MovingSize, Place, static
 
 
@@ -22,60 +21,6 @@ def adapt(moving: MovingSize, node: Node) -> bool:
     if change is None and op is not None and op.layout == "elementwise":
         change = _of_each_part
     return change is not None and moving.reads(node) and change(moving, node)
-
-
-def _reshape(moving: MovingSize, node: Node) -> bool:
-    """The size becomes 0, "as the input has it", or -1, "what is left"."""
-    x, target, out = node.input(0), node.input(1), moving.old.get(id(node.output))
-    place = moving.place(x)
-    if x is None or place is None or target is None or target.const is None or out is None:
-        return False
-    before = moving.old[id(x)] or ()
-    axis = _axis_behind(moving, x, place, out)
-    if axis is None or _fits(node, out, axis):
-        return False
-    whole = static(out)
-    sizes = target.const.ravel().tolist() if whole is None else list(whole)
-    kept = axis == place.axis and out[axis] == before[axis]
-    sizes[axis] = 0 if kept else -1
-    if sizes.count(-1) > 1 or (whole is not None and 0 in whole):
-        return False
-    node.attrs.pop("allowzero", None)
-    node.set_input(1, moving.sizes(target, sizes))
-    return True
-
-
-def _axis_behind(moving: MovingSize, x: Value, place: Place, out: Shape) -> int | None:
-    """The axis of a Reshape's output in which the size lies."""
-    before, end = moving.old[id(x)] or (), place.axis + 1
-    here = place.axis if out[:end] == before[:end] else None
-    step, sizes = moving.step(x, place), static(out)
-    if step is None or sizes is None or 0 in sizes:
-        return here
-    behind = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
-    found = [
-        i for i, inside in enumerate(behind)
-        if step % inside == 0 and inside * sizes[i] % (step * moving.before) == 0
-    ]  # fmt: skip
-    alone = [i for i in found if behind[i] == step and sizes[i] == moving.before]
-    if alone:
-        return place.axis if place.axis in alone else alone[0]
-    if here is not None or not found:
-        return here
-    # Between two axes it is the end of the first (T, B, C → T·B, C) or the start of the second
-    # (T, B, C → T, B·heads, C/heads): exporters write both in this way.
-    return found[0] if len(out) < len(before) else found[-1]
-
-
-def _fits(node: Node, out: Shape, axis: int) -> bool:
-    """Whether a Reshape as it is gives the other axes the sizes that they had."""
-    try:
-        shape = infer_node(node)[0].shape
-    except LiteError:
-        return False
-    if shape is None or len(shape) != len(out):
-        return False
-    return [i for i, (a, b) in enumerate(zip(out, shape)) if a != b] == [axis]
 
 
 def _expand(moving: MovingSize, node: Node) -> bool:
@@ -241,6 +186,5 @@ _CHANGES: dict[str, Callable[[MovingSize, Node], bool]] = {
     "GatherND": _gather_nd,
     "LSTM": _recurrent,
     "RNN": _recurrent,
-    "Reshape": _reshape,
     "Resize": _resize,
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError, UsageError
@@ -14,6 +13,7 @@ from ..ir import Dim, Graph, Node, Shape, Value, format_shape
 from ..ops import find_op, infer_node, infer_types, specialise
 from .moved_constants import adapt
 from .moving_size import MovingSize, Place
+from .reshaped import follow_reshape
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,13 @@ def _follow(
 ) -> str:  # fmt: skip
     """Infers a node anew; the reason where it does not fit."""
     before = [v.shape for v in node.outputs]
-    if moving is not None and adapt(moving, node):
-        made.adapted.append(node.name)
-    elif node.op == "Reshape":
-        _adapt(node, old, made)
-    for value in node.outputs:
-        value.shape = None
     try:
+        replaced = moving is not None and adapt(moving, node)
+        if node.op == "Reshape" and not replaced:
+            replaced = follow_reshape(made.graph, node, old, moving, batch)
+        made.adapted += [node.name] if replaced else []
+        for value in node.outputs:
+            value.shape = None
         types = infer_node(node)
     except LiteError as error:
         # Where sizes are computed, numbers tell (_compute).
@@ -210,31 +210,3 @@ def _loses_batch(
     if moving:
         return kept and moving.reads(node)
     return kept and bool(was and now and was[0] != now[0] and None not in (was[0], now[0]))
-
-
-def _adapt(node: Node, old: Mapping[int, Shape | None], made: Resized) -> None:
-    """Sizes of a Reshape that were those of its input become 0, "as the input has it", or -1, "what
-    is left", where only axes of 1 were put in or left out before them."""
-    x, target = node.input(0), node.input(1)
-    before = None if x is None else old.get(id(x))
-    if x is None or not before or x.shape is None or target is None or target.const is None:
-        return
-    sizes = target.const.ravel().copy()
-    for i, (was, now) in enumerate(zip(before, x.shape)):
-        if i < len(sizes) and was != now and sizes[i] == was and not node.attrs.get("allowzero"):
-            sizes[i] = 0
-    if len(moved := _moved(before, x.shape, target.const.ravel())) == 1 and -1 not in sizes:
-        sizes[moved] = np.where(sizes[moved] == 0, 0, -1)
-    if not np.array_equal(sizes, target.const.ravel()):
-        node.set_input(1, Value(made.graph.unique(target.name), const=sizes))
-        made.adapted.append(node.name)
-
-
-def _moved(before: Shape, now: Shape, sizes: np.ndarray) -> list[int]:
-    """The axes of the output that are axes of another size now, where a Reshape puts in and leaves
-    out axes of 1 only; empty where it does more."""
-    axes = [i for i, was in enumerate(before) if was != 1]
-    places = [i for i, size in enumerate(sizes) if size != 1]
-    if [before[i] for i in axes] != [sizes[i] for i in places]:
-        return []
-    return [place for i, place in zip(axes, places) if now[i] != before[i]]
