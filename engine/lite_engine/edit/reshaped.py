@@ -140,8 +140,9 @@ def _by_place(this: _Reshape, changed_sizes: set[Dim]) -> Moved | None:
         return None
     before, out = known
     moved: Moved = {}
+    units = 1 in changed_sizes or (out[:1] == [1] and this.sizes[0] == -1)
     for i in this.changed:
-        at = _axis_of(before, out, i, 1 in changed_sizes)
+        at = _axis_of(before, out, i, units)
         at = _said(this, before, out, i, changed_sizes) if at is None else at
         if at is None:
             raise _uncertain(this)
@@ -155,10 +156,10 @@ def _axis_of(before: Sequence[int], out: Sequence[int], i: int, units: bool) -> 
     spans = _spans(out)
     low, high = _spans(before)[i]
     if before[i] == 1:
-        had, has = _ones(before, low), _ones(out, low)
-        if i == 0 and out:  # in front of everything
-            return 0
-        return has[had.index(i)] if len(had) == len(has) else None
+        had, has = len(_ones(before, low)), len(_ones(out, low))
+        if i == 0:  # in front of everything
+            return 0 if out and has <= had else None
+        return i if had == has and out[: i + 1] == before[: i + 1] else None
     if _beside_ones(before, out, low, high, units):
         return None
     for j, (inside, end) in enumerate(spans):
@@ -170,14 +171,14 @@ def _axis_of(before: Sequence[int], out: Sequence[int], i: int, units: bool) -> 
 def _beside_ones(
     before: Sequence[int], out: Sequence[int], low: int, high: int, units: bool
 ) -> bool:
-    """Whether the output has an axis of 1 that could grow in the place of what changes: one window
-    of the whole axis, (7,) → (1, 7), becomes (2, 7)."""
+    """Whether the output has a new axis of 1 that could grow in the place of what changes: one
+    window of the whole axis, (7,) → (1, 7), becomes (2, 7)."""
     whole = math.prod(before)
     ends = [end for _, end in [*_spans(out), (1, 1)]]
     new = {end for end in ends if len(_ones(out, end)) > len(_ones(before, end))}
     # In front of everything, it is the batch that was left out before.
     first = new == {whole} and not _ones(before, whole) and len(_ones(out, whole)) == 1
-    return (high in new and (units or not first)) or (low in new and units)
+    return (high in new and (units or not first)) or low in new
 
 
 def _said(
@@ -187,7 +188,7 @@ def _said(
     low, high = _spans(before)[i]
     near = [
         j for j, (inside, end) in enumerate(_spans(out))
-        if max(low, inside) < min(high, end) or inside == high or end == low or low == high == end
+        if max(low, inside) < min(high, end) or (low == high and inside <= low <= end)
     ]  # fmt: skip
     at = [j for j in near if this.sizes[j] == -1]
     others = {out[j] for j in near if j not in at}
