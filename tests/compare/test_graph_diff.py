@@ -113,6 +113,80 @@ def test_shapes_and_ends() -> None:
     assert {d.kind for c in made.changes for d in c.differences} == {"type"}
 
 
+def ends(made: GraphDiff) -> list[tuple[str, str, str, str]]:
+    return [(d.kind, d.name, d.before, d.after) for d in made.ends]
+
+
+def halves(first: str = "p", second: str = "q", *, outputs: bool = False) -> Graph:
+    """x is cut into p and q; these, or what Sub makes of them, are the outputs."""
+    graph = Graph("halves")
+    graph.inputs = [Value("x", DType.F32, (1, 4))]
+    made = {v.name: v for v in graph.add("Split", graph.inputs, {"axis": 1}, outputs=["p", "q"],
+                                         name="split").outputs}  # fmt: skip
+    pair = [made[first], made[second]]
+    graph.outputs = pair if outputs else [graph.add("Sub", pair, name="sub").output]
+    infer_types(graph)
+    return graph
+
+
+def test_which_output_of_a_layer_is_read() -> None:
+    (change,) = diff(halves(), halves("q", "p")).changes
+    assert [(d.kind, d.name, d.before, d.after) for d in change.differences] == [
+        ("reads", "a", "p", "q"),
+        ("reads", "b", "q", "p"),
+    ]
+
+
+def test_outputs_that_others_make() -> None:
+    """Names and types are the same, the numbers are not."""
+    after = halves("q", "p", outputs=True)
+    for value, name in zip(after.outputs, "pq"):
+        value.name = name
+    made = diff(halves(outputs=True), after)
+    assert made.changes == [] and ends(made) == [
+        ("output", "p", "split:0", "split:1"),
+        ("output", "q", "split:1", "split:0"),
+    ]
+
+    def of(*ops: str) -> Graph:
+        graph = Graph("two")
+        graph.inputs = [Value("x", DType.F32, (1, 4))]
+        for op, name in zip(ops, "yz"):
+            graph.outputs += graph.add(op, graph.inputs, outputs=[name], name=op.lower()).outputs
+        infer_types(graph)
+        return graph
+
+    made = diff(of("Relu", "Neg"), of("Neg", "Relu"))
+    assert made.changes == [] and ends(made) == [
+        ("output", "y", "relu:0", "neg:0"),
+        ("output", "z", "neg:0", "relu:0"),
+    ]
+
+
+def branching(reads: str = "p", gives: str = "p", x: str = "x") -> Graph:
+    """An If, whose branches read and give values that layers around them make."""
+    graph = halves(outputs=True)
+    graph.inputs[0].name = x
+    around = {v.name: v for v in (*graph.inputs, *graph.outputs)}
+    then, other = Graph("then"), Graph("other")
+    inner = then.add("Neg", [around[reads]], name="neg").output
+    then.outputs = [then.add("Add", [inner, graph.inputs[0]], name="plus").output]
+    other.outputs = [around[gives]]
+    high = graph.add("Cast", [graph.constant(np.float32(1), "k")], {"to": DType.BOOL}).output
+    made = graph.add("If", [high], {"then_branch": then, "else_branch": other}, name="if")
+    graph.outputs = [made.output, *graph.outputs]
+    return graph
+
+
+def test_branches_that_read_what_is_around_them() -> None:
+    assert diff(branching(), branching()).agrees
+    assert [d.kind for d in diff(branching(), branching(x="image")).ends] == ["name"]
+    assert diff(branching(), branching(x="image")).changes == []
+    for after, which in ((branching(reads="q"), "then"), (branching(gives="q"), "else")):
+        (change,) = diff(branching(), after).changes
+        assert [(d.kind, d.name) for d in change.differences] == [("attribute", f"{which}_branch")]
+
+
 @pytest.mark.models
 @pytest.mark.parametrize("name", REAL)
 def test_real_models(name: str, models_dir: Path, tmp_path: Path) -> None:
