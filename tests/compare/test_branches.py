@@ -47,6 +47,66 @@ def test_a_branch_that_is_wrong_is_named() -> None:
         assert made.finding.side == side
 
 
+class Off(Side):
+    """A run that is wrong by 1 in these values."""
+
+    wrong: tuple[str, ...] = ()
+
+    def values(self, feeds, names):
+        found = dict(super().values(feeds, names))
+        return {name: x + (name in self.wrong) for name, x in found.items()}
+
+    def at(self, feeds):
+        made = Off(super().at(feeds).predictor, self.label)
+        made.wrong = self.wrong
+        return made
+
+
+def off(graph: Graph, backend: str, *wrong: str) -> Side:
+    side = Off(Predictor(graph, backend), "off")
+    side.wrong = wrong
+    return side
+
+
+def two_results() -> Graph:
+    """An If that gives two values, of which the second is computed on."""
+    b = Builder((1, 4), "two")
+    then, other = Graph("then"), Graph("other")
+    for inner, ops in ((then, ("Neg", "Exp")), (other, ("Relu", "Abs"))):
+        inner.outputs = [inner.add(op, [b.x], name=f"{inner.name}_{op}").output for op in ops]
+    high = b.add("Greater", b.add("ReduceSum", b.x, keepdims=0), b.scalar(0))
+    attrs = {"then_branch": then, "else_branch": other}
+    y, z = b.graph.add("If", [high], attrs, outputs=["y", "z"], name="choice").outputs
+    return b.done(y, b.add("Neg", z, name="o"))
+
+
+@pytest.mark.parametrize("wrong", [("y",), ("z", "o")])
+def test_each_output_of_a_branch_is_judged_by_its_own_numbers(wrong) -> None:
+    graph, x = two_results(), {"x": np.array([[1, 2, 3, 4]], np.float32)}
+    right = Side(Predictor(graph, "reference"))
+    for a, b, side in (
+        (right, off(graph, target(), *wrong), "candidate"),
+        (off(graph, target(), *wrong), right, "baseline"),
+    ):
+        made = compare(a, b, x)
+        row = next(x for x in made.layers if not x.within)
+        assert (row.name, row.value_baseline) == ("choice", wrong[0]) and not made.agrees
+        assert made.finding.side == side
+
+
+def test_the_baseline_is_to_blame_for_its_second_output() -> None:
+    """What is wrong are numbers that a plain layer gives beside others, which are right."""
+    b = Builder((1, 4), "cut")
+    y, z = b.graph.add("Split", [b.x], {"axis": 1}, outputs=["y", "z"], name="split").outputs
+    graph, x = b.done(y, z), {"x": np.array([[1, 2, 3, 4]], np.float32)}
+    right = Side(Predictor(graph, "reference"))
+    found = compare(off(graph, target(), "z"), right, x).finding
+    assert (found.kind, found.layer, found.side) == ("layer_fails", "split", "baseline")
+    distance = np.linalg.norm([1, 1]) / np.linalg.norm([3, 4])
+    assert found.reference_error == pytest.approx(distance, rel=1e-6)
+    assert compare(right, off(graph, target(), "z"), x).finding.side != "baseline"
+
+
 def test_a_branch_is_not_to_blame_for_its_inputs() -> None:
     """It sorts numbers that a wrong layer has made."""
     b = Builder((1, 4, 8, 8), "sorting")

@@ -89,7 +89,7 @@ def _wrong_side(
     baseline's error. Another framework is trusted: it has no nodes that we could evaluate."""
     if not isinstance(on.a, Side):
         return "candidate", None
-    mine = off(on, on.a.graph.node(row.name))
+    mine = off(on, on.a.graph.node(row.name), row.value_baseline)
     if within(mine, row.tolerance, row.floor):
         return "candidate", None
     return "baseline", mine.rel_l2

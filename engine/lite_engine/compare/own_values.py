@@ -12,15 +12,15 @@ from .matched import Matched, whole_run
 from .side import Side
 
 
-def off(on: Matched, node: Node, *, of_b: bool = False) -> Difference:
-    """How far a layer's first output in the whole run of A (or B) is from what the reference makes
-    of the inputs that it had there, and of what its branches read from outside."""
+def off(on: Matched, node: Node, out: str, *, of_b: bool = False) -> Difference:
+    """How far a layer's output of this name in the whole run of A (or B) is from what the reference
+    makes of the inputs that it had there, and of what its branches read from outside."""
     reads = [v for v in (*node.inputs, *captured(node)) if v is not None]
-    out = node.outputs[0].name
+    at = [v.name for v in node.outputs].index(out)
     names = [*(v.name for v in reads if v.const is None), out]
     values = whole_run(on, names, of_b=of_b)
     held = {id(v): values[v.name] if v.const is None else v.const for v in reads}
-    mine = evaluate(node, [None if v is None else held[id(v)] for v in node.inputs], held)[0]
+    mine = evaluate(node, [None if v is None else held[id(v)] for v in node.inputs], held)[at]
     if mine.shape != values[out].shape:
         return other_shape(mine, values[out])
     return difference(mine, values[out])
@@ -31,10 +31,7 @@ def follows(on: Matched, pair: Pair, row: LayerDifference) -> bool:
     both sides it is right on those that it had."""
     if not (isinstance(on.a, Side) and isinstance(on.b, Side)) or pair.node_b is None:
         return False
-    nodes = (pair.node, pair.node_b)
-    if not all(node.has_subgraph for node in nodes):
+    if not (pair.node.has_subgraph and pair.node_b.has_subgraph):
         return False
-    return all(
-        within(off(on, node, of_b=of_b), row.tolerance, row.floor)
-        for node, of_b in zip(nodes, (False, True))
-    )
+    both = (off(on, pair.node, pair.name_a), off(on, pair.node_b, pair.name_b, of_b=True))
+    return all(within(each, row.tolerance, row.floor) for each in both)
