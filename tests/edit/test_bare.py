@@ -130,6 +130,24 @@ def test_suppression_goes_with_what_it_chooses() -> None:
     assert sorted(v.name for v in bare.outputs) == ["b_out", "s_out"]
 
 
+def test_a_branch_that_a_choice_decides_is_removed() -> None:
+    """What it reads of the graph around it is an output then; its own values are not."""
+    graph = head(("ArgMax", {"axis": 1}), ("Squeeze", {}), ("Cast", {"to": DType.BOOL}))
+    scores, branches = graph.node("pool").output, {}
+    for key, op in (("then_branch", "Relu"), ("else_branch", "Neg")):
+        branches[key] = Graph(op)
+        branches[key].outputs = [branches[key].add(op, [scores], name=op).output]
+    graph.outputs = [graph.add("If", graph.outputs, branches, name="choice").output]
+    infer_types(graph)
+    bare, gone = edit.remove_postprocessing(graph)
+    assert gone == ["n0", "n1", "n2", "choice"]
+    assert [v.name for v in bare.outputs] == ["pool"]
+    feeds = random_feeds(graph)
+    pooled = run(bare, feeds)["pool"]
+    wanted = np.maximum(pooled, 0) if pooled.argmax(1).item() else -pooled
+    assert close(run(graph, feeds)["choice"], wanted)
+
+
 def test_patterns_as_text() -> None:
     swish = "Mul(x, Sigmoid(x))"
     made, count = edit.replace_matches(small(), edit.pattern(swish), relu())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..backends.reference import evaluate
-from ..ir import Node, captured
+from ..ir import Node, outer_reads
 from .alignment import Pair
 from .comparison import LayerDifference
 from .difference import Difference, difference, other_shape
@@ -15,7 +15,7 @@ from .side import Side
 def off(on: Matched, node: Node, out: str, *, of_b: bool = False) -> Difference:
     """How far a layer's output of this name in the whole run of A (or B) is from what the reference
     makes of the inputs that it had there, and of what its branches read from outside."""
-    reads = [v for v in (*node.inputs, *captured(node)) if v is not None]
+    reads = outer_reads(node)
     at = [v.name for v in node.outputs].index(out)
     names = [*(v.name for v in reads if v.const is None), out]
     values = whole_run(on, names, of_b=of_b)

@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
-from ..ir import DType, Graph, Node, QuantParams, Value, captured
+from ..ir import DType, Graph, Node, QuantParams, Value, outer_reads
 from ..ops import find_op, specialise
 from ..runtime.predictor import Predictor
 
@@ -93,7 +93,7 @@ class Side:
         return all(
             value.name in made
             for node in self.graph.nodes
-            if any(v is not None and v.const is None for v in (*node.inputs, *captured(node)))
+            if any(v.const is None for v in outer_reads(node))
             for value in node.outputs
         )
 

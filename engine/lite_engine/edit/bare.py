@@ -6,7 +6,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
-from ..ir import Graph, Node, Value, node_reads
+from ..ir import Graph, Node, Value, outer_reads
 from ..ops import OpDef, find_op, infer_types
 from ..passes._core import C, P, match
 from .cut import extract
@@ -86,10 +86,10 @@ def remove_postprocessing(graph: Graph) -> tuple[Graph, list[str]]:
     gone: dict[int, Node] = {}
     for node in chosen:
         op = find_op(node.op)
-        of_gone = any(v.producer is not None and id(v.producer) in gone for v in node_reads(node))
+        of_gone = any(v.producer is not None and id(v.producer) in gone for v in outer_reads(node))
         if (op and op.postprocess) or of_gone:
             gone[id(node)] = node
-    read = [v for n in gone.values() for v in node_reads(n) if _stays(v, gone)]
+    read = [v for n in gone.values() for v in outer_reads(n) if _stays(v, gone)]
     if not read:
         raise UsageError(
             tr(
@@ -114,7 +114,7 @@ def _after_choice(graph: Graph) -> set[int]:
     after: set[int] = set()
     for node in graph.nodes:
         op = find_op(node.op)
-        follows = any(v.producer is not None and id(v.producer) in after for v in node_reads(node))
+        follows = any(v.producer is not None and id(v.producer) in after for v in outer_reads(node))
         if (op and op.postprocess == "choice") or follows:
             after.add(id(node))
     return after

@@ -8,7 +8,7 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..importers import values_named
-from ..ir import Graph, Value, node_reads, verify
+from ..ir import Graph, Value, outer_reads, verify
 from ..ops import infer_types
 
 
@@ -34,10 +34,10 @@ def extract_layers(graph: Graph, layers: Collection[str]) -> Graph:
     copy = graph.copy()
     chosen = [n for n in copy.nodes if n.name in layers]
     made = {id(v) for n in chosen for v in n.outputs}
-    reads = (v for n in chosen for v in node_reads(n))
+    reads = (v for n in chosen for v in outer_reads(n))
     ins = [v for v in dict.fromkeys(reads) if not v.is_const and id(v) not in made]
     inside = {id(n) for n in chosen}
-    outside = {id(v) for n in copy.nodes if id(n) not in inside for v in node_reads(n)}
+    outside = {id(v) for n in copy.nodes if id(n) not in inside for v in outer_reads(n)}
     outside |= {id(v) for v in copy.outputs}
     values = [v for n in chosen for v in n.outputs]
     outs = [v for v in values if id(v) in outside] or list(chosen[-1].outputs)

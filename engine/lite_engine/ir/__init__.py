@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from .dtype import DType
     from .graph import Graph, Node, Value, handed_out, node_reads
     from .journal import Entry, Journal
-    from .nested import captured, holders, walk
+    from .nested import captured, holders, outer_reads, walk
     from .text import from_text, to_text
     from .types import Dim, Integers, QuantParams, Shape, TypeInfo, format_shape
     from .verify import verify
@@ -33,6 +33,7 @@ __all__ = [
     "handed_out",
     "holders",
     "node_reads",
+    "outer_reads",
     "to_text",
     "verify",
     "walk",
@@ -42,7 +43,7 @@ _WHERE = {
     "dtype": ("DType",),
     "graph": ("Graph", "Node", "Value", "handed_out", "node_reads"),
     "journal": ("Entry", "Journal"),
-    "nested": ("captured", "holders", "walk"),
+    "nested": ("captured", "holders", "outer_reads", "walk"),
     "text": ("from_text", "to_text"),
     "types": ("Dim", "Integers", "QuantParams", "Shape", "TypeInfo", "format_shape"),
     "verify": ("verify",),

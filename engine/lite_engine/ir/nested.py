@@ -30,6 +30,11 @@ def captured(node: Node) -> list[Value]:
     return [v for key, v in reads.items() if key not in inner and key not in given]
 
 
+def outer_reads(node: Node) -> list[Value]:
+    """What a node reads of the graph that it is in: its inputs, and what its branches capture."""
+    return [v for v in (*node.inputs, *captured(node)) if v is not None]
+
+
 def walk(graph: Graph, visit: Callable[[Node], None]) -> None:
     """Visits every node, subgraphs included."""
     for node in graph.nodes:
