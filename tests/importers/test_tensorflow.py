@@ -191,6 +191,23 @@ def test_chosen_outputs(tensorflow_imported):
     assert [v.name for v in graph.outputs] == ["a"]
 
 
+@pytest.mark.parametrize("attrs", [{}, {"shape": message((7, message((3, True))))}])
+def test_sizes_given_for_an_input_of_unknown_rank(tensorflow_imported, attrs):
+    """A placeholder that states no shape, or the unknown one."""
+    nodes = [
+        node("x", "Placeholder", dtype=np.float32, **attrs), const("at", np.int32([-1])),
+        node("rank", "Rank", "x", T=np.float32), node("last", "ReverseV2", "x", "at"),
+    ]  # fmt: skip
+    with pytest.raises(ModelFormatError, match=r"the rank of x is not known; .*--shape"):
+        tensorflow_imported(nodes)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    graph = tensorflow_imported(nodes, shapes={"x": x.shape})
+    assert graph.inputs[0].shape == x.shape
+    found = run(graph, x=x)
+    assert found["rank"] == 2
+    np.testing.assert_array_equal(found["last"], x[:, ::-1])
+
+
 def test_constant_given_as_one_number(tensorflow_imported):
     splat = message((1, 1), (2, message((2, message((1, 3))), (2, message((1, 2))))), (5, 1.5))
     graph = tensorflow_imported([

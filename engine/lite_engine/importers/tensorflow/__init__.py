@@ -185,7 +185,7 @@ def _add_inputs(
     nodes: Nodes, order: list[str], signature: Signature | None, sizes: Mapping[str, Shape]
 ) -> None:
     """Graph inputs: the signature's, or the placeholders in the file's order. Open dimensions get
-    these sizes."""
+    these sizes, and so do inputs whose rank the file leaves open."""
     emit, flat, needed = nodes.emit, nodes.flat, set(order)
     names: dict[str, str] = {n: n for n, node in flat.nodes.items() if node.op == "Placeholder"}
     if signature is not None:
@@ -212,8 +212,10 @@ def _add_inputs(
         shapes = node.attrs.shapes("_output_shapes")
         if not shape and shapes and shapes[0] is not None:
             shape = shapes[0]
-        asked = sizes.get(name, ())
-        if shape is not None and len(asked) == len(shape):
+        asked = sizes.get(name)
+        if shape is None:
+            shape = asked
+        elif asked is not None and len(asked) == len(shape):
             shape = tuple(n if d is None else d for d, n in zip(shape, asked))
         value = Value(emit.unique(name), dtype, shape)
         nodes.emit.graph.inputs.append(value)
