@@ -160,9 +160,13 @@ def test_layers_that_are_constants_here_are_not_asked_for(batch) -> None:
     assert made.agrees and {row.name for row in made.layers} >= {"sum", "product"}
 
 
-def test_a_run_gives_the_values_that_it_makes() -> None:
+def test_a_run_gives_the_values_that_it_makes_and_the_constants() -> None:
     graph, run = folding("N"), FastRun(target())
     names = [v.name for n in graph.nodes for v in n.outputs]
-    found = run(graph, {"x": np.ones((2, 4, 6), np.float32)}, names)
-    assert {"sum", "product"} <= found.keys() and not {"rank", "flat"} & found.keys()
-    assert DType.of(found["sum"]) is DType.F32
+    for batch in (2, 2, 3):
+        found = run(graph, {"x": np.ones((batch, 4, 6), np.float32)}, names)
+        assert {"sum", "product"} <= found.keys()
+        assert DType.of(found["sum"]) is DType.F32
+        assert found["shape"].tolist() == [batch, 4, 6]
+        assert found["rank"] == 3 and found["flat"] == True  # noqa: E712
+        np.testing.assert_array_equal(found["ones"], np.ones((batch, 4, 6)))

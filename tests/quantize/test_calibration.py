@@ -5,19 +5,26 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.ir import DType
+from lite_engine.ops import infer_types
 from lite_engine.quantize import (
     METHODS,
     Calibration,
+    Options,
     Ranges,
     Statistics,
     calibrate,
     prepare,
+    quantize,
     read_samples,
     reference_run,
 )
 from lite_engine.quantize.calibrate import BLOCK, activations, calibrate_block
 from lite_engine.quantize.observers import range_of
 from lite_engine.quantize.statistics import BINS, MOMENTUM
+from lite_workbench.quantizing import FastRun
+
+from tests.small_models import Builder
 
 RNG = np.random.default_rng(0)
 
@@ -282,3 +289,23 @@ def test_zeros_move_no_threshold_of_kl():
     alone, among = (statistics_of(a) for a in (x, np.concatenate([x, np.zeros(15000, np.float32)])))
     assert range_of(alone, "kl")[1] < alone.high
     assert range_of(among, "kl") == pytest.approx(range_of(alone, "kl"), rel=0.1)
+
+
+@pytest.mark.cpu
+def test_a_grid_that_the_sizes_decide_has_a_range():
+    """No run computes it: it is a constant of the graph at the sizes of each sample."""
+    b = Builder(("N", 3, "H", "W"), "grid")
+    y = b.conv(b.x, 3, 8, 3, name="conv")
+    width = b.add("Gather", b.add("Shape", y), b.graph.constant(np.array(3)))
+    grid = b.add("Range", b.scalar(0), b.add("Cast", width, to=DType.F32), b.scalar(1), name="grid")
+    y = b.add("Add", y, b.add("Mul", grid, b.scalar(0.5), name="half"), name="sum")
+    graph = b.done(b.conv(y, 8, 8, 1, name="last"))
+    infer_types(graph)
+    sizes = [(1, 3, 8, 8), (1, 3, 6, 12), (2, 3, 8, 8)]
+    feeds = [{"x": RNG.standard_normal(s).astype(np.float32)} for s in sizes]
+    found = calibrate(graph, feeds, run=FastRun()).statistics
+    wanted = calibrate(graph, feeds).statistics
+    assert found.keys() == wanted.keys()
+    assert (found["grid"].high, found["half"].high) == (11, 5.5)
+    made = quantize(graph, feeds, Options(method="minmax"), run=FastRun(), force=True)
+    assert made.verdict.sqnr_db > 20

@@ -16,6 +16,7 @@ from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import TRAVELLING, Model, optimize
 from lite_engine.model_file.precision import ON_CPU
+from lite_engine.ops import specialise
 from lite_engine.profile.measured import median_interval
 from lite_engine.quantize import (
     Options,
@@ -66,15 +67,36 @@ class FastRun:
     def __init__(self, backend: str = "auto", before: Callable[[], None] = lambda: None) -> None:
         self.backend, self.before = backend, before
         self._kept: list[tuple[Graph, Predictor]] = []
+        #: Of the last graph, sizes and names: samples mostly have the same.
+        self._constants: tuple[Graph, Any, dict[str, np.ndarray]] | None = None
 
     def __call__(
         self, graph: Graph, feeds: Mapping[str, np.ndarray], taps: Sequence[str] = ()
     ) -> dict[str, np.ndarray]:
-        """The values of `taps` that a run at these sizes makes: others are constants then."""
+        """With the values of `taps` that a run at these sizes makes, and those that are constants
+        then."""
         self.before()
-        predictor = self.predictor(graph)
-        made = predictor.plan({k: np.shape(x) for k, x in feeds.items()}).tensor_of if taps else ()
-        return predictor.run(feeds, taps=[name for name in taps if name in made])
+        predictor, sizes = self.predictor(graph), {k: np.shape(x) for k, x in feeds.items()}
+        made = predictor.plan(sizes).tensor_of if taps else ()
+        rest = [name for name in taps if name not in made]
+        found = predictor.run(feeds, taps=[name for name in taps if name in made])
+        return {**found, **self._constant(graph, sizes, rest)} if rest else found
+
+    def _constant(
+        self, graph: Graph, sizes: Mapping[str, tuple[int, ...]], names: Sequence[str]
+    ) -> dict[str, np.ndarray]:
+        """Those of these values that follow from the sizes; a plan leaves out what made them."""
+        key = sizes, names
+        if self._constants is None or self._constants[0] is not graph or self._constants[1] != key:
+            asked = graph.copy()
+            wanted = set(names)
+            known = {v.name: v for v in asked.values() if v.name in wanted}
+            asked.outputs = list(known.values())
+            asked.remove_unread()
+            fixed = zip(known, specialise(asked, sizes).outputs, strict=True)
+            arrays = {name: v.const for name, v in fixed if v.const is not None}
+            self._constants = graph, key, arrays
+        return self._constants[2]
 
     def predictor(self, graph: Graph) -> Predictor:
         for known, predictor in self._kept:
