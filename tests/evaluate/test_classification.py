@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 
 import lite_workbench as lw
 import numpy as np
 import pytest
-from lite_engine import Predictor
+from lite_engine import Predictor, write_onnx
 from lite_engine.errors import UsageError
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file import Model
+from lite_engine.ops import infer_types
 from lite_workbench.cli import main
 from lite_workbench.evaluate import Dataset, Sample, read_dataset
 from lite_workbench.evaluate.classes import class_numbers
+from lite_workbench.inputs import read_source
 from sklearn.metrics import accuracy_score, confusion_matrix, top_k_accuracy_score
 
 pytestmark = pytest.mark.cpu
@@ -104,3 +109,42 @@ def test_a_limit_takes_samples_from_everywhere():
     assert [s.label for s in data.first(4).samples] == [0, 2, 5, 7]
     assert data.first(99) is data and len(data.shifted(1).samples) == 10
     assert read_dataset(data) is data
+
+
+@pytest.mark.parametrize("shape", [(1, 3, 8, 8), (1, 12, 5), (1, 24), ("N", 3, 8, 3)])
+def test_bytes_of_the_inputs_own_shape_are_taken_as_they_are(shape, tmp_path, capsys):
+    """An image is (height, width, channels); these are the numbers that the model takes."""
+    ort = pytest.importorskip("onnxruntime")
+    rng = np.random.default_rng(1)
+    graph = Graph("bytes")
+    graph.inputs = [Value("x", DType.U8, shape)]
+    x = graph.add("Flatten", [graph.add("Cast", graph.inputs, {"to": DType.F32}).output]).output
+    size = math.prod(shape[1:])
+    weights = (rng.standard_normal((size, 4)) * 0.01).astype(np.float32)
+    y = graph.add("MatMul", [x, graph.constant(weights)], name="product").output
+    graph.outputs = [graph.add("Softmax", [y], name="y").output]
+    infer_types(graph)
+    path = str(write_onnx(graph, tmp_path / "m.onnx"))
+    samples = rng.integers(0, 256, (6, *shape[1:])).astype(np.uint8)
+    labels = np.arange(6) % 4
+    session = ort.InferenceSession(path, providers=["CPUExecutionProvider"])
+    wanted = [session.run(None, {"x": sample[None]})[0].argmax() for sample in samples]
+    made = lw.open(path).evaluate((samples, labels), ["x86"])
+    assert made["x86"].metrics[0].value == accuracy_score(labels, wanted)
+    np.savez(tmp_path / "d.npz", x=samples, labels=labels)
+    assert main(["evaluate", path, "--data", str(tmp_path / "d.npz")]) == 0
+    assert main(["compare", path, "--data", str(tmp_path / "d.npz")]) == 0
+    assert "agree on 6 inputs" in capsys.readouterr().out
+
+
+def test_an_image_with_channels_last_is_prepared_though_it_fits():
+    """What the model says of its images holds for arrays as for files."""
+    graph = Graph("bytes")
+    graph.inputs = [Value("x", DType.U8, (1, 4, 5, 3))]
+    graph.outputs = [graph.add("Cast", graph.inputs, {"to": DType.F32}).output]
+    infer_types(graph)
+    pixels = np.random.default_rng(1).integers(0, 256, (4, 5, 3)).astype(np.uint8)
+    for recipe, wanted in (({}, pixels), ({"colour": "bgr"}, pixels[..., ::-1])):
+        feeds, size = read_source(Model(graph, metadata={"preprocess": recipe}), pixels)
+        np.testing.assert_array_equal(feeds["x"], wanted[None])
+        assert size == (5, 4)

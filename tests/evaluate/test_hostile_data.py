@@ -45,6 +45,8 @@ def test_files_outside_of_the_folder_are_refused(name, tmp_path, capsys):
         (lambda p: arrays(p / "l.npz", images=np.zeros((2, 8, 8)), labels=[1]), "as many labels"),
         (lambda p: arrays(p / "l.npz", images=np.zeros((1, 8, 8)), labels=[-1]), "negative"),
         (lambda p: arrays(p / "l.npz", images=np.zeros((1, 8, 8)), labels=[0.5]), "float64"),
+        (lambda p: bytes_of(p / "l.npz", 3, 8, 8), "(3, 8, 8) is neither input image (f32[1×1×32"),
+        (lambda p: bytes_of(p / "l.npz", 0, 8), "(0, 8) is neither input image"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(make, what, tmp_path, capsys):
@@ -78,6 +80,11 @@ def written(path: Path, content: str | bytes) -> Path:
 def folder(path: Path) -> Path:
     path.mkdir(parents=True)
     return path.parent
+
+
+def bytes_of(path: Path, *shape: int) -> Path:
+    """Two samples of bytes."""
+    return arrays(path, images=np.zeros((2, *shape), np.uint8), labels=[0, 1])
 
 
 def arrays(path: Path, **named: object) -> Path:

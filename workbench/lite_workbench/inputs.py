@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lite_engine.errors import UsageError, reason_of
+from lite_engine.errors import ShapeError, UsageError, reason_of
 from lite_engine.files import write_file
 from lite_messages import tr
 
@@ -62,8 +62,10 @@ def feeds_of(
         return read_feeds(model, [source]), picture
     value = model.graph.inputs[0]
     if isinstance(source, (bytes, bytearray, memoryview)):
-        source = np.asarray(open_image(bytes(source)).convert("RGB"))
-    if isinstance(source, np.ndarray) and is_picture(source):
+        source, pixels = np.asarray(open_image(bytes(source)).convert("RGB")), True
+    else:
+        pixels = isinstance(source, np.ndarray) and _are_pixels(model, value, source)
+    if pixels:
         return {value.name: image_feed(model, value, source)}, png(source)
     if isinstance(source, np.ndarray):
         return {value.name: _batched(value, source)}, b""
@@ -124,10 +126,13 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
             return read_feeds(model, [source]), None
         if not Path(source).exists():
             raise UsageError(tr("no such file"), where=source)
-        source = np.asarray(open_image(source).convert("RGB"))
-    if is_picture(source):
-        return {value.name: image_feed(model, value, source)}, (source.shape[1], source.shape[0])
-    return {value.name: _batched(value, np.asarray(source))}, None
+        array, pixels = np.asarray(open_image(source).convert("RGB")), True
+    else:
+        array = np.asarray(source)
+        pixels = _are_pixels(model, value, array)
+    if pixels:
+        return {value.name: image_feed(model, value, array)}, (array.shape[1], array.shape[0])
+    return {value.name: _batched(value, array)}, None
 
 
 def _batched(value: Value | None, array: np.ndarray) -> np.ndarray:
@@ -136,12 +141,45 @@ def _batched(value: Value | None, array: np.ndarray) -> np.ndarray:
     return array[None] if shape is not None and array.ndim + 1 == len(shape) else array
 
 
+def _are_pixels(model: Model, value: Value, array: np.ndarray) -> bool:
+    """Does preprocessing make the input of this array? Not where it is the input already. Raises
+    ShapeError for bytes that are neither."""
+    if array.dtype != np.uint8 or array.ndim not in (2, 3) or _is_input(model, value, array):
+        return False
+    if is_picture(array):
+        return True
+    raise ShapeError(
+        tr("a uint8 array of shape {shape} is neither input {name} ({type}) nor an image",
+           shape=array.shape, name=value.name, type=value.type),
+        fix=tr("give pixels as (height, width, channels), or numbers of the input's type"),
+    )  # fmt: skip
+
+
+def _is_input(model: Model, value: Value, array: np.ndarray) -> bool:
+    """Has it the input's type and shape, with or without the batch? An image whose channels come
+    last has, too: it is prepared as any other."""
+    from lite_engine.ir import DType
+    from lite_engine.preprocess import Preprocess
+
+    dims, got = value.shape or (), _batched(value, array).shape
+    same = len(dims) == len(got) and all(
+        not isinstance(d, int) or d == n for d, n in zip(dims, got)
+    )
+    if value.dtype is not DType.U8 or not same:
+        return False
+    try:
+        return Preprocess.of(model.metadata).fitted(dims).layout != "nhwc"
+    except (UsageError, ShapeError):
+        return True  # no image is its input
+
+
 def is_picture(source: Any) -> bool:
-    """Does preprocessing make the input of it: is it an image, by name or as uint8 pixels?"""
+    """Is it an image, by name or as uint8 pixels: (H,W) or (H,W,C) of at most four channels?"""
     from lite_engine.preprocess import is_image
 
     if isinstance(source, np.ndarray):
-        return source.dtype == np.uint8 and source.ndim in (2, 3)
+        shaped = source.ndim == 2 or (source.ndim == 3 and source.shape[2] <= 4)
+        return source.dtype == np.uint8 and shaped and source.size > 0
     return isinstance(source, (str, Path)) and is_image(source)
 
 
