@@ -88,49 +88,6 @@ def test_layers_that_are_selected_become_a_model(network, values) -> None:
     assert made and all(close(made[name], values[name]) for name in made)
 
 
-def branching() -> Graph:
-    """An If and a Loop, whose graphs read a value of the graph around them."""
-    graph = Graph("branching")
-    graph.inputs = [Value("x", DType.F32, (1, 4))]
-    x = graph.add("Relu", graph.inputs, name="relu").output
-    total = graph.add("ReduceSum", [x], {"keepdims": 0}, name="sum").output
-    high = graph.add("Greater", [total, graph.constant(np.float32(1))], name="high").output
-    then, other, body = Graph("then"), Graph("other"), Graph("body")
-    then.outputs = [then.add("Mul", [x, then.constant(np.float32(2))], name="twice").output]
-    other.outputs = [other.add("Neg", [x], name="neg").output]
-    attrs = {"then_branch": then, "else_branch": other}
-    chosen = graph.add("If", [high], attrs, name="choice").output
-    body.inputs = [Value("i", DType.I64, ()), Value("on", DType.BOOL, ()),
-                   Value("before", DType.F32, (1, 4))]  # fmt: skip
-    body.outputs = [body.add("Identity", [body.inputs[1]], name="still").output,
-                    body.add("Add", [body.inputs[2], x], name="more").output]  # fmt: skip
-    times = graph.constant(np.int64(3), "times")
-    looped = graph.add("Loop", [times, None, chosen], {"body": body}, name="loop").output
-    graph.outputs = [graph.add("Exp", [looped], name="exp").output]
-    infer_types(graph)
-    return graph
-
-
-@pytest.mark.parametrize(
-    ("layers", "inputs", "outputs"),
-    [
-        (["choice"], {"high", "relu"}, ["choice"]),
-        (["loop", "exp"], {"choice", "relu"}, ["exp"]),
-        (["relu", "sum"], {"x"}, ["relu", "sum"]),
-    ],
-)
-def test_layers_with_branches_are_cut_out(layers, inputs, outputs) -> None:
-    whole = branching()
-    whole.outputs = [v for n in whole.nodes for v in n.outputs]
-    feeds = {"x": np.array([[0.1, -0.2, 0.3, 0.9]], np.float32)}
-    known = {**feeds, **run(whole, feeds)}
-    part = edit.extract_layers(branching(), layers)
-    assert {v.name for v in part.inputs} == inputs
-    assert [v.name for v in part.outputs] == outputs
-    made = run(part, {name: known[name] for name in inputs})
-    assert all(close(made[name], known[name]) for name in outputs)
-
-
 def test_an_input_that_is_missing_is_named(network) -> None:
     add = next(n for n in network.nodes if n.op == "Add" and all(v.producer for v in n.inputs))
     with pytest.raises(UsageError, match="also need"):
