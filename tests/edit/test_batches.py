@@ -351,3 +351,27 @@ def test_the_runner_of_a_batch_agrees() -> None:
     (got,) = Predictor(edit.rebatch(graph, 4).graph, "x86").run({"x": x}).values()
     (want,) = run(edit.rebatch(graph, "N").graph, {"x": x}).values()
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+
+
+def test_steps_in_front_follow_beside_directions() -> None:
+    """What exporters write behind a recurrent layer of two directions: T, 2, 1, C → T, 1, 2·C."""
+
+    def built(steps: int) -> Graph:
+        b = Builder((steps, 1, 3), "directions")
+        w, r = b.weights(2, 16, 3), b.weights(2, 16, 4)
+        y = b.graph.add("LSTM", [b.x, w, r], {"hidden_size": 4, "direction": "bidirectional"},
+                        outputs=3, name="rnn").outputs[0]  # fmt: skip
+        y = b.add("Transpose", y, perm=[0, 2, 1, 3])
+        graph = b.done(b.add("Reshape", y, b.ints(steps, 1, 8), name="joined"))
+        infer_types(graph, strict=True)
+        return graph
+
+    made = edit.resize(built(5), {"x": (9, 1, 3)})
+    assert made.refused == []
+    x = np.random.default_rng(3).standard_normal((9, 1, 3)).astype(np.float32)
+    (got,), (want,) = (run(g, {"x": x}).values() for g in (made.graph, built(9)))
+    np.testing.assert_array_equal(got, want)
+    squeezed = built(5)
+    squeezed.nodes[1].attrs["perm"] = [0, 1, 2, 3]  # 2 and the batch as they are
+    infer_types(squeezed, strict=True)
+    assert edit.resize(squeezed, {"x": (9, 1, 3)}).refused == []

@@ -119,7 +119,7 @@ def _of_the_size(
     was = _static(before)
     if sure and (
         was is None or len(alone or found) != 1
-        or (size > 1 and _beside_ones(was, sizes, step, step * size, False))
+        or (size > 1 and here is None and _beside_ones(was, sizes, step, step * size, False))
     ):  # fmt: skip
         raise _uncertain(this)
     if alone:
@@ -160,6 +160,8 @@ def _axis_of(before: Sequence[int], out: Sequence[int], i: int, units: bool) -> 
         if i == 0:  # in front of everything
             return 0 if out and has <= had else None
         return i if had == has and out[: i + 1] == before[: i + 1] else None
+    if out[: i + 1] == before[: i + 1]:  # nothing in front of it has moved: T, 2, 1, C → T, 1, 2·C
+        return i
     if _beside_ones(before, out, low, high, units):
         return None
     for j, (inside, end) in enumerate(spans):
