@@ -11,6 +11,8 @@ from lite_engine.edit.sizes import Refusal
 from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
+from .words import listed
+
 if TYPE_CHECKING:
     import numpy as np
     from lite_engine.edit import Resized
@@ -101,6 +103,9 @@ class _Steps:
         self.graph, self.refused = made.graph, [*self.refused, *made.refused]
         layers = trn("{n} layer adapted", "{n} layers adapted", len(made.adapted))
         self.done.append(f"{said} ({layers})" if made.adapted else said)
+        if made.kept:
+            kept = listed(made.kept, between="; ")
+            self.done.append(tr("kept, which fits the old sizes: {layers}", layers=kept))
 
     def replaced(self, pattern: str, file: str | Path) -> None:
         """Every place that a pattern fits. Raises UsageError where it fits none."""

@@ -11,10 +11,10 @@ from lite_messages import tr
 REWRITING = {"rewrote": tr("rewrote"), "refused": tr("refused")}
 
 
-def listed(names: Sequence[str], most: int = 12) -> str:
+def listed(names: Sequence[str], most: int = 12, between: str = " + ") -> str:
     """a + b + c and 4464 more"""
     rest = len(names) - most
-    return " + ".join(names[:most]) + (tr(" and {count} more", count=rest) if rest > 0 else "")
+    return between.join(names[:most]) + (tr(" and {count} more", count=rest) if rest > 0 else "")
 
 
 def common_prefix(names: Sequence[str]) -> str:

@@ -6,11 +6,11 @@ Those of a Reshape are in `reshaped.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from ..ir import Node, Value
+from ..ir import Graph, Node, Shape, Value
 from ..ops import find_op
 from .moving_size import MovingSize, Place, static
 
@@ -21,6 +21,41 @@ def adapt(moving: MovingSize, node: Node) -> bool:
     if change is None and op is not None and op.layout == "elementwise":
         change = _of_each_part
     return change is not None and moving.reads(node) and change(moving, node)
+
+
+def follow_resize(graph: Graph, node: Node, old: Mapping[int, Shape | None]) -> bool:
+    """Whether a Resize got other sizes: an axis that kept its size keeps the new one, and one that
+    became a whole number of times larger does so again. One that keeps a size without a number is
+    no longer among the axes that are resized. All axes that changed follow, or none."""
+    x, roi, target = node.input(0), node.input(1), node.input(3)
+    before = old.get(id(x)) if x is not None else None
+    stretched = node.attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch"
+    if x is None or not before or x.shape is None or roi is not None or not stretched:
+        return False
+    if target is None or target.const is None or len(x.shape) != len(before):
+        return False
+    axes = [a % len(before) for a in node.attrs.get("axes") or range(len(before))]
+    sizes = target.const.ravel().tolist()
+    if len(axes) != len(sizes):
+        return False
+    wanted = []
+    for axis, size in zip(axes, sizes):
+        was, now = before[axis], x.shape[axis]
+        if was == now:
+            wanted.append((axis, size))
+        elif not isinstance(was, int) or was < 1 or size % was:
+            return False
+        elif isinstance(now, int):
+            wanted.append((axis, size // was * now))
+        elif size != was:
+            return False
+    if wanted == list(zip(axes, sizes)):
+        return False
+    if len(wanted) < len(axes):
+        node.attrs["axes"] = [axis for axis, _ in wanted]
+    made = np.array([size for _, size in wanted], np.int64)
+    node.set_input(3, Value(graph.unique(target.name), const=made))
+    return True
 
 
 def _expand(moving: MovingSize, node: Node) -> bool:
@@ -35,30 +70,6 @@ def _expand(moving: MovingSize, node: Node) -> bool:
         return False
     sizes[axis] = 1
     node.set_input(1, moving.sizes(target, sizes))
-    return True
-
-
-def _resize(moving: MovingSize, node: Node) -> bool:
-    """An axis that kept its size keeps the new one; where that is not a number, it is no longer
-    among the axes that are resized."""
-    x, roi, target = node.input(0), node.input(1), node.input(3)
-    place = moving.place(x)
-    if x is None or place is None or target is None or target.const is None or roi is not None:
-        return False
-    before, sizes = moving.old[id(x)] or (), target.const.ravel().tolist()
-    axes = [a % len(before) for a in node.attrs.get("axes") or range(len(before))]
-    if place.axis not in axes or len(axes) != len(sizes):
-        return False
-    at = axes.index(place.axis)
-    if sizes[at] != before[place.axis]:
-        return False
-    now = (x.shape or ())[place.axis]
-    if isinstance(now, int):
-        sizes[at] = now
-    else:
-        node.attrs["axes"] = axes[:at] + axes[at + 1 :]
-        del sizes[at]
-    node.set_input(3, moving.sizes(target, sizes))
     return True
 
 
@@ -186,5 +197,4 @@ _CHANGES: dict[str, Callable[[MovingSize, Node], bool]] = {
     "GatherND": _gather_nd,
     "LSTM": _recurrent,
     "RNN": _recurrent,
-    "Resize": _resize,
 }

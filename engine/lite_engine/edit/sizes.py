@@ -11,7 +11,8 @@ from ..errors import LiteError, UsageError
 from ..importers import fix_shapes
 from ..ir import Dim, Graph, Node, Shape, Value, format_shape
 from ..ops import find_op, infer_node, infer_types, specialise
-from .moved_constants import adapt
+from .kept_numbers import kept_numbers
+from .moved_constants import adapt, follow_resize
 from .moving_size import MovingSize, Place
 from .reshaped import follow_reshape
 
@@ -27,11 +28,13 @@ class Refusal:
 
 @dataclass
 class Resized:
-    """A graph with other input sizes. `adapted` are layers whose constant sizes were replaced by
-    "as the input has it"; the graph is of use only when `refused` is empty."""
+    """A graph with other input sizes. `adapted` are layers whose constant sizes were replaced;
+    `kept` are those with numbers that fit the sizes before and stayed, and what they are; the graph
+    is of use only when `refused` is empty."""
 
     graph: Graph
     adapted: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
 
 
@@ -177,6 +180,10 @@ def _follow(
         replaced = moving is not None and adapt(moving, node)
         if node.op == "Reshape" and not replaced:
             replaced = follow_reshape(made.graph, node, old, moving, batch)
+        if node.op == "Resize":
+            replaced = follow_resize(made.graph, node, old)
+        if not batch and not replaced:  # a batch is checked with numbers
+            made.kept += [f"{node.name} ({node.op}): {why}" for why in kept_numbers(node, old)]
         made.adapted += [node.name] if replaced else []
         for value in node.outputs:
             value.shape = None
