@@ -361,8 +361,10 @@ def test_normalization_moves_into_the_convolution(pads: int, rng) -> None:
     graph.outputs = [node.output]
     infer_types(graph)
     pixels = rng.integers(0, 256, (1, 3, 6, 6)).astype(np.float32)
-    how = Preprocess.parse("imagenet", None)
+    how = Preprocess.parse("imagenet,bgr,crop", None)
     made, why = edit.normalize(graph, how)
+    left = Preprocess.from_dict(made.metadata["preprocess"])
+    assert (left.mean, left.std, left.colour, left.fit) == ((0,), (1,), "bgr", "crop")
     mean, std = (np.reshape(v, (1, 3, 1, 1)) for v in (how.mean, how.std))
     wanted = run(graph, {"x": ((pixels - mean) / std).astype(np.float32)})["y"]
     np.testing.assert_allclose(run(made, {"x": pixels})["y"], wanted, rtol=1e-4, atol=1e-4)

@@ -15,6 +15,7 @@ from lite_engine.profile.memory_map import memory_map
 from lite_engine.profile.roof import Roof
 from lite_engine.runtime import host_target
 from lite_engine.terminal import printable
+from lite_workbench.cli import main
 
 from tests.profile.profiles import made_up
 from tests.small_models import classifier, image
@@ -33,6 +34,13 @@ def test_csv_has_every_layer(measured) -> None:
     rows = list(csv.DictReader(io.StringIO(layers_csv(measured))))
     assert [r["name"] for r in rows] == [x.name for x in measured.layers]
     assert float(rows[0]["median_ms"]) == measured.layers[0].median_ms
+
+
+def test_csv_alone_on_standard_output(tmp_path, capsys) -> None:
+    model = str(optimize(classifier(), targets=[host_target()]).save(tmp_path / "m.lite"))
+    assert main(["profile", model, "--backend", host_target(), "--runs", "2", "--csv", "-"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert rows and all(float(row["median_ms"]) > 0 for row in rows)
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@sum(a1)", " =1", '=cmd|" /c x"!a1'])

@@ -24,6 +24,8 @@ def place(tmp_path, monkeypatch):
     for file in FILES:
         shutil.copy(lw.shipped("digits.onnx").with_name(file), tmp_path)
     (tmp_path / "link.onnx").symlink_to("digits.onnx")
+    shutil.copy(tmp_path / "digits.onnx", tmp_path / "digits")
+    (tmp_path / "link").symlink_to("digits")
     optimize(classifier(), targets=["x86", "arm"]).save(tmp_path / "m.lite")
     write_nb(classifier(), tmp_path / "m.nb")
     monkeypatch.chdir(tmp_path)
@@ -33,16 +35,16 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "call",
     [
-        "convert digits.onnx -o digits.onnx",
-        "convert digits.onnx -o ./digits.onnx",
-        "convert digits.onnx -o link.onnx",
-        f"quantize digits.onnx -o digits.onnx {CALIBRATED}",
+        "convert digits -o digits",
+        "convert digits -o ./digits",
+        "convert digits -o link",
+        f"quantize digits -o digits {CALIBRATED}",
         f"quantize m.lite -o m.lite {CALIBRATED}",
         f"quantize digits.onnx -o q.lite --analyze digits_held_back.npz {CALIBRATED}",
         f"prune m.lite -o m.lite {CALIBRATED}",
         "recommend m.lite -o m --data digits_held_back.npz --max-drop 1%",
         "edit digits.onnx -o digits.onnx --batch 2",
-        "tune digits.onnx --backend cpu -o digits.onnx",
+        "tune digits --backend cpu -o digits",
         "run digits.onnx --input x=digits.png --draw digits.png",
         "run digits.onnx --output digits.onnx",
         "profile digits.onnx --csv digits.onnx",
@@ -67,6 +69,24 @@ def test_what_is_read_is_not_written_over(call, place, capsys):
     assert " is an input of this command; choose another place with --" in said
     assert said.count("\n") == 1
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "convert digits.onnx -o copy.ONNX",
+        f"quantize digits.onnx -o q.tflite {CALIBRATED}",
+        f"prune digits.onnx -o q.nb {CALIBRATED}",
+        "recommend digits.onnx -o q.pb --data digits_held_back.npz --max-drop 1%",
+        "tune digits.onnx --backend cpu -o q.json",
+    ],
+)
+def test_a_lite_file_has_no_name_of_another_format(call, place, capsys):
+    before = sorted(place.iterdir())
+    assert main(call.split()) == 2
+    said = capsys.readouterr().err
+    assert "is a name of another format" in said and said.count("\n") == 1
+    assert sorted(place.iterdir()) == before
 
 
 def test_a_folder_keeps_the_model_that_it_holds(place, capsys):

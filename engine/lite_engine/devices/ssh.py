@@ -43,7 +43,7 @@ class SshTransport:
     def __init__(self, address: str, config: str = "") -> None:
         """`config` is an OpenSSH configuration instead of the user's own. Raises UsageError."""
         match = _ADDRESS.fullmatch(address)
-        if not match:
+        if not match or not 0 < int(match["port"] or 22) < 65536:
             raise UsageError(
                 tr(
                     "{address!r} is not of the form ssh://user@host or ssh://user@host:2222",

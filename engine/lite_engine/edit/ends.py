@@ -57,7 +57,8 @@ def normalize(graph: Graph, how: Preprocess, name: str = "") -> tuple[Graph, lis
     infer_types(copy)
     journal = Journal()
     run_passes(copy, [fold_conv_input, fuse_conv_bias], journal)  # type: ignore[list-item]
-    _told(copy)
+    # What is left to do for whoever feeds it: the color order and the size stay.
+    copy.metadata["preprocess"] = {**how.to_dict(), "mean": [0.0], "std": [1.0]}
     verify(copy, "edit")
     left = [n.name for n in copy.nodes if n.name in added]
     near = [*left, *(n.name for n in readers)]
@@ -106,13 +107,6 @@ def fold(graph: Graph) -> Graph:
 def optimized(graph: Graph) -> Graph:
     """The graph after every pass."""
     return optimize_graph(graph.copy())
-
-
-def _told(graph: Graph) -> None:
-    """The pixels are the input now: what files say of preprocessing no longer holds."""
-    known = graph.metadata.get("preprocess")
-    if isinstance(known, dict):
-        graph.metadata["preprocess"] = {**known, "mean": [0.0], "std": [1.0]}
 
 
 def one_input(graph: Graph, name: str = "") -> Value:

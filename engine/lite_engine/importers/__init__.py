@@ -26,7 +26,7 @@ FORMATS = ("tflite", "naive_buffer", "onnx", "paddle", "tensorflow", "caffe", "p
 #: What a person knows them by, the most usual first.
 KNOWN_AS = tr("ONNX, TFLite, Paddle, Paddle-Lite .nb, TensorFlow, Caffe, PyTorch .pt2, .lite")
 #: What may be left out of a path, and what is looked for in a folder.
-_SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb", ".pt2")
+SUFFIXES = (".pdmodel", ".json", ".onnx", ".tflite", ".pb", ".prototxt", ".nb", ".pt2")
 
 
 def _module(name: str) -> Importer:
@@ -44,14 +44,14 @@ def find_model(path: str | Path) -> Path:
             tr("cannot be read ({reason})", reason=reason_of(error)), where=path
         ) from None
     if not there:
-        beside = [path.with_name(path.name + s) for s in _SUFFIXES]
+        beside = [path.with_name(path.name + s) for s in SUFFIXES]
         found = [p for p in beside if p.is_file()]
         what = tr("no such file or folder")
     elif path.is_dir() and _match(path) is None:
-        found = [p for p in sorted(path.iterdir()) if p.suffix in _SUFFIXES and p.is_file()]
+        found = [p for p in sorted(path.iterdir()) if p.suffix in SUFFIXES and p.is_file()]
         what = tr(
             "no model in this folder (__model__, saved_model.pb, *{suffixes})",
-            suffixes=", *".join(_SUFFIXES),
+            suffixes=", *".join(SUFFIXES),
         )
     else:
         return path

@@ -128,6 +128,17 @@ def at_least(least: int) -> Callable[[str], int]:
     return read
 
 
+def lite_name(text: str) -> str:
+    """Reads the name of a .lite file to write. Raises argparse's error for another format's."""
+    from lite_engine.importers import SUFFIXES
+
+    if text.lower().endswith(SUFFIXES):
+        raise argparse.ArgumentTypeError(
+            tr("{text} is a name of another format: this command writes .lite files", text=text)
+        )
+    return text
+
+
 def _number(low: float, high: float, what: str) -> Callable[[str], float]:
     """Reads a number within these bounds. Raises argparse's error."""
 
@@ -292,11 +303,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 def write_json(data: Mapping[str, Any], target: str) -> None:
     from lite_engine.runtime import strict_json
 
-    text = strict_json.dumps(data, indent=2, ensure_ascii=False)
+    write_text(strict_json.dumps(data, indent=2, ensure_ascii=False) + "\n", target)
+
+
+def write_text(text: str, target: str) -> None:
+    """Writes a file; - is standard output."""
     if target == "-":
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(text)
     else:
-        write_file(target, text + "\n")
+        write_file(target, text)
 
 
 def load_model(args: argparse.Namespace) -> Model:

@@ -15,6 +15,7 @@ from ._base import (
     add_targets,
     at_least,
     drop,
+    lite_name,
     load_model,
     set_preprocess,
 )
@@ -30,8 +31,9 @@ def add_compression(parser: argparse.ArgumentParser, *, max_drop: str) -> None:
     """The common options; `max_drop` is the help of --max-drop."""
     add_model(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT.lite", help=tr("file to write")
-    )
+        "-o", "--output", required=True, metavar="OUT.lite", type=lite_name,
+        help=tr("file to write"),
+    )  # fmt: skip
     add_calibration(parser)
     parser.add_argument(
         "--samples", type=at_least(2), metavar="N", help=tr("use at most N calibration samples")

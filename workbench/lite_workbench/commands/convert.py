@@ -22,6 +22,7 @@ from ._base import (
     add_shape,
     add_ship_kernels,
     add_targets,
+    lite_name,
 )
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT.lite",
+        type=lite_name,
         help=tr(
             "file to write (default: the model's name with .lite); a .lite file may be replaced "
             "by its own conversion"

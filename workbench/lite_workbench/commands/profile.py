@@ -8,7 +8,6 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lite_engine.files import write_file
 from lite_engine.ir import format_shape
 from lite_engine.terminal import printable
 from lite_messages import tr, trn
@@ -23,6 +22,7 @@ from ._base import (
     add_model,
     at_least,
     load_model,
+    write_text,
 )
 from ._table import clip, table
 
@@ -95,8 +95,10 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("sort layers by execution order or by time (default: order)"),
     )
     parser.add_argument(
-        "--csv", metavar="FILE", help=tr("write the layers as comma-separated values")
-    )
+        "--csv",
+        metavar="FILE",
+        help=tr("write the layers as comma-separated values; - is standard output"),
+    )  # fmt: skip
     parser.add_argument("--trace", metavar="FILE", help=tr("write a Chrome trace of one run"))
     parser.add_argument(
         "--netron",
@@ -177,11 +179,11 @@ def _write(made: Profile, args: argparse.Namespace) -> None:
     from lite_engine.profile.export import chrome_trace, layers_csv, netron_attachment
 
     if args.csv:
-        write_file(args.csv, layers_csv(made))
+        write_text(layers_csv(made), args.csv)
     if args.trace:
-        write_file(args.trace, json.dumps(chrome_trace(made)))
+        write_text(json.dumps(chrome_trace(made)), args.trace)
     if args.netron:
-        write_file(args.netron, json.dumps(netron_attachment(made), indent=1))
+        write_text(json.dumps(netron_attachment(made), indent=1), args.netron)
 
 
 def _given(args: argparse.Namespace, *names: str) -> str:
@@ -196,6 +198,8 @@ def _given(args: argparse.Namespace, *names: str) -> str:
 
 
 def _show(result: Profiled, args: argparse.Namespace) -> str:
+    if "-" in (args.csv, args.trace, args.netron):
+        return ""
     layers = result.layers if args.sort == "order" else result.slowest(len(result.layers))
     columns = _counted if result.instructions else _timed
     rows = [

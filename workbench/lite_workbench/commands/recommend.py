@@ -16,6 +16,7 @@ from ._base import (
     add_device,
     add_model,
     drop,
+    lite_name,
     load_model,
     positive,
     set_preprocess,
@@ -34,8 +35,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_dataset(parser, required=True)
     parser.add_argument(
-        "-o", "--output", metavar="OUT.lite", help=tr("file to write the chosen version to")
-    )
+        "-o", "--output", metavar="OUT.lite", type=lite_name,
+        help=tr("file to write the chosen version to"),
+    )  # fmt: skip
     parser.add_argument(
         "--max-drop", type=drop, required=True, metavar="P%",
         help=tr("points that the metric may lose against the float model, like 0.5%%"),

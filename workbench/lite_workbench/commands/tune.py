@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lite_engine.errors import UsageError
 from lite_messages import tr, trn
 
-from ._base import EFFORTS, Command, add_shape, load_model
+from ._base import EFFORTS, Command, add_shape, lite_name, load_model
 from ._table import table
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         ),
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE",
+        "-o", "--output", metavar="FILE", type=lite_name,
         help=tr("with --backend cpu: the .lite file to save the model and the choices in, which "
                 "may be MODEL itself if that is a .lite file"),
     )  # fmt: skip
