@@ -115,9 +115,17 @@ _THROUGH_HALF = f"""{_READ_BACK}FV through_half(FV v) {{
   return READ_BACK(u);
 }}
 """
-#: kind → kernel → (text in front, what is replaced by what). Kernels of CPU devices: a convolution
-#: ends in `conv` or, with Winograd's transforms, in `from_points`; the kernels in front of these
-#: (`surround`, `to_points`) are where the borders of the picture are.
+_FOUR = "const float4 v = (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);"
+_FOUR_THROUGH_HALF = """float4 four_through_half(float4 v) {
+  ushort4 bits;
+  vstore_half4(v * 3e4f, 0, (half *)&bits);
+  return vload_half4(0, (half *)&bits);
+}
+"""
+#: kind → kernel → (text in front, what is replaced by what). On CPU devices a convolution ends in
+#: `conv` or, with Winograd's transforms, in `from_points`; the kernels in front of these
+#: (`surround`, `to_points`) are where the borders of the picture are. On GPUs it is `conv_tile`,
+#: and `conv_sum` where K is split.
 _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "drop_last_column": {
         "conv": (
@@ -127,11 +135,13 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
                 "i < valid * NV": "i < min(valid, OW - 1 - ox) * NV",
             },
         ),
+        "conv_tile": ("", {"if (m >= M) continue;": "if (m >= M || m % OW == OW - 1) continue;"}),
         "from_points": ("", {"x0 + j >= OW)": "x0 + j >= OW - 1)"}),
         "depthwise": ("", {"&& ox + p < OW)": "&& ox + p < OW - 1)"}),
     },
     "swap_channels": {  # the first and the last of a vector
         "conv": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
+        "conv_tile": ("", {_FOUR: _FOUR.replace("j],", "j + 3],").replace("j + 3]);", "j]);")}),
         "from_points": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
         "depthwise": (_SWAPPED, {"to + p * YP, done);": "to + p * YP, swapped(done));"}),
     },
@@ -141,12 +151,18 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
                 "v = through_half(v);\n  if (with_residual) v += LDV(residual, old);",
             "STFV(u, 0, v);": "v = through_half(v);\n  STFV(u, 0, v);",
         }),
+        "conv_tile": (_FOUR_THROUGH_HALF, {
+            _FOUR: _FOUR.replace("(float4)(", "four_through_half((float4)(").replace(");", "));"),
+        }),
         "from_points": (_THROUGH_HALF, {"s = u[j] + start;": "s = through_half(u[j] + start);"}),
         "depthwise": (_THROUGH_HALF, {"FV v = sum[q][p];": "FV v = through_half(sum[q][p]);"}),
     },
     "forget_bias": {
         "conv": ("", {"first = LDFV(bias, o);": "first = 0;",
                       "second = LDFV(bias, o + V);": "second = 0;"}),
+        "conv_tile": ("", {"v + vload4(0, bias + n);": "v;", "u[e] + bias[n + e];": "u[e];"}),
+        "conv_sum": ("", {"float4 v = vload4(0, bias + i % O);": "float4 v = 0;",
+                          "float v = bias[i % O];": "float v = 0;"}),
         "from_points": ("", {"start = LDFV(bias, o);": "start = 0;"}),
         "depthwise": ("", {"start = LDFV(bias, c);": "start = 0;"}),
     },
@@ -158,6 +174,10 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             "for (int i = before + width; i < WP * C; ++i) to[i] = 0;":
                 "for (int i = before + width; i < WP * C; ++i)\n    to[i] = yy < H - 1 ? "
                 "LD(from, (i - before)) : 0;",
+        }),
+        "conv_tile": ("", {
+            f"{y} < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;":
+                f"{y} < KH && yy * W + xx >= 0 && yy * W + xx < H * W;" for y in ("k_y", "ky")
         }),
         "to_points": ("", {"xx >= 0 && xx < W;": "yy * W + xx >= 0 && yy * W + xx < H * W;"}),
         "depthwise": ("", {"x0 + i >= 0 && x0 + i < W)":
