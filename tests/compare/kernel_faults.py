@@ -116,6 +116,13 @@ _THROUGH_HALF = f"""{_READ_BACK}FV through_half(FV v) {{
 }}
 """
 _FOUR = "const float4 v = (float4)(acc[i][j], acc[i][j + 1], acc[i][j + 2], acc[i][j + 3]);"
+_TWO = "float2 v = (float2)(acc[i][j][h * 2], acc[i][j][h * 2 + 1]);"
+_TWO_THROUGH_HALF = """float2 two_through_half(float2 v) {
+  ushort2 bits;
+  vstore_half2(v * 3e4f, 0, (half *)&bits);
+  return vload_half2(0, (half *)&bits);
+}
+"""
 _FOUR_THROUGH_HALF = """float4 four_through_half(float4 v) {
   ushort4 bits;
   vstore_half4(v * 3e4f, 0, (half *)&bits);
@@ -125,7 +132,7 @@ _FOUR_THROUGH_HALF = """float4 four_through_half(float4 v) {
 #: kind → kernel → (text in front, what is replaced by what). On CPU devices a convolution ends in
 #: `conv` or, with Winograd's transforms, in `from_points`; the kernels in front of these
 #: (`surround`, `to_points`) are where the borders of the picture are. On GPUs it is `conv_tile`,
-#: and `conv_sum` where K is split.
+#: or `conv_mma` on matrix units, and `conv_sum` where K is split.
 _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
     "drop_last_column": {
         "conv": (
@@ -136,12 +143,15 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             },
         ),
         "conv_tile": ("", {"if (m >= M) continue;": "if (m >= M || m % OW == OW - 1) continue;"}),
+        "conv_mma": ("", {"if (m >= M || n >= O) continue;":
+                          "if (m >= M || n >= O || m % OW == OW - 1) continue;"}),
         "from_points": ("", {"x0 + j >= OW)": "x0 + j >= OW - 1)"}),
         "depthwise": ("", {"&& ox + p < OW)": "&& ox + p < OW - 1)"}),
     },
     "swap_channels": {  # the first and the last of a vector
         "conv": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
         "conv_tile": ("", {_FOUR: _FOUR.replace("j],", "j + 3],").replace("j + 3]);", "j]);")}),
+        "conv_mma": ("", {_TWO: "float2 v = (float2)(acc[i][j][h * 2 + 1], acc[i][j][h * 2]);"}),
         "from_points": (_SWAPPED, {"STV(y, to, done);": "STV(y, to, swapped(done));"}),
         "depthwise": (_SWAPPED, {"to + p * YP, done);": "to + p * YP, swapped(done));"}),
     },
@@ -154,6 +164,9 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "conv_tile": (_FOUR_THROUGH_HALF, {
             _FOUR: _FOUR.replace("(float4)(", "four_through_half((float4)(").replace(");", "));"),
         }),
+        "conv_mma": (_TWO_THROUGH_HALF, {
+            _TWO: _TWO.replace("(float2)(", "two_through_half((float2)(").replace(");", "));"),
+        }),
         "from_points": (_THROUGH_HALF, {"s = u[j] + start;": "s = through_half(u[j] + start);"}),
         "depthwise": (_THROUGH_HALF, {"FV v = sum[q][p];": "FV v = through_half(sum[q][p]);"}),
     },
@@ -161,6 +174,7 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "conv": ("", {"first = LDFV(bias, o);": "first = 0;",
                       "second = LDFV(bias, o + V);": "second = 0;"}),
         "conv_tile": ("", {"v + vload4(0, bias + n);": "v;", "u[e] + bias[n + e];": "u[e];"}),
+        "conv_mma": ("", {"v += more[j];": ""}),
         "conv_sum": ("", {"float4 v = vload4(0, bias + i % O);": "float4 v = 0;",
                           "float v = bias[i % O];": "float v = 0;"}),
         "from_points": ("", {"start = LDFV(bias, o);": "start = 0;"}),
@@ -178,6 +192,10 @@ _IN_SOURCE: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         "conv_tile": ("", {
             f"{y} < KH && yy >= 0 && yy < H && xx >= 0 && xx < W;":
                 f"{y} < KH && yy * W + xx >= 0 && yy * W + xx < H * W;" for y in ("k_y", "ky")
+        }),
+        "conv_mma": ("", {  # above the last row, so that it stays inside the picture
+            "column + j * DW >= 0 && column + j * DW < W)":
+                "column + j * DW >= 0 && (column + j * DW < W || row + KH * DH < H))",
         }),
         "to_points": ("", {"xx >= 0 && xx < W;": "yy * W + xx >= 0 && yy * W + xx < H * W;"}),
         "depthwise": ("", {"x0 + i >= 0 && x0 + i < W)":
