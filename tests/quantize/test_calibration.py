@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.errors import CalibrationError, UsageError
-from lite_engine.ir import DType
+from lite_engine.ir import DType, Value
 from lite_engine.ops import infer_types
 from lite_engine.quantize import (
     METHODS,
@@ -261,6 +261,23 @@ def test_npz_and_stacked_arrays(network, samples, tmp_path):
     for x, y, z in zip(a, b, samples):
         np.testing.assert_array_equal(x, z)
         np.testing.assert_array_equal(y, z)
+
+
+@pytest.mark.parametrize("rows", [(1, 16), (3, 16), (3, 48)])
+def test_inputs_whose_first_size_is_no_batch(rows, rng):
+    """A map of sixteen rows beside an input with a batch of one: for all samples, or for each."""
+    b = Builder((1, 16, 8))
+    m = Value("m", DType.F32, (16, 8))
+    b.graph.inputs.append(m)
+    graph = b.done(b.add("Add", b.x, m))
+    x, y = (rng.random((n, *rest), np.float32) for n, rest in zip(rows, ((16, 8), (8,))))
+    feeds = list(read_samples({"x": x, "m": y}, graph))
+    assert len(feeds) == rows[0]
+    for i, feed in enumerate(feeds):
+        np.testing.assert_array_equal(feed["x"], x[i : i + 1])
+        np.testing.assert_array_equal(feed["m"], y if len(y) == 16 else y[16 * i : 16 * (i + 1)])
+    with pytest.raises(CalibrationError, match=r"number of samples \(x 2, m 3\)"):
+        read_samples({"x": np.zeros((2, 16, 8), "f4"), "m": np.zeros((48, 8), "f4")}, graph)
 
 
 def test_missing_input_is_named(network):

@@ -164,17 +164,32 @@ def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
             tr("no array called {missing!r}", missing=missing[0]),
             fix=tr("there are: {there}", there=there),
         )
-    counts = {len(arrays[n]) for n in inputs if arrays[n].ndim}
-    if len(counts) != 1:
-        raise CalibrationError(tr("the arrays differ in their number of samples"))
-    out = []
-    for i in range(counts.pop()):
-        feed = {}
-        for name, value in inputs.items():
-            x, rank = arrays[name], len(value.shape or ())
-            feed[name] = x[i] if x.ndim == rank + 1 else x[i : i + 1]
-        out.append(feed)
-    return out
+    samples = {name: _each(arrays[name], value) for name, value in inputs.items()}
+    counts = {name: len(found) for name, found in samples.items() if found is not None}
+    if len(set(counts.values())) > 1:
+        there = ", ".join(f"{name} {count}" for name, count in counts.items())
+        raise CalibrationError(
+            tr("the arrays differ in their number of samples ({there})", there=there)
+        )
+    return [
+        {name: arrays[name] if found is None else found[i] for name, found in samples.items()}
+        for i in range(next(iter(counts.values()), 1))
+    ]
+
+
+def _each(x: np.ndarray, value: Value) -> list[np.ndarray] | None:
+    """The samples of an array: along an axis in front, or as many rows as the input has; None for
+    what all samples share: a single number, or one array of an input of several rows."""
+    own = value.shape or ()
+    if x.ndim == len(own) + 1:
+        return list(x)
+    if x.ndim == 0:
+        return None
+    rows = own[0] if own and isinstance(own[0], int) else 1
+    rows = rows if rows > 0 and len(x) % rows == 0 else 1
+    if rows > 1 and len(x) == rows:
+        return None
+    return [x[i : i + rows] for i in range(0, len(x), rows)]
 
 
 def _only_input(graph: Graph) -> Value:
