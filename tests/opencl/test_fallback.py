@@ -73,7 +73,7 @@ def why(plan: Plan, name: str) -> str:
 
 
 @pytest.mark.parametrize("kind, what", [
-    ("build", "does not build: "), ("launch", "does not run: "),
+    ("build", "does not build: "), ("launch", "does not run with these sizes: "),
     ("numbers", "gives different results than the reference: "),
 ])  # fmt: skip
 def test_a_broken_variant_costs_that_variant(start, wanted, kind: str, what: str) -> None:

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lite_engine.ir import DType
+from lite_engine.ops import get_op
+from lite_engine.ops.pad_tile import pad_widths
 from lite_engine.plan import PlanTensor
 from lite_engine.plan import layout as lay
 
@@ -104,3 +106,16 @@ def test_channels_last_survives_a_split_of_channels() -> None:
         (0, 2, 3, 1),
         (0, 3, 4, 1, 2),
     )
+
+
+@settings(deadline=None, derandomize=True)
+@given(arrays(), st.data())
+def test_pads_of_listed_axes(case, data) -> None:
+    """The axes move, their pads stay theirs, by NumPy's pad before and after the transposition."""
+    array, layout = case
+    axes = data.draw(st.lists(st.sampled_from(range(array.ndim)), min_size=1, unique=True))
+    pads = data.draw(st.lists(st.integers(0, 3), min_size=2 * len(axes), max_size=2 * len(axes)))
+    attrs = lay.remap_attrs(get_op("Pad"), {"axes": axes, "pads": pads}, layout)
+    wanted = np.pad(array, pad_widths(array.ndim, pads, axes)).transpose(layout)
+    widths = pad_widths(array.ndim, attrs["pads"], attrs["axes"])
+    np.testing.assert_array_equal(np.pad(array.transpose(layout), widths), wanted)

@@ -241,7 +241,9 @@ gemm.kernel(
     "opencl",
     "gemm",
     dtype="f32,f16",
-    when=all_of(constant(1, 2), attr("transA", 0), attr("beta", 1.0), rank(2), _bias),
+    when=all_of(
+        constant(1, 2), attr("transA", 0), attr("beta", 1.0), rank(2), _bias, _no_constant_matrix
+    ),
     why=tr("dense matrix product in registers"),
 )
 matmul.kernel("opencl", "matmul", dtype="f32,f16", when=_device_matmul, why=tr("matrix product"))
@@ -269,6 +271,7 @@ def _(draw: Draw) -> Iterator[Sample]:
         yield Sample([draw(m, k), few.astype(np.float32), draw.f32(n)], constant=(1, 2))
         residual = draw(m, n)
         yield Sample([draw(m, k), few.astype(np.float32), draw.f32(n), residual], constant=(1, 2))
+    yield Sample([draw(5, 9), draw.weights(9, 6), draw.f32(5, 6)], constant=(1, 2))
     a, b = draw(5, 9), draw.weights(9, 6)
     yield Sample([a, b, draw.f32(5, 6)], constant=(1,))
     yield Sample([a, b, draw.f32(1)], {"beta": 0.5}, constant=(1, 2))

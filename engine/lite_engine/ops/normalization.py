@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -198,7 +199,18 @@ def _one_result(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return len(node.outputs) == 1 or tr("its statistics are outputs")
 
 
-layer_norm.kernel("cpu", "f32_layer_norm", when=_one_result)
+def _whole_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """A scale, and a bias if there is one, for each element of what is normalized: ONNX would
+    repeat smaller ones."""
+    x, *scales = types
+    if x is None or not x.is_static:
+        return True
+    count = math.prod(x.dims[normalise_axis(node.attrs.get("axis", -1), x.rank) :])
+    fit = all(s is None or not s.is_static or s.size == count for s in scales[:2])
+    return fit or tr("its scale is repeated")
+
+
+layer_norm.kernel("cpu", "f32_layer_norm", when=all_of(_one_result, _whole_scale))
 
 rms_norm = define_op(
     "RMSNormalization", inputs="x scale", attrs={"axis": -1, "epsilon": 1e-5, "stash_type": 1},
@@ -219,12 +231,12 @@ def _(
 
 
 rms_norm.cost(lambda x, *_, **__: Cost(flops=5 * x.size))
-rms_norm.kernel("cpu", "f32_layer_norm")
+rms_norm.kernel("cpu", "f32_layer_norm", when=_whole_scale)
 for _op in (layer_norm, rms_norm):
     # Products round its output anyway; its input is a sum over many layers.
     _op.kernel(
-        "cpu", "bf16_layer_norm", dtype="f32,bf16", mixed="", rank=1, when=_one_result,
-        precision="bf16",
+        "cpu", "bf16_layer_norm", dtype="f32,bf16", mixed="", rank=1,
+        when=all_of(_one_result, _whole_scale), precision="bf16",
     )  # fmt: skip
 
 lp_norm = define_op(
@@ -290,8 +302,10 @@ def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
 
 batch_norm.kernel("opencl", "batch_norm", dtype="f32,f16", when=constant(1, 2, 3, 4))
 instance_norm.kernel("opencl", "instance_norm", dtype="f32,f16", when=constant(1, 2))
-layer_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output))
-rms_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=constant(1))
+layer_norm.kernel(
+    "opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output, _whole_scale)
+)
+rms_norm.kernel("opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1), _whole_scale))
 
 
 @batch_norm.samples
@@ -323,6 +337,7 @@ def _(draw: Draw) -> Iterator[Sample]:
         yield Sample([draw(3, 5, n), draw.f32(n), draw.f32(n)])
         yield Sample([draw(2, n), draw.f32(n)], {"epsilon": 1e-3})
     yield Sample([draw(3, 5, 7), draw.f32(5, 7), draw.f32(5, 7)], {"axis": 1})
+    yield Sample([draw(3, 5, 7), draw.f32(7), draw.f32(5, 1)], {"axis": 1}, constant=(1, 2))
 
 
 @rms_norm.samples
@@ -330,6 +345,7 @@ def _(draw: Draw) -> Iterator[Sample]:
     for n in (1, 7, 16, 35, 1030):
         yield Sample([draw(3, 5, n), draw.f32(n)])
     yield Sample([draw(3, 5, 7), draw.f32(5, 7)], {"axis": 1})
+    yield Sample([draw(3, 5, 7), draw.f32(7)], {"axis": 1}, constant=(1,))
 
 
 @lrn.samples

@@ -29,7 +29,7 @@ pad = define_op(
 )  # fmt: skip
 
 
-def _widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple[int, int]]:
+def pad_widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple[int, int]]:
     chosen = normalise_axes(axes, rank) if axes is not None else list(range(rank))
     if len(pads) != 2 * len(chosen):
         raise ShapeError(
@@ -52,7 +52,7 @@ def _(
     given = known_ints(pads)
     if given is None or (axes is not None and not axes.is_const):
         return x.with_shape(unknown_dims(x.rank))
-    widths = _widths(x.rank, given, known_ints(axes))
+    widths = pad_widths(x.rank, given, known_ints(axes))
     out = tuple(
         d + sum(w) if isinstance(d, int) else d if w == (0, 0) else None
         for d, w in zip(x.dims, widths)
@@ -68,7 +68,7 @@ def _(
 ) -> np.ndarray:
     """Elements added (or cut, when negative) at both ends of axes: constant, edge, reflect, wrap"""
     chosen = None if axes is None else [int(a) for a in axes]
-    widths = _widths(x.ndim, [int(p) for p in pads], chosen)
+    widths = pad_widths(x.ndim, [int(p) for p in pads], chosen)
     kept = x[tuple(slice(max(0, -b), d - max(0, -e)) for (b, e), d in zip(widths, x.shape))]
     grown = [(max(0, b), max(0, e)) for b, e in widths]
     if mode == "constant":
@@ -167,6 +167,8 @@ def _(draw: Draw) -> Iterator[Sample]:
             ((4, 6), (-1, 2, 1, -2)), ((1, 6, 5, 7), (0, 1, 2, 0, 0, 0, 1, 3)),
         ):  # fmt: skip
             yield Sample([draw(*shape), ints(*pads), draw.scalar(1)], {"mode": mode})
+        for pads, axes in (((1, 0, 0, 2), (2, 0)), ((2, -1), (-1,)), ((1, 3, 0, 1), (1, 3))):
+            yield Sample([draw(3, 4, 5, 6), ints(*pads), None, ints(*axes)], {"mode": mode})
 
 
 @tile.samples

@@ -91,18 +91,20 @@ def _equal_groups(
 
 
 def remap_attrs(op: OpDef, attrs: dict[str, Any], layout: Layout) -> dict[str, Any]:
-    """Axis numbers and per-axis lists of the operator, from logical to physical axes."""
+    """Axis numbers and per-axis lists of the operator, from logical to physical axes. Lists that
+    belong to a list of axes keep its order."""
     rank = len(layout)
     if layout == row_major(rank):
         return attrs
-    out = dict(attrs)
+    out, listed = dict(attrs), False
     for key in op.axis_attrs:
         value = out.get(key)
+        listed |= not isinstance(value, int | None)
         if isinstance(value, int):
             out[key] = layout.index(value % rank)
         elif value is not None:
             out[key] = [layout.index(int(axis) % rank) for axis in value]
-    for key in op.per_axis_attrs:
+    for key in () if listed else op.per_axis_attrs:
         value = out.get(key)
         if value is None or len(value) == 0:
             continue

@@ -143,6 +143,18 @@ def test_the_check_names_the_first_wrong_layer(failing_driver: str, tmp_path: Pa
     assert "agree with the CPU" in lines[-1]
 
 
+def test_the_check_sees_layers_without_biases(failing_driver: str, tmp_path: Path) -> None:
+    """Of zeros they make zeros, right or wrong: inputs that are not given are none."""
+    b = Builder((1, 4, 8, 8), "even")
+    graph = b.done(b.add("Conv", b.x, b.weights(4, 1, 3, 3), name="dw", group=4))
+    model = optimize(graph, targets=["opencl", native.target()]).save(tmp_path / "m.lite")
+    (*_, row) = launches(Predictor(model, "opencl").plan())["dw"]
+    done = run(model, "--check", LITE_OPENCL_LIBRARY=failing_driver, LAUNCH_FORGOTTEN=row.kernel)
+    assert "layer 'dw' (" in done.stdout and "'dw' on the CPU: " in done.stderr
+    again = [run(model, "--check").stdout for _ in range(2)]
+    assert again[0] == again[1] and "agree with the CPU to" in again[0]
+
+
 def test_values_can_be_seen_where_a_launch_fails(failing_driver: str, tmp_path: Path) -> None:
     """The program that takes over in the middle of a run has the values that were asked for."""
     model = save(tmp_path / "m.lite", "fp32")

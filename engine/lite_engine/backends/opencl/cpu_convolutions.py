@@ -99,7 +99,7 @@ def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
         launches.append(_surround(x, source, images, problem.sizes, frame, lie[:2], profile))
         lie[:2] = [channels, 0]
     rows = images * out_h
-    if (kh, kw, sh, sw) == (1, 1, 1, 1) and (tall, wide) == (height, width):
+    if (kh, kw, sh, sw) == (1, 1, 1, 1) and (tall, wide) == (height, width) == (out_h, out_w):
         rows, out_w, wide = 1, m, m  # every pixel lies a constant step after the one before
         out_h = tall = 1
     groups, own = problem.groups, outputs // problem.groups

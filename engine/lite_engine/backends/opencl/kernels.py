@@ -97,7 +97,7 @@ class KernelMaker:
         try:
             reach.check(launch, self._plan)
         except reach.ReachError as error:
-            raise KernelFailed("launch", error, launch) from None
+            raise KernelFailed("reach", error, launch) from None
         try:
             program = self._device.program(launch.file, launch.options)
         except BackendUnavailableError as error:

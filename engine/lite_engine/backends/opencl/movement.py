@@ -11,6 +11,7 @@ from lite_messages import tr
 from ...errors import UnsupportedOperatorError
 from ...ir import DType
 from ...ops._bf16 import f32_to_bf16
+from ...ops.pad_tile import pad_widths
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
@@ -244,8 +245,8 @@ def slice_(step: Step, plan: Plan, target: Target) -> list[Launch]:
 @builds("copy_pad", "Pad")
 def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
-    rank = len(x.dims)
-    pads = [int(p) for p in np.ravel(step.attrs["pads"])]
+    given = [int(p) for p in np.ravel(step.attrs["pads"])]
+    widths = pad_widths(len(x.dims), given, step.attrs.get("axes"))
     value = step.attrs.get("value")
     value = 0.0 if value is None else float(np.ravel(value)[0])
     fill = np.array([value], np.float32 if y.dtype is DType.BF16 else y.dtype.np)
@@ -254,10 +255,10 @@ def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     options = f"#define E {element_type(y)}\n#define I int"
     filled = Launch("copy", "fill", [y, y.size, raw], (y.size,), options)
     sx, sy = strides_of(x.dims), strides_of(y.dims)
-    low = [max(-p, 0) for p in pads[:rank]]
-    dims = tuple(d - b - max(-p, 0) for d, b, p in zip(x.dims, low, pads[rank:]))
-    x_at = sum(b * s for b, s in zip(low, sx))
-    y_at = sum(max(p, 0) * s for p, s in zip(pads, sy))
+    cut = [(max(-b, 0), max(-e, 0)) for b, e in widths]
+    dims = tuple(d - b - e for d, (b, e) in zip(x.dims, cut))
+    x_at = sum(b * s for (b, _), s in zip(cut, sx))
+    y_at = sum(max(b, 0) * s for (b, _), s in zip(widths, sy))
     return [filled, strided_copy(target.profile, x, y, dims, sx, sy, x_at, y_at)]
 
 

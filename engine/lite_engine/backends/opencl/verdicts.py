@@ -32,6 +32,7 @@ from .launch import Launch, shape_class
 KINDS = {
     "build": (tr("does not build"), True),
     "launch": (tr("does not run"), True),
+    "reach": (tr("does not run with these sizes"), False),  # known before each launch, of no other
     "numbers": (tr("gives different results than the reference"), True),
     "crash": (tr("ends the process"), True),
     "memory": (tr("cannot allocate its memory"), False),

@@ -9,7 +9,7 @@
 //   lite_run --kernels   lists the kernel tables: instruction set, kernel, operators
 //   lite_run --list-devices [--probe-seconds N]   OpenCL here, as JSON: libraries, devices
 //
-// Inputs are .npy or raw files; one that is not given is zero. Outputs are written as DIR/NAME.npy.
+// Inputs are .npy or raw files; one that is not given is zero, with --check random. Outputs are written as DIR/NAME.npy.
 // --steady warms up until the times of runs do not change any more, for so many seconds at most.
 // --dump writes every value that a step makes. --check runs the model on the CPU as well and compares
 // the outputs, before the runs that are asked for; layers that are wrong on the device run on the CPU. --backend, --device and --cache-dir are those of lite_options (LITE_BACKEND,
@@ -262,22 +262,23 @@ bool write_tensor(lite_program* p, int tensor, const char* folder) {
   return false;
 }
 
-// Inputs that are not given are zeros. These are written: memory that never was is one page again and again, and
-// a layer that reads it takes another time than with any real input.
-bool clear_inputs(lite_program* p) {
+// Inputs that are not given are zeros; with --check, numbers by which a wrong layer shows. Zeros are written: memory
+// that never was is one page again and again, and a layer that reads it takes another time than with any real input.
+bool start_inputs(lite_program* p, bool check) {
   for (int k = 0; k < lite_program_num_inputs(p); ++k) {
     lite_tensor_info info;
     const int tensor = lite_program_input(p, k);
     lite_program_tensor(p, tensor, &info);
     void* data = lite_program_data(p, tensor);
     if (!data) return failed("input '%s': out of memory", info.name), false;
-    memset(data, 0, info.bytes);
+    if (check) fill_with_numbers(info, data);
+    else memset(data, 0, info.bytes);
   }
   return true;
 }
 
 bool load_inputs(lite_program* p, const Arguments& args) {
-  if (!clear_inputs(p)) return false;
+  if (!start_inputs(p, args.check)) return false;
   for (int i = 0; i < args.num_inputs; ++i) {
     const char* equals = strchr(args.inputs[i], '=');
     if (!equals) return failed("--input %s: write name=file", args.inputs[i]), false;

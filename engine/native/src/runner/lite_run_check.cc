@@ -1,6 +1,7 @@
 #include "lite_run_check.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@ namespace {
 
 // Relative L2 error of outputs: what half storage of every layer explains, or sums in another order.
 constexpr double kHalfTolerance = 2e-2, kTolerance = 1e-3;
-constexpr int kFloat32 = 1;
+constexpr int kFloat32 = 1, kFloat16 = 2, kBfloat16 = 3, kFloat64 = 4, kBool = 13;
 
 struct Difference {
   double error, norm;  // sums of squares
@@ -119,6 +120,25 @@ class Corrections {
 };
 
 }  // namespace
+
+void fill_with_numbers(const lite_tensor_info& info, void* data) {
+  uint8_t* bytes = static_cast<uint8_t*>(data);
+  size_t count = 1;
+  for (int d = 0; d < info.rank; ++d) count *= static_cast<size_t>(info.dims[d]);
+  const size_t width = count ? info.bytes / count : 0;
+  uint32_t state = 1;  // a linear congruential generator: the same numbers in every run
+  for (size_t i = 0; i < count; ++i) {
+    state = state * 1664525u + 1013904223u;
+    uint64_t word = state >> 24 & (width == 1 && info.dtype != kBool ? 255 : 1);
+    const float number = static_cast<float>(state >> 8) * (2.0f / (1 << 24)) - 1.0f;
+    const double wide = number;
+    if (info.dtype == kFloat32) memcpy(&word, &number, sizeof number);
+    if (info.dtype == kFloat64) memcpy(&word, &wide, sizeof wide);
+    if (info.dtype == kFloat16) word = (state >> 16 & 0x83ff) | 0x3800;   // from 0.5 to 1, and from -1 to -0.5
+    if (info.dtype == kBfloat16) word = (state >> 16 & 0x807f) | 0x3f00;  // the same
+    memcpy(bytes + i * width, &word, width);
+  }
+}
 
 bool agrees_with_cpu(lite_file* file, lite_program* p, const lite_options& options, char* error,
                      size_t error_bytes) {

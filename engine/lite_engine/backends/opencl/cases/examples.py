@@ -56,6 +56,10 @@ def examples() -> dict[str, list[Graph]]:
             single("ConvTranspose", (1, 5, 4, 3), some(5, o, k, k), some(o), strides=[s, s], pads=p)
             for o, k, s, p in ((3, 2, 2, [0] * 4), (4, 3, 2, [1, 0, 1, 0]), (2, 3, 1, [1] * 4))
         ]
+        + [  # pads that cut rows and columns of the input off
+            single("ConvTranspose", (2, 3, 5, 6), some(3, 3, k, k), some(3), strides=[s, s], pads=p)
+            for k, s, p in ((1, 1, [1] * 4), (1, 1, [0, 0, 2, 1]), (2, 3, [0, 3, 4, 5]))
+        ]
         + [single("ConvTranspose", (1, 4, 4, 3), some(4, 2, 3, 3), None, group=2, strides=[2, 2])]
         + [single("ConvTranspose", (1, 4, 4, 3), some(4, 2, 2, 2), some(2), strides=[2, 2])],
         "gemm": [
