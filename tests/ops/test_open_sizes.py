@@ -7,7 +7,13 @@ import pytest
 from lite_engine.errors import ShapeError
 from lite_engine.ir import DType, TypeInfo, from_text
 from lite_engine.ops import get_op, specialise
-from lite_engine.ops._helpers import symbol_product, symbol_quotient, window_output
+from lite_engine.ops._helpers import (
+    broadcast_dims,
+    symbol_limited,
+    symbol_product,
+    symbol_quotient,
+    window_output,
+)
 
 WINDOWS = [(3, 1, 2, 1), (3, 2, 2, 1), (1, 1, 0, 1), (5, 3, 1, 1), (3, 1, 4, 2), (2, 2, 0, 1)]
 
@@ -122,3 +128,12 @@ def test_a_slice_to_the_last() -> None:
         ends = [np.array([v], np.int64) for v in (start, (1 << 63) - 1, 1, 1)]
         given = [TypeInfo(DType.I64, (1,), v) for v in ends]
         assert get_op("Slice")._infer(TypeInfo(DType.F32, (2, "T")), *given).shape == (2, wanted)
+
+
+def test_the_smaller_of_a_symbol_and_a_number() -> None:
+    """n positions of a table of 64 beside n tokens: they fit as n, or the model does not run."""
+    few = symbol_limited("n", 64)
+    assert few == "n≤64" and symbol_limited("n", 1) is None
+    assert broadcast_dims("n", few) == broadcast_dims(few, "n") == "n"
+    assert broadcast_dims(few, symbol_limited("n", 32)) is None
+    assert broadcast_dims(few, "m") is None and broadcast_dims(few, 1) == few

@@ -199,3 +199,29 @@ def test_what_folds_tells_the_shape_of_what_follows(bench):
         """,
     )
     assert new.outputs[0].shape == (12, 2)
+
+
+def test_the_first_rows_of_a_table_fit_their_tokens(bench):
+    """Positions and a count of them, as exporters of text models write them."""
+    _, new, _, _ = bench.apply(
+        fold_shapes,
+        """
+        input x: f32[n,t,4]
+        const table: f32[1,64,4] = rand
+        const zero: i64[] = [0]
+        const one: i64[] = [1]
+        const first: i64[1] = [0]
+        const axis: i64[1] = [1]
+        "shape": s = Shape(x)
+        "length": m = Gather(s, one)
+        "lift": e = Unsqueeze(m, first)
+        "rows": p = Slice(table, first, e, axis, axis)
+        "y": y = Add(x, p)
+        "count": z = Range(zero, m, one)
+        output y
+        output z
+        """,
+    )
+    shapes = {n.name: n.output.shape for n in new.nodes}
+    assert shapes["rows"] == (1, "t≤64", 4) and shapes["y"] == ("n", "t", 4)
+    assert shapes["count"] == ("t",)

@@ -57,7 +57,18 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(a, int) and isinstance(b, int):
         raise ShapeError(tr("{a} and {b} cannot be broadcast", a=a, b=b))
+    if isinstance(a, str) and isinstance(b, str):  # n, and n or 64 if that is less: they fit as n
+        return a if _is_limited(b, a) else b if _is_limited(a, b) else None
     return a if isinstance(a, int) else b if isinstance(b, int) else None
+
+
+def symbol_limited(symbol: str, most: int) -> Dim:
+    """The smaller of a symbol and a number of 2 or more, as `H≤64`."""
+    return f"{symbol}≤{most}" if most > 1 else None
+
+
+def _is_limited(limited: str, symbol: str) -> bool:
+    return limited.rpartition("≤")[0] == symbol
 
 
 def broadcast_shapes(*shapes: Shape | None) -> Shape | None:

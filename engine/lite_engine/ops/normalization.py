@@ -205,7 +205,8 @@ def _whole_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
     x, *scales = types
     if x is None or not x.is_static:
         return True
-    count = math.prod(x.dims[normalise_axis(node.attrs.get("axis", -1), x.rank) :])
+    inner = x.dims[normalise_axis(node.attrs.get("axis", -1), x.rank) :]
+    count = math.prod(d for d in inner if isinstance(d, int))
     fit = all(s is None or not s.is_static or s.size == count for s in scales[:2])
     return fit or tr("its scale is repeated")
 

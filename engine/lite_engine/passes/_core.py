@@ -25,9 +25,8 @@ from typing import Any, Protocol
 import numpy as np
 from lite_messages import tr
 
-from ..errors import LiteError
 from ..ir import Graph, Journal, Node, Value, handed_out, holders
-from ..ops import infer_node, op_names
+from ..ops import infer_outputs, op_names
 from ._attributes import NUMBER_TOLERANCE, A, bound_attributes, check_names
 
 COMMUTATIVE = op_names(lambda op: op.commutative)
@@ -340,15 +339,8 @@ def graph_pass(
 def infer_new(nodes: Sequence[Node]) -> None:
     """Types of the outputs of new nodes, where they can be told already."""
     for node in nodes:
-        if any(v is not None and v.dtype is None for v in node.inputs):
-            continue
-        try:
-            types = infer_node(node)
-        except LiteError:
-            continue  # `infer_types` after the pass tries again with all types known
-        for value, info in zip(node.outputs, types, strict=False):
-            value.dtype = info.dtype
-            value.shape = value.shape if info.shape is None else info.shape
+        if all(v is None or v.dtype is not None for v in node.inputs):
+            infer_outputs(node)  # after the pass again, with all types known
 
 
 class _Pinned:

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Dim, DType, Graph, Journal, Node, Shape, Value
 from ..ops import fold_node, infer_outputs, nested_graphs
-from ..ops._helpers import broadcast_shapes, symbol_product, symbol_quotient
+from ..ops._helpers import broadcast_shapes, symbol_limited, symbol_product, symbol_quotient
 from ._core import graph_pass
 from ._rewrite import constant_like
 from .fold_constants import KEEP
@@ -46,7 +46,7 @@ def fold_shapes(graph: Graph, journal: Journal) -> int:
             infer_outputs(node)
             journal.rewrote("fold-shapes", (node.name,), (node.name,))
             count += 1
-        if node.op in _SHAPED:
+        if node.op in _SHAPED or node.op in ("Range", "Slice"):
             shape, node.output.shape = node.output.shape, _told(node, known)
             told = told or node.output.shape != shape
         if _replace_by_numbers(graph, node.output, known.get(id(node.output))):
@@ -219,7 +219,11 @@ _SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 
 
 def _told(node: Node, known: dict[int, Elements]) -> Shape | None:
-    """The output's shape, with what is known of the elements of the shape asked for."""
+    """The output's shape, with what is known of the elements of the sizes asked for."""
+    if node.op == "Range":
+        return _counted(node, known)
+    if node.op == "Slice":
+        return _cut(node, known)
     data, elements = node.inputs[0], _elements(node.input(_SHAPED[node.op]), known)
     found = node.output.shape
     if elements is None or data is None or node.attrs.get("allowzero", 0):
@@ -235,6 +239,35 @@ def _told(node: Node, known: dict[int, Elements]) -> Shape | None:
     if wanted is None or found is None:
         return found if wanted is None else wanted
     return tuple(w if f is None else f for f, w in zip(found, wanted))
+
+
+def _counted(node: Node, known: dict[int, Elements]) -> Shape | None:
+    """0, 1, … n − 1"""
+    start, limit, step = (_elements(v, known) for v in node.inputs)
+    from_zero = start == [0] and step == [1] and limit is not None
+    return tuple(limit) if from_zero and limit else node.output.shape
+
+
+def _cut(node: Node, known: dict[int, Elements]) -> Shape | None:
+    """The first n of an axis: of a table of 64 positions that many, or 64."""
+    x, found = node.inputs[0], node.output.shape
+    starts, ends, axes, steps = (_elements(node.input(i), known) for i in (1, 2, 3, 4))
+    if x is None or x.shape is None or found is None or starts is None or ends is None:
+        return found
+    if (axes is None) != (node.input(3) is None) or (steps is None) != (node.input(4) is None):
+        return found
+    out = list(found)
+    for i, end in enumerate(ends):
+        axis = i if axes is None else axes[i]
+        plain = starts[i] == 0 and (steps is None or steps[i] == 1)
+        if not (plain and isinstance(end, str) and isinstance(axis, int)):
+            continue
+        size = x.shape[axis]
+        if isinstance(size, int):
+            out[axis] = symbol_limited(end, size)
+        elif size == end:
+            out[axis] = end
+    return tuple(out)
 
 
 def _fold_reshape(graph: Graph, node: Node, known: dict[int, Elements]) -> bool:

@@ -41,8 +41,8 @@ class Scores:
     """What lies between the product of queries and keys and the softmax."""
 
     nodes: list[Node] = field(default_factory=list)  # from the softmax up
-    #: what is added, with the shape of the scores there and by what their sum is multiplied
-    biases: list[tuple[Value, tuple[int, ...] | None, float]] = field(default_factory=list)
+    #: what is added, the scores with it, and by what their sum is multiplied
+    biases: list[tuple[Value, Value, float]] = field(default_factory=list)
     scale: float = 1.0
     head_scale: np.ndarray | None = None  # a number for each head: (heads, 1, 1)
 
@@ -156,7 +156,7 @@ def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
             value = node.input(index)
             bias = node.input(1 - index)
             if value is not None and bias is not None and _is_product(graph, value):
-                found.biases.append((bias, static_shape(node.output), found.scale))
+                found.biases.append((bias, node.output, found.scale))
                 return value
     if node.op == "Where" and found.head_scale is None:
         return _hidden(graph, found, node)
@@ -198,7 +198,7 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
             )
             bias = np.where(test.const, *parts).astype(np.float32)
             made = constant_like(graph, bias, test, "bias")
-            found.biases.append((made, static_shape(node.output), found.scale))
+            found.biases.append((made, node.output, found.scale))
             return value
     raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
 
@@ -226,20 +226,21 @@ def _is_product(graph: Graph, value: Value) -> bool:
 def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bool]:
     """The sum of the biases, of rank 2 to 4 and with a column for each key, and whether rows see
     only the keys up to their own number besides. Raises Refusal."""
-    shape = static_shape(product.output)
+    shape, known = static_shape(product.output), product.output.shape
     if shape is not None and len(shape) > 4:
-        shape = (int(np.prod(shape[:-3])), *shape[-3:])
+        known = shape = (int(np.prod(shape[:-3])), *shape[-3:])
     arrays, computed, causal = [], [], False
-    for bias, there, scale in scores.biases:
+    for bias, added, scale in scores.biases:
         if bias.const is not None:
+            there = static_shape(added)
             if shape is None or there is None:
                 raise Refusal(tr("the bias needs fixed sizes"), product)
             arrays.append(_like_scores(bias.const * np.float32(scale), there, shape))
         elif scale != 1.0:
             raise Refusal(tr("the sum of scores and bias is scaled"), product)
-        elif there != shape or bias.shape is None or not 2 <= len(bias.shape) <= len(shape or ()):
+        elif added.shape != known or not 2 <= len(bias.shape or ()) <= len(known or ()):
             raise Refusal(tr("a computed bias has another shape than the scores"), product)
-        elif shape is None or bias.shape[-1] != shape[-1]:
+        elif not known or None in known or not bias.shape or bias.shape[-1] != known[-1]:
             raise Refusal(tr("a computed bias has no column for each key"), product)
         else:
             computed.append(bias)

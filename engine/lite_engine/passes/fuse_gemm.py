@@ -12,7 +12,7 @@ from lite_messages import tr
 
 from ..ir import Graph, Node, Value
 from ..ops import op_names
-from ._core import C, Match, P, Skip, no_match, rule, skip
+from ._core import C, Match, P, Skip, infer_new, no_match, rule, skip
 from ._rewrite import constant_like, per_channel, rank_of
 from .fuse_activation import FUSABLE
 
@@ -34,8 +34,6 @@ class recompose_gemm:
         rank = rank_of(m.x)
         if rank is None or rank < 2:
             return skip(tr("the input's rank is not known or below 2"), m.root)
-        if sum(not isinstance(d, int) for d in m.x.shape[:-1]) > 1:
-            return skip(tr("more than one leading dimension is not known"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:
@@ -45,8 +43,7 @@ class recompose_gemm:
             return [graph.replace([product], "Gemm", [m.x, m.w])]
         name = product.name
         rows = graph.constant(np.array([-1, inner], np.int64), graph.unique(f"{name}.rows"))
-        dims = [d if isinstance(d, int) else -1 for d in m.x.shape[:-1]]
-        shape = graph.constant(np.array([*dims, columns], np.int64), graph.unique(f"{name}.shape"))
+        shape = self._shape(graph, m, columns)
         flat = graph.add("Reshape", [m.x, rows], name=graph.unique(f"{name}.flat"), before=product)
         gemm = graph.add(
             "Gemm", [flat.output, m.w], name=graph.unique(name), sources=product.sources,
@@ -54,8 +51,25 @@ class recompose_gemm:
         )  # fmt: skip
         view_name = graph.unique(f"{name}.view")
         view = graph.replace([product], "Reshape", [gemm.output, shape], name=view_name)
+        view.output.shape = (*m.x.shape[:-1], columns)
         gemm.name = name  # free now: people know the product by it
         return [flat, gemm, view]
+
+    def _shape(self, graph: Graph, m: Match, columns: int) -> Value:
+        """Of the product; where several sizes are open, those that the input turns out to have."""
+        name, dims = m.root.name, [d if isinstance(d, int) else -1 for d in m.x.shape[:-1]]
+        if dims.count(-1) < 2:
+            sizes = np.array([*dims, columns], np.int64)
+            return graph.constant(sizes, graph.unique(f"{name}.shape"))
+        own = {"start": 0, "end": len(dims)}
+        rows = graph.add("Shape", [m.x], own, name=graph.unique(f"{name}.sizes"), before=m.root)
+        last = graph.constant(np.array([columns], np.int64), graph.unique(f"{name}.columns"))
+        both = [rows.output, last]
+        made = graph.add(
+            "Concat", both, {"axis": 0}, name=graph.unique(f"{name}.shape"), before=m.root
+        )
+        infer_new([rows, made])
+        return made.output
 
 
 @rule("fuse-gemm-affine")
@@ -65,7 +79,7 @@ class fuse_gemm_affine:
     _GEMM = P("Gemm", "x", C("w"), C("c?"), name="gemm")
     patterns = [
         P(("Add", "Sub", "Mul", "Div"), rows, C("k"))
-        for rows in (_GEMM, P("Reshape", _GEMM, C("shape"), name="view"))
+        for rows in (_GEMM, P("Reshape", _GEMM, "shape", name="view"))
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
