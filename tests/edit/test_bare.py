@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor, edit, load, write_onnx
 from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
+from lite_engine.model_file import open_model, optimize
 from lite_engine.ops import infer_types
+from lite_engine.preprocess import Preprocess
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.cli import main
 
@@ -68,6 +71,60 @@ def test_layers_that_are_no_normalization_stay(rng) -> None:
         convolution([("Sub", 1.0), ("Add", positions), ("Mul", 2.0)], DType.F32)
     )
     assert gone == ["n0"] and [n.op for n in bare.nodes] == ["Add", "Mul", "Conv"]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "said", "before"),
+    [
+        (DType.F32, {"mean": [10.0], "std": [2.0], "colour": "bgr"}, (10.0, 2.0)),
+        (DType.F32, {}, (0.0, 255.0)),
+        (DType.U8, {}, (0.0, 1.0)),
+        (DType.I8, {}, (128.0, 1.0)),
+    ],
+)
+def test_the_file_says_what_the_bare_input_needs(dtype, said, before, rng) -> None:
+    """A picture is prepared as it was, and then as the layers did that are gone."""
+    graph = convolution([CAST, ("Sub", MEAN), ("Div", 58.0)], dtype)
+    graph.metadata["preprocess"] = said
+    bare, _, _ = edit.remove_normalization(graph)
+    made = Preprocess.of(bare.metadata).fitted((1, 3, 6, 6))
+    picture = rng.integers(0, 256, (6, 6, 3)).astype(np.uint8)
+    pixels = picture[..., ::-1] if "colour" in said else picture
+    old = (pixels.transpose(2, 0, 1)[None] - before[0]) / before[1]
+    np.testing.assert_allclose(made.apply(picture), (old - MEAN) / 58, rtol=1e-5, atol=1e-5)
+
+
+def test_an_input_that_is_no_picture_gets_no_preprocessing() -> None:
+    for shape in ((1, 4, 6, 6), (1, 3)):
+        graph = Graph("net")
+        graph.inputs = [Value("x", DType.F32, shape)]
+        numbers = np.arange(1, 1 + shape[1], dtype=np.float32).reshape(-1, *[1] * len(shape[2:]))
+        y = graph.add("Sub", [graph.inputs[0], graph.constant(numbers)]).output
+        graph.outputs = [graph.add("Relu", [y], outputs=["y"]).output]
+        assert "preprocess" not in edit.remove_normalization(graph)[0].metadata
+
+
+def test_what_travels_with_a_lite_file_stays_through_an_edit(tmp_path, monkeypatch) -> None:
+    """In both formats, for the command and for a session."""
+    monkeypatch.chdir(tmp_path)
+    said = {"preprocess": {"mean": [1.0, 2.0, 3.0], "std": [4.0], "colour": "bgr"},
+            "labels": ["a", "b"], "adapter": {"kind": "top"}}  # fmt: skip
+    optimize(convolution([], DType.F32), metadata=said).save("m.lite")
+    for name in ("a.lite", "a.onnx"):
+        assert main(["edit", "m.lite", "-o", name, "--rename", "y=z"]) == 0
+        _same_words(name, said)
+        lw.open("m.lite").edit("s" + name, rename={"y": "z"})
+        _same_words("s" + name, said)
+    lw.open("m.lite").extract("part.onnx", ["conv"])
+    _same_words("part.onnx", said)
+
+
+def _same_words(name: str, said: dict) -> None:
+    metadata = open_model(name).metadata
+    own = {key: metadata.get(key) for key in said}
+    for key in ("mean", "std"):
+        own["preprocess"][key] = list(own["preprocess"][key])
+    assert own == said, name
 
 
 def head(*layers: tuple) -> Graph:

@@ -93,8 +93,11 @@ def test_an_opset_that_is_given(opset: int, tmp_path: Path) -> None:
     assert error(run(written, feeds), run(str(path), feeds)) <= 1e-5
 
 
+TRAVELS = {"labels": ["a", "b"], "preprocess": {"scale": 2}, "adapter": {"kind": "top"}}
+
+
 def small() -> Graph:
-    graph = Graph("small", metadata={"labels": ["a", "b"], "preprocess": {"scale": 2}})
+    graph = Graph("small", metadata=dict(TRAVELS))
     graph.inputs = [Value("x", DType.F32, ("n", 4))]
     w = graph.constant(np.arange(2048, dtype=np.float32).reshape(4, 512), "w")
     node = graph.add("MatMul", [graph.inputs[0], w], outputs=["y"], name="mm")
@@ -108,7 +111,7 @@ def test_names_shapes_and_metadata_come_back(tmp_path: Path) -> None:
     assert back.inputs[0].name == "x" and back.inputs[0].shape == ("n", 4)
     assert back.outputs[0].name == "y" and back.outputs[0].shape == ("n", 512)
     assert [(n.op, n.name) for n in back.nodes] == [("MatMul", "mm")]
-    assert back.metadata["labels"] == ["a", "b"] and back.metadata["preprocess"] == {"scale": 2}
+    assert {key: back.metadata[key] for key in TRAVELS} == TRAVELS
 
 
 def test_weights_beside_the_model(tmp_path: Path) -> None:

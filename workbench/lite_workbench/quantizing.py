@@ -209,9 +209,7 @@ def quantize(
 
 def float_graph(model: Model) -> Graph:
     """A model's graph, told how the model wants its images: calibration reads it there."""
-    if "preprocess" in model.metadata:
-        model.graph.metadata["preprocess"] = model.metadata["preprocess"]
-    return model.graph
+    return model.described_graph()
 
 
 def model_from(graph: Graph, parent: Model) -> Model:

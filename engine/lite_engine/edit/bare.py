@@ -6,9 +6,10 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
-from ..ir import Graph, Node, Value, outer_reads
+from ..ir import DType, Graph, Node, Value, outer_reads
 from ..ops import OpDef, find_op, infer_types
 from ..passes._core import C, P, match
+from ..preprocess import Preprocess
 from .cut import extract
 from .ends import one_input
 from .nodes import rename
@@ -51,11 +52,26 @@ def remove_normalization(
     part = extract(copy, [y.name if v is x else v.name for v in copy.inputs])
     made = rename(part, {y.name: x.name})
     mean, std = -offset / scale, 1 / scale
-    known = made.metadata.get("preprocess")
-    if isinstance(known, dict):
-        numbers = {k: [float(n) for n in np.ravel(v)] for k, v in (("mean", mean), ("std", std))}
-        made.metadata["preprocess"] = {**known, **numbers}
+    _tell(made, x, mean.ravel(), std.ravel())
     return made, gone, (mean, std)
+
+
+def _tell(graph: Graph, was: Value, mean: np.ndarray, std: np.ndarray) -> None:
+    """The metadata says how pixels become the new input: what made the old one of them, and then
+    (x − mean) / std. Without such words floats were pixels / 255 and integers the pixels."""
+    dtype = was.dtype
+    if was.shape is None or len(was.shape) != 4 or dtype in (None, DType.BOOL):
+        return
+    try:
+        known = Preprocess.of(graph.metadata)
+        low, width = (0.0, 255.0) if dtype.is_float else (-np.iinfo(dtype.np).min, 1.0)
+        before, unit = np.array(known.mean or (low,)), np.array(known.std or (width,))
+        numbers = {"mean": (before + mean * unit).tolist(), "std": (unit * std).tolist()}
+        made = Preprocess.from_dict({**known.to_dict(), **numbers})
+    except UsageError:  # an input of other channels, or somebody else's words: no pixels to tell of
+        graph.metadata.pop("preprocess", None)
+    else:
+        graph.metadata["preprocess"] = made.to_dict()
 
 
 def _next(graph: Graph, value: Value) -> Node | None:

@@ -67,6 +67,13 @@ class Contents:
     def graph(self, graph: Graph) -> None:
         self.source = graph
 
+    def described_graph(self) -> Graph:
+        """The graph, whose own metadata says what travels with the model: for whoever changes the
+        graph and makes another model of it. Raises ModelFormatError."""
+        graph = self.graph
+        graph.metadata.update({k: self.metadata[k] for k in TRAVELLING if k in self.metadata})
+        return graph
+
     @property
     def is_read(self) -> bool:
         """Whether the graph is in memory, where it may have been changed."""

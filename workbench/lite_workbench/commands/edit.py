@@ -143,7 +143,8 @@ def _call(args: argparse.Namespace) -> Edited:
         rename=dict(_pair(text, "--rename OLD=NEW") for text in args.rename),
         fold=args.fold, optimized=args.optimized,
     )  # fmt: skip
-    graph = read_model(source).graph if is_lite(source) else load(source, params=args.params)
+    lite = is_lite(source)
+    graph = read_model(source).described_graph() if lite else load(source, params=args.params)
     return write_edited(graph, out, edits, opset=args.opset)
 
 

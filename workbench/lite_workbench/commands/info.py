@@ -35,16 +35,15 @@ def _call(args: argparse.Namespace) -> ModelInfo:
     from pathlib import Path
 
     from lite_engine.importers import load
-    from lite_engine.model_file import TRAVELLING, is_lite, optimize, read_model, with_shapes
+    from lite_engine.model_file import is_lite, optimize, read_model, with_shapes
     from lite_engine.runtime.support import model_info
 
     path, shapes = Path(args.model), dict(args.shape)
     targets = ("x86", "arm", "opencl", *(name for name in args.plugins.split(",") if name))
     if is_lite(path):
         model = with_shapes(read_model(path), shapes)
-        info = model_info(model.graph, path.name, targets)
+        info = model_info(model.described_graph(), path.name, targets)
         info.targets = model.describe()
-        info.metadata |= {k: model.metadata[k] for k in TRAVELLING if k in model.metadata}
         return info
     graph = load(path, params=args.params, shapes=shapes)
     if args.optimized:

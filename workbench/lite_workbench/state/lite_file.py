@@ -66,7 +66,8 @@ def open_file(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Opened:
         graph = load(path, shapes=shapes)
         return Opened(graph, _base_of(graph), optimized=_optimized(graph))
     model = with_shapes(read_model(path), shapes)
-    made = Opened(model.graph, _base_of(model.graph), targets=list(model.targets),
+    graph = model.described_graph()
+    made = Opened(graph, _base_of(graph), targets=list(model.targets),
                   precision=dict(model.precisions))  # fmt: skip
     _read_versions(model, made)
     return made

@@ -64,7 +64,7 @@ class ModelWriter:
             opset.text(fields.OperatorSet.DOMAIN, domain)
             opset.int(fields.OperatorSet.VERSION, version)
             out.message(fields.Model.OPSET_IMPORT, opset)
-        for key in ("preprocess", "labels"):
+        for key in ("preprocess", "labels", "adapter"):
             if key in self.graph.metadata:
                 entry = _entry(key, json.dumps(self.graph.metadata[key], ensure_ascii=False))
                 out.message(fields.Model.METADATA_PROPS, entry)

@@ -49,9 +49,9 @@ def read_names(proto: Message) -> set[str]:
 
 
 def travelling(properties: dict[str, str]) -> dict[str, Any]:
-    """Pre-processing and labels kept as JSON in the model's own metadata properties."""
+    """Preprocessing, labels and adapter kept as JSON in the model's own metadata properties."""
     found: dict[str, Any] = {}
-    for key, kind in (("preprocess", dict), ("labels", list)):
+    for key, kind in (("preprocess", dict), ("labels", list), ("adapter", dict)):
         try:
             value = json.loads(properties.get(key, "null"))
         except (ValueError, RecursionError):
