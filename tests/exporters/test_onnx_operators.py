@@ -48,10 +48,20 @@ MORE = {
     ],
     "Unsqueeze": [Sample([NUMBERS, np.array([0, 2])])],
 }
+#: Reductions over no axis.
+REDUCTIONS = op_names(lambda op: "noop_with_empty_axes" in op.attrs)
+
+
+def of_no_axis(op: str) -> Iterator[Sample]:
+    x = {"ReduceLogSum": np.abs(NUMBERS), "ReduceAll": BYTES > 0, "ReduceAny": BYTES > 0}
+    for axes in ([], [np.array([], np.int64)]):
+        yield Sample([x.get(op, NUMBERS).reshape(2, 5), *axes], {"noop_with_empty_axes": 1})
 
 
 def drawn(op: str) -> Iterator[Sample]:
     yield from MORE.get(op, ())
+    if op in REDUCTIONS:
+        yield from of_no_axis(op)
     types = [DType.F32]
     if op.startswith("Q"):
         types = [DType.I8, DType.U8]

@@ -13,6 +13,8 @@ _AXES_IN_18 = (
     "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
     "ReduceLogSumExp", "ReduceSumSquare",
 )  # fmt: skip
+#: What is left of a reduction over no axis, where that is not the element itself.
+_OF_ONE = {"ReduceL1": "Abs", "ReduceL2": "Abs", "ReduceLogSum": "Log"}
 
 
 def _numbers(value: Value | None) -> list[int] | None:
@@ -28,7 +30,10 @@ def _(call: Call) -> bool:
     if given is not None and axes is None:
         return False
     if call.attrs.pop("noop_with_empty_axes", 0) and not axes:
-        call.last("Identity", [call[0]])
+        if call.node.op == "ReduceSumSquare":
+            call.last("Mul", [call[0], call[0]])
+        else:
+            call.last(_OF_ONE.get(call.node.op, "Identity"), [call[0]])
     else:
         call.older([call[0]], {**call.attrs, **({"axes": axes} if axes else {})})
     return True
