@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from lite_engine.errors import CalibrationError
 from lite_engine.ir import Graph, from_text
 from lite_engine.ops import infer_types
 from lite_engine.prune import PruneOptions, Pruner
-from lite_engine.prune.channels import channel_groups
+from lite_engine.prune.channels import channel_groups, kept_of
 from lite_engine.quantize import reference_run
 
 from tests.quantize.conftest import small_network
@@ -50,13 +51,18 @@ FEEDS = [{"x": RNG.standard_normal((1, 3, 8, 8)).astype(np.float32)} for _ in ra
 
 
 def test_what_is_added_and_depthwise_is_one_group():
-    (group,) = channel_groups(network(False))
+    (group,), whole = channel_groups(network(False))
     assert (group.size, group.makers, group.same) == (32, ["stem", "point"], ["depth"])
     assert sorted(group.readers) == ["fc", "point"]
+    assert whole == {"fc": "its channels are an output of the model"}
 
 
-def test_copies_go_and_the_outputs_stay():
+@pytest.mark.parametrize("shared", [False, True])
+def test_copies_go_and_the_outputs_stay(shared):
+    """Also where exporters made one constant of equal biases, which several layers then read."""
     graph = network(True)
+    if shared:
+        graph.node("point").set_input(2, graph.node("stem").inputs[2])
     for name in ("pool", "flat", "fc"):
         graph.nodes.remove(graph.node(name))
     head = graph.constant(RNG.standard_normal((10, 32, 1, 1)).astype(np.float32), "head")
@@ -70,6 +76,29 @@ def test_copies_go_and_the_outputs_stay():
                       "fc": (10, 16, 1, 1)}  # fmt: skip
     assert made.graph.node("depth").attrs["group"] == 16
     assert made.sqnr_db > 20
+    assert made.whole_layers == {"fc": "its channels are an output of the model"}
+    if shared:
+        assert graph.node("point").inputs[2] is graph.node("stem").inputs[2]
+        assert [made.graph.node(n).inputs[2].const.size for n in ("stem", "point")] == [16, 16]
+
+
+@pytest.mark.parametrize(
+    ("size", "share", "kept"),
+    [(24, 0.2, 16), (32, 0.2, 24), (64, 0.2, 48), (40, 0.5, 24), (24, 0.5, 16), (24, 0.1, 24),
+     (128, 0.2, 104), (512, 0.2, 408), (24, 0.99, 8), (16, 0.2, 13), (16, 0.01, 16),
+     (20, 0.05, 20)],
+)  # fmt: skip
+def test_what_is_kept_is_the_nearest_multiple(size, share, kept):
+    assert kept_of(size, share) == kept
+    if size > 16:
+        steps = range(8, size + 1, 8)
+        near = min(abs(step - size * (1 - share)) for step in [*steps, size])
+        assert abs(kept - size * (1 - share)) == pytest.approx(near)
+
+
+def test_a_share_that_is_too_small_is_said():
+    with pytest.raises(CalibrationError, match=r"stem: 5 % of 32 channels is too little to remove"):
+        Pruner(network(False), FEEDS[:5], PruneOptions(channels=0.05)).make()
 
 
 def test_the_readers_are_solved_again():
@@ -102,8 +131,9 @@ def _kept(graph: Graph, pruned: Graph, channel: int) -> bool:
 
 def test_what_is_not_known_keeps_its_channels():
     """A Concat, a gate that multiplies channels, and a layer whose outputs are the network's."""
-    groups = channel_groups(small_network())
+    groups, whole = channel_groups(small_network())
     assert all("fc" not in g.makers and "stem" not in g.makers for g in groups)
+    assert all(whole[name] for name in ("fc", "stem"))
 
 
 @pytest.mark.parametrize("keep", ["point", "depth"])
@@ -112,3 +142,4 @@ def test_a_layer_that_stays_keeps_its_group(keep):
         network(False), FEEDS[:10], PruneOptions(channels=0.5, sparsity=0.8), keep=[keep]
     )
     assert pruner.groups == []
+    assert pruner.make().whole_layers["stem"] == "kept on request"

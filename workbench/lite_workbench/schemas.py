@@ -252,7 +252,8 @@ def _prune() -> list[Schema]:
 
     keys = {
         "file": str, "bytes": int, "options": PruneOptions, "layers": list[dict[str, Any]],
-        "channels": list[dict[str, Any]], "dense_layers": dict[str, str], "guard": dict[str, Any],
+        "channels": list[dict[str, Any]], "whole_layers": dict[str, str],
+        "dense_layers": dict[str, str], "guard": dict[str, Any],
         "curves": list[dict[str, Any]], "gains": list[Gain], "latency": dict[str, float | None],
         "budget": Budget | None, "trade_off": TradeOff | None,
     }  # fmt: skip

@@ -6,7 +6,8 @@ their other weights have made up for it (He 2017; Hassibi 1993): with V = H⁻¹
 
     loss = tr(W_k V_kk⁻¹ W_kᵀ),  W ← W − W_k V_kk⁻¹ V_k,  V ← V − V_kᵀ V_kk⁻¹ V_k
 
-Groups that reach an output, or an operator that is not known here, stay whole.
+Groups that reach an output, or an operator that is not known here, stay whole. What is kept of the
+others is a multiple of 8 channels, the one nearest to the share.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from lite_messages import tr
 
 from ..ir import Graph, Node, Value
-from ..ops import find_op, infer_types, residual_of
+from ..ops import find_op, infer_types, op_names, residual_of
 from ..quantize._run import Run
 from ..quantize.moments import input_means, input_moments, matrix, moved_bias, weight_of
 from ..quantize.rounding import MAX_COLUMNS
@@ -25,17 +27,19 @@ from ..quantize.samples import Feed
 
 #: Channels that are kept are a multiple of this where there are more: whole vectors.
 MULTIPLE = 8
+WEIGHTED = op_names(lambda op: op.quantized == "weights")
 
 
 @dataclass
 class Group:
-    """Layers that make the same `size` channels, named by the first; `same` are depthwise."""
+    """Layers that make the same `size` channels, named by the first; `same` are depthwise.
+    `frozen` is why the channels stay, empty where they can go."""
 
     size: int
     makers: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
     readers: list[str] = field(default_factory=list)
-    frozen: bool = False
+    frozen: str = ""
 
     @property
     def name(self) -> str:
@@ -48,18 +52,25 @@ class _Finder:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.of: dict[int, Group] = {}
+        #: Layers with weights whose own outputs are no channels of a group → why.
+        self.alone: dict[str, str] = {}
         for node in graph.nodes:
             self._visit(node)
         for value in graph.outputs:
-            self._freeze([value])
+            self._freeze([value], tr("its channels are an output of the model"))
 
     def groups(self) -> list[Group]:
         found = {id(g): g for g in self.of.values()}
-        return [g for g in found.values() if g.makers and g.readers and not g.frozen]
+        return [g for g in found.values() if g.makers]
 
     def _visit(self, node: Node) -> None:
         x, y = node.inputs[0] if node.inputs else None, node.outputs[0]
-        if node.op in ("Conv", "Gemm") and x is not None and _plain(node):
+        why_not = _why_not(node) if node.op in WEIGHTED else ""
+        if why_not:
+            if (weight := node.input(1)) is not None and weight.is_const:
+                self.alone[node.name] = why_not
+            self._stop(node)
+        elif node.op in ("Conv", "Gemm") and x is not None:
             depthwise = node.attrs.get("group", 1) > 1
             if depthwise:
                 self._join(x, y)
@@ -67,7 +78,7 @@ class _Finder:
             else:
                 self._group(x).readers.append(node.name)
                 own = self.of[id(y)] = Group(len(_rows(node)), [node.name])
-                own.frozen = y.shape is None
+                own.frozen = "" if y.shape else tr("the shape of its output is not known")
             residual = residual_of(node)
             if residual is not None:
                 self._join(residual, y)
@@ -80,26 +91,35 @@ class _Finder:
         elif node.op in ("Flatten", "Reshape") and x is not None and _keeps_channels(node):
             self._join(x, y)
         else:
-            self._freeze([*node.inputs, *node.outputs])
+            self._stop(node)
+
+    def _stop(self, node: Node) -> None:
+        """Channels go no further than this layer, in either direction."""
+        named = {"layer": node.name, "op": node.op}
+        self._freeze(node.inputs, tr("{layer} ({op}) needs all of its channels", **named))
+        self._freeze(node.outputs, tr("its channels meet those of {layer} ({op})", **named))
 
     def _group(self, value: Value) -> Group:
-        return self.of.setdefault(id(value), Group(0, frozen=True))
+        unknown = tr("its channels meet those of {value}", value=value.name)
+        return self.of.setdefault(id(value), Group(0, frozen=unknown))
 
     def _join(self, a: Value, b: Value) -> None:
         one, two = self._group(a), self.of.get(id(b))
         if two is None:
             self.of[id(b)] = one
         elif one is not two:
-            one.frozen |= two.frozen or one.size != two.size
+            other = tr("its channels meet {n} others", n=two.size) if one.size != two.size else ""
+            one.frozen = one.frozen or two.frozen or other
             for mine, its in ((one.makers, two.makers), (one.same, two.same),
                               (one.readers, two.readers)):  # fmt: skip
                 mine += its
             self.of.update({key: one for key, group in self.of.items() if group is two})
 
-    def _freeze(self, values: Sequence[Value | None]) -> None:
+    def _freeze(self, values: Sequence[Value | None], why: str) -> None:
         for value in values:
             if value is not None and not value.is_const:
-                self._group(value).frozen = True
+                group = self.of.setdefault(id(value), Group(0))
+                group.frozen = group.frozen or why
 
 
 def _elementwise(node: Node) -> bool:
@@ -113,25 +133,28 @@ def _of_one(node: Node) -> bool:
     return len(node.outputs) == 1 and all(v.const is not None and v.const.size == 1 for v in rest)
 
 
-def _plain(node: Node) -> bool:
-    """A layer with one group, or depthwise, whose weight and bias are its own."""
+def _why_not(node: Node) -> str:
+    """Why a layer with weights is neither one of a single group nor depthwise. Others may read its
+    weight and bias, too: what is left of them is the layer's own."""
     weight, bias = node.inputs[1], node.input(2)
-    if weight is None or weight.const is None or len(weight.readers) > 1:
-        return False
-    w, group = weight.const, node.attrs.get("group", 1)
-    if w.dtype != np.float32 or (node.op == "Conv" and w.ndim != 4):
-        return False
-    if bias is not None and (
-        bias.const is None or len(bias.readers) > 1 or bias.const.size != len(_rows(node))
-    ):
-        return False
+    if weight is None or weight.const is None or weight.const.dtype != np.float32:
+        return tr("its weight is not a float32 constant")
+    if node.op not in ("Conv", "Gemm"):
+        return tr("channels of {op} are not removed", op=node.op)
+    w, attrs = weight.const, node.attrs
+    if node.op == "Conv" and w.ndim != 4:
+        return tr("only convolutions of images lose channels")
+    if bias is not None and (bias.const is None or bias.const.size != len(_rows(node))):
+        return tr("its bias is not one constant for each output")
     if node.op == "Gemm":
-        usual = all(node.attrs.get(k, 1.0) == 1 for k in ("alpha", "beta"))
-        return usual and not node.attrs.get("transA", 0)
-    if group > 1:
-        return group == w.shape[0] and w.shape[1] == 1
-    padded = node.attrs.get("auto_pad", "NOTSET") in ("NOTSET", "", "VALID")
-    return padded and w[0].size <= MAX_COLUMNS
+        usual = all(attrs.get(k, 1.0) == 1 for k in ("alpha", "beta")) and not attrs.get("transA")
+        return "" if usual else tr("it has alpha, beta or transA")
+    if (group := attrs.get("group", 1)) > 1:
+        depthwise = group == w.shape[0] and w.shape[1] == 1
+        return "" if depthwise else tr("it has groups of several channels")
+    if attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "", "VALID"):
+        return tr("its padding depends on the size of the image")
+    return tr("it has more than {n} inputs", n=MAX_COLUMNS) if w[0].size > MAX_COLUMNS else ""
 
 
 def _spread(value: Value, y: Value) -> bool:
@@ -156,9 +179,13 @@ def _rows(node: Node) -> np.ndarray:
     return np.concatenate(list(matrix(node, weight_of(node))))
 
 
-def channel_groups(graph: Graph) -> list[Group]:
-    """The groups of which channels can go, from the first to the last."""
-    return _Finder(graph).groups()
+def channel_groups(graph: Graph) -> tuple[list[Group], dict[str, str]]:
+    """The groups of which channels can go, from the first to the last, and of the other layers
+    with weights → why not."""
+    finder = _Finder(graph)
+    groups = finder.groups()
+    whole = {name: g.frozen for g in groups if g.frozen for name in g.makers}
+    return [g for g in groups if g.readers and not g.frozen], {**whole, **finder.alone}
 
 
 def remove_channels(
@@ -166,17 +193,20 @@ def remove_channels(
 ) -> Graph:
     """A copy without a share of the channels of each group, given by the group's name."""
     out = graph.copy()
-    for group in channel_groups(graph):
-        kept = _kept(group.size, shares.get(group.name, 0.0))
+    for group in channel_groups(graph)[0]:
+        kept = kept_of(group.size, shares.get(group.name, 0.0))
         if kept < group.size:
             _remove(graph, out, group, kept, samples, run)
     infer_types(out)
     return out
 
 
-def _kept(size: int, share: float) -> int:
-    count = round(size * (1 - share))
-    return max(count // MULTIPLE * MULTIPLE, MULTIPLE) if size > 2 * MULTIPLE else max(count, 1)
+def kept_of(size: int, share: float) -> int:
+    """How many of `size` channels are kept: all, or a multiple; of two that are as near, more."""
+    count = round(size * (1 - share), 6)
+    if size <= 2 * MULTIPLE:
+        return max(round(count), 1)
+    return min(size, *range(MULTIPLE, size, MULTIPLE), key=lambda n: (abs(n - count), -n))
 
 
 def _remove(

@@ -12,7 +12,6 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Node
-from ..ops import op_names
 from ..ops._sparse import MAX_DENSITY, is_pointwise
 from ..quantize._run import Run
 from ..quantize.analyze import output_errors
@@ -27,6 +26,7 @@ from ..quantize.moments import (
 )
 from ..quantize.rounding import MAX_COLUMNS
 from ..quantize.samples import Feed
+from .channels import WEIGHTED
 from .patterns import Pattern
 from .refit import prune_rows
 
@@ -35,7 +35,6 @@ from .refit import prune_rows
 LEVELS = (1 - MAX_DENSITY, 0.8, 0.9, 0.95)
 #: Smaller weights are not worth their zeros.
 MIN_ELEMS = 1024
-_WEIGHTED = op_names(lambda op: op.quantized == "weights")
 
 #: Layer → share of zeros → SQNR of the outputs in dB when this layer alone has them.
 Curves = dict[str, dict[float, float]]
@@ -45,7 +44,7 @@ def prunable(graph: Graph, keep: frozenset[str]) -> tuple[list[Node], dict[str, 
     """Layers whose zeros can be skipped, and of the other layers with weights → why not."""
     chosen, left = [], {}
     for node in graph.nodes:
-        if node.op in _WEIGHTED:
+        if node.op in WEIGHTED:
             reason = tr("kept on request") if node.name in keep else _why_not(node)
             if reason:
                 left[node.name] = reason
@@ -73,8 +72,8 @@ def _why_not(node: Node) -> str:
     if matrix(node, array).shape[2] > MAX_COLUMNS:
         return tr("it has more than {n} inputs", n=MAX_COLUMNS)
     bias = node.input(2)
-    if bias is not None and (bias.const is None or len(bias.readers) > 1):
-        return tr("its bias is not a constant of its own")
+    if bias is not None and bias.const is None:
+        return tr("its bias is not a constant")
     return ""
 
 

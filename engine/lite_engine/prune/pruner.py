@@ -24,7 +24,7 @@ from ..quantize.metrics import PERFECT_DB, Errors
 from ..quantize.moments import weight_of
 from ..quantize.samples import Feed, HoldOut, Samples, read_samples
 from ..quantize.select import named_layers
-from .channels import Group, channel_groups, remove_channels
+from .channels import MULTIPLE, Group, channel_groups, kept_of, remove_channels
 from .layers import LEVELS, Curves, curves, dealt, prunable, prune_layers
 from .patterns import Pattern
 
@@ -69,13 +69,16 @@ class PruneOptions:
 @dataclass
 class Pruned:
     """`graph` has the names of its float `parent`. `layers` have their zeros and the SQNR of the
-    outputs in dB when each alone is pruned, `dense_layers` says why the others were left."""
+    outputs in dB when each alone is pruned, `dense_layers` says why the others were left.
+    `channels` are the groups that lost some, called like their first layers; `whole_layers` says
+    why the other layers did not."""
 
     parent: Graph
     graph: Graph
     options: PruneOptions
     layers: list[dict[str, Any]]  # name, zeros, sqnr_db
     channels: list[dict[str, Any]]  # name, before, after
+    whole_layers: dict[str, str]
     dense_layers: dict[str, str]
     sqnr_db: float
     top1: float | None
@@ -108,6 +111,7 @@ class Pruned:
             "options": asdict(self.options),
             "layers": self.layers,
             "channels": self.channels,
+            "whole_layers": self.whole_layers,
             "dense_layers": self.dense_layers,
             "guard": {"passed": self.passed, "sqnr_db": self.sqnr_db, "top1_agreement": self.top1,
                       "threshold_db": self.options.threshold_db, "samples": self.samples,
@@ -162,10 +166,24 @@ class Pruner:
         return other
 
     @cached_property
+    def _found(self) -> tuple[list[Group], dict[str, str]]:
+        return channel_groups(self.graph) if self.options.channels is not None else ([], {})
+
+    @cached_property
     def groups(self) -> list[Group]:
         """Groups of channels that may go."""
-        found = channel_groups(self.graph) if self.options.channels is not None else []
-        return [g for g in found if not self.keep & {*g.makers, *g.same}]
+        return [g for g in self._found[0] if not self.keep & {*g.makers, *g.same}]
+
+    def _whole_layers(self, whole: Mapping[str, str], share: float) -> dict[str, str]:
+        """Why layers with weights keep all of their channels."""
+        groups, unknown = self._found
+        left: dict[str, str] = {}
+        for group in groups:
+            why = whole.get(group.name) or _stays(group.size, share)
+            if group not in self.groups:
+                why = tr("kept on request")
+            left.update(dict.fromkeys(group.makers if why else (), why))
+        return {**left, **unknown}
 
     @cached_property
     def candidates(self) -> list[str]:
@@ -200,8 +218,9 @@ class Pruner:
     def make(self, whole: Mapping[str, str] | None = None) -> Pruned:
         """The pruned graph. `whole` are layers that stay, with the reason; a group of channels is
         called like its first layer. Raises CalibrationError when nothing is left to prune."""
-        whole = whole or {}
-        share, own = self.options.channels or 0.0, [g for g in self.groups if g.name not in whole]
+        whole, share = whole or {}, self.options.channels or 0.0
+        whole_layers = self._whole_layers(whole, share)
+        own = [g for g in self.groups if g.name not in whole_layers]
         graph = self._without({g.name: share for g in own}) if own else self.graph
         shapes = {g.name: graph.node(g.name).output.shape or (0, 0) for g in own}
         dense = {name: why for name, why in whole.items() if name in self.candidates}
@@ -218,7 +237,8 @@ class Pruner:
             for name, zeros in shares.items() if zeros
         ]  # fmt: skip
         if not layers and not own:
-            why = next((f" ({name}: {reason})" for name, reason in dense.items()), "")
+            left = {**dense, **whole_layers}
+            why = next((f" ({name}: {reason})" for name, reason in left.items()), "")
             raise CalibrationError(
                 tr("no layer of the model can be pruned") + why,
                 fix=tr("quantize its weights instead, like --weights-only int8"),
@@ -228,8 +248,8 @@ class Pruner:
         return Pruned(
             self.graph, graph, self.options, layers,
             [{"name": g.name, "before": g.size, "after": shapes[g.name][1]} for g in own],
-            dense, round(errors.sqnr_db(self._outputs), 3), min(agreement, default=None),
-            len(self.feeds), self.held_out, self.curves,
+            whole_layers, dense, round(errors.sqnr_db(self._outputs), 3),
+            min(agreement, default=None), len(self.feeds), self.held_out, self.curves,
         )  # fmt: skip
 
     @cached_property
@@ -263,3 +283,16 @@ class Pruner:
         scores = [self._errors(g).sqnr_db(self._outputs) for g in made]
         best = int(np.argmax(scores))
         return tried[best], made[best]
+
+
+def _stays(size: int, share: float) -> str:
+    """Why a group loses no channel at this share; empty where it does."""
+    if kept_of(size, share) < size:
+        return ""
+    named = {"size": size, "share": f"{100 * share:.3g}"}
+    if size <= 2 * MULTIPLE:
+        return tr("{share} % of {size} channels is less than half a channel", **named)
+    return tr(
+        "{share} % of {size} channels is too little to remove: what is kept is a multiple of {n}",
+        **named, n=MULTIPLE,
+    )  # fmt: skip

@@ -110,8 +110,14 @@ def _show(result: PruneResult, args: argparse.Namespace) -> str:
         heads, rows = found.table()
         lines += [table(heads, rows, right=(1, 2, 3, 4)), ""]
     if made.channels:
-        rows = [[c["name"], f"{c['before']} → {c['after']}"] for c in made.channels]
-        lines += [table([tr("layer"), tr("channels")], rows), ""]
+        rows = [
+            [c["name"], f"{c['before']} → {c['after']}", f"{1 - c['after'] / c['before']:.0%}"]
+            for c in made.channels
+        ]
+        lines += [table([tr("layer"), tr("channels"), tr("removed")], rows, right=(2,)), ""]
+    if made.whole_layers:
+        rows = [[name, why] for name, why in made.whole_layers.items()]
+        lines += [table([tr("layers that keep their channels"), tr("reason")], rows), ""]
     if made.dense_layers:
         rows = [[name, why] for name, why in made.dense_layers.items()]
         lines += [table([tr("layers that stay dense"), tr("reason")], rows), ""]
