@@ -17,6 +17,8 @@ from lite_engine._native import library_path
 from lite_engine.errors import LiteError, TargetMismatchError, UsageError
 from lite_engine.export import export_model
 from lite_engine.export.trim import kernel_list, short_list
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.ops import infer_types
 from lite_engine.runtime import host_target
 from lite_engine.runtime.choice import usability
 from lite_workbench.cli import main
@@ -163,7 +165,8 @@ def test_python(exported, raw, want):
     refuses(sys.executable, "-I", sample, exported / "classifier.lite", raw=raw)
 
 
-def test_java(exported, raw, want, tmp_path):
+def java_sample(exported: Path, tmp_path: Path) -> tuple[object, ...]:
+    """The command of the compiled sample."""
     javac, java = tool("javac"), tool("java")
     home = Path(javac).resolve().parents[1] / "include"
     if not (home / "jni.h").is_file():
@@ -173,7 +176,11 @@ def test_java(exported, raw, want, tmp_path):
     run(tool("cc", "gcc"), "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{home}",
         f"-I{home}/linux", f"-I{exported}/include", exported / "java" / "lite_jni.c",
         f"-L{exported}/lib", "-llite_runtime", "-o", tmp_path / "liblite_jni.so")  # fmt: skip
-    start = (java, "-Xcheck:jni", f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Sample")
+    return java, "-Xcheck:jni", f"-Djava.library.path={tmp_path}", "-cp", tmp_path, "Sample"
+
+
+def test_java(exported, raw, want, tmp_path):
+    start = java_sample(exported, tmp_path)
     env = {**os.environ, "LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(*start, exported / "classifier.lite", raw, env=env), want)
     chosen(*start, exported / "classifier.lite", raw=raw, env=env)
@@ -181,6 +188,40 @@ def test_java(exported, raw, want, tmp_path):
         [*map(str, start), str(raw)], env=env, capture_output=True, text=True, timeout=60
     )
     assert bad.returncode == 1 and "not a .lite file" in bad.stderr
+
+
+#: Outputs of these types, each x + 1 as one.
+TYPES = (DType.I8, DType.U8, DType.I16, DType.I32, DType.I64, DType.BOOL)
+
+
+def test_samples_print_integers(tmp_path, rng):
+    graph = Graph("types")
+    graph.inputs = [Value("x", DType.F32, (1, 6))]
+    y = graph.add("Add", [graph.inputs[0], graph.constant(np.float32(1))]).output
+    graph.outputs = [
+        graph.add("Cast", [y], {"to": t}, outputs=[t.name.lower()]).output for t in TYPES
+    ]
+    x = np.float32([[-1, 0, 9, 41, 99, -1]])
+    (tmp_path / "x.raw").write_bytes(x.tobytes())
+    infer_types(graph)
+    folder = export_model(
+        optimize(graph, targets=[host_target()]), tmp_path / "out", host_target()
+    ).folder
+    env = {**os.environ, "LD_LIBRARY_PATH": str(folder / "lib")}
+    c = compiled(folder, tool("cc", "gcc"), "sample.c", tmp_path / "c", "-std=c99")
+    cpp = compiled(folder, tool("c++", "g++"), "sample.cpp", tmp_path / "cpp", "-std=c++17")
+    java = java_sample(folder, tmp_path)
+    for start in ([c], [cpp], [sys.executable, "-I", folder / "samples" / "sample.py"], java):
+        text = run(*start, folder / "types.lite", tmp_path / "x.raw", env=env)
+        told = {
+            name: values.split()
+            for name, _, values in (t.partition(":") for t in text.splitlines())
+        }
+        for t in TYPES:
+            assert told[t.name.lower()] == [str(int(v)) for v in (x[0] + 1).astype(t.np)], (
+                start,
+                t,
+            )
 
 
 def test_runner(exported, raw, want, tmp_path):

@@ -1,6 +1,5 @@
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -21,13 +20,41 @@ public final class Sample {
       }
       model.run();
       for (int i = 0; i < model.outputs(); ++i) {
-        FloatBuffer values = model.output(i).asFloatBuffer();
+        ByteBuffer values = model.output(i);
         StringBuilder line = new StringBuilder(model.outputName(i)).append(':');
-        for (int k = 0; k < Math.min(10, values.limit()); ++k)
-          line.append(String.format(Locale.ROOT, " %.6g", values.get(k)));
+        for (int k = 0; k < 10 && values.hasRemaining(); ++k)
+          line.append(' ').append(next(values, model.outputType(i)));
         System.out.println(line);
       }
       System.err.println(model.choice());
+    }
+  }
+
+  /** The next value, of a type by its number in lite_tensor_info; 16-bit floats as their bits. */
+  private static String next(ByteBuffer values, int type) {
+    switch (type) {
+      case 1:
+        return String.format(Locale.ROOT, "%.6g", values.getFloat());
+      case 4:
+        return String.format(Locale.ROOT, "%.6g", values.getDouble());
+      case 5:
+        return Integer.toString(values.get());
+      case 7:
+        return Integer.toString(values.getShort());
+      case 2: // fp16
+      case 3: // bf16
+      case 8:
+        return Integer.toString(Short.toUnsignedInt(values.getShort()));
+      case 9:
+        return Integer.toString(values.getInt());
+      case 10:
+        return Integer.toUnsignedString(values.getInt());
+      case 11:
+        return Long.toString(values.getLong());
+      case 12:
+        return Long.toUnsignedString(values.getLong());
+      default: // 6 u8, 13 bool
+        return Integer.toString(Byte.toUnsignedInt(values.get()));
     }
   }
 }

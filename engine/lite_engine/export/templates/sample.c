@@ -2,6 +2,7 @@
  * INPUT.raw holds the first input's bytes as they lie in memory; without it the input is zero.
  * BACKEND is auto, cpu or opencl. Prints the first values of every output, and what was chosen on standard
  * error. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,15 +21,33 @@ static int fill(void* data, size_t bytes, const char* path) {
   return got == bytes && all;
 }
 
+/* One value of any type, by its number in lite_tensor_info; 16-bit floats as their bits. */
+static void print_value(int dtype, const void* data, size_t k) {
+  switch (dtype) {
+    case 1: printf(" %.6g", ((const float*)data)[k]); break;
+    case 4: printf(" %.6g", ((const double*)data)[k]); break;
+    case 5: printf(" %d", ((const int8_t*)data)[k]); break;
+    case 7: printf(" %d", ((const int16_t*)data)[k]); break;
+    case 2: /* fp16 */
+    case 3: /* bf16 */
+    case 8: printf(" %d", ((const uint16_t*)data)[k]); break;
+    case 9: printf(" %ld", (long)((const int32_t*)data)[k]); break;
+    case 10: printf(" %lu", (unsigned long)((const uint32_t*)data)[k]); break;
+    case 11: printf(" %lld", (long long)((const int64_t*)data)[k]); break;
+    case 12: printf(" %llu", (unsigned long long)((const uint64_t*)data)[k]); break;
+    default: printf(" %d", ((const uint8_t*)data)[k]); /* 6 u8, 13 bool */
+  }
+}
+
 static void print_output(lite_program* program, int i) {
   lite_tensor_info info;
   const int tensor = lite_program_output(program, i);
   lite_program_tensor(program, tensor, &info);
   printf("%s:", info.name);
-  if (info.dtype == 1) { /* float */
-    const float* values = lite_program_data(program, tensor);
-    for (size_t k = 0; k < info.bytes / sizeof(float) && k < 10; ++k) printf(" %.6g", values[k]);
-  }
+  size_t count = 1; /* outputs are dense */
+  for (int d = 0; d < info.rank; ++d) count *= (size_t)info.dims[d];
+  const void* data = lite_program_data(program, tensor);
+  for (size_t k = 0; k < count && k < 10; ++k) print_value(info.dtype, data, k);
   printf("\n");
 }
 

@@ -46,6 +46,9 @@ class Options(ctypes.Structure):
     )
 
 
+# Element types of struct by their number in TensorInfo.dtype; bfloat16 (3) as its bits.
+TYPES = {1: "f", 2: "e", 3: "H", 4: "d", 5: "b", 6: "B", 7: "h", 8: "H",
+         9: "i", 10: "I", 11: "q", 12: "Q", 13: "B"}  # fmt: skip
 BACKENDS = ("auto", "cpu", "opencl")  # by the number in Options.backend
 ABI_VERSION = 5
 
@@ -101,10 +104,14 @@ def main(model_path, input_path=None, backend="auto"):
     for i in range(lite.lite_program_num_outputs(program)):
         tensor = lite.lite_program_output(program, i)
         lite.lite_program_tensor(program, tensor, info)
-        count = min(info.bytes // 4, 10) if info.dtype == 1 else 0
-        raw = ctypes.string_at(lite.lite_program_data(program, tensor), 4 * count)
-        values = " ".join(f"{v:.6g}" for v in struct.unpack(f"<{count}f", raw))
-        print(f"{info.name.decode()}: {values}")
+        kind = TYPES[info.dtype]
+        count = min(info.bytes // struct.calcsize(kind), 10)
+        raw = ctypes.string_at(
+            lite.lite_program_data(program, tensor), count * struct.calcsize(kind)
+        )
+        values = struct.unpack(f"<{count}{kind}", raw)
+        texts = (f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)
+        print(f"{info.name.decode()}: {' '.join(texts)}")
     print(lite.lite_program_choice(program).decode(), file=sys.stderr)
     lite.lite_program_free(program)
     lite.lite_file_close(file)
