@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import signal
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +166,31 @@ def test_ctrl_c_after_the_calibration_ends_at_once_and_keeps_it(files, tmp_path,
     assert main([*files, "--method", "minmax", "--resume", str(state)]) == 130
     assert len(calls) == 6 and not (tmp_path / "int8.lite").exists()
     assert Calibration.load(state).samples == 5
+
+
+def test_the_parts_of_the_file_are_said(files, capsys):
+    """What the table of sections in docs/lite_format.md adds up to; programs of other targets go
+    with --targets."""
+    sizes = {}
+    for targets in ("x86,arm,opencl", "x86"):
+        assert main([*files, "--targets", targets, "--json", "-"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        rows = spec_sections(Path(told["file"]).read_bytes())
+        opencl = sum({at: size for tag, at, size in rows if tag.startswith("OCL.")}.values())
+        cpus = sum({at: size for tag, at, size in rows if tag.startswith("PROG.")}.values())
+        assert (told["parts"]["opencl_programs"], told["parts"]["cpu_programs"]) == (opencl, cpus)
+        assert sum(told["parts"].values()) == told["bytes"]
+        sizes[targets] = told["parts"]
+    assert sizes["x86"]["opencl_programs"] == 0 < sizes["x86,arm,opencl"]["opencl_programs"]
+    assert main(files) == 0
+    said = capsys.readouterr().out
+    assert "programs for opencl" in said and "--targets chooses which programs it has" in said
+    assert main([*files, "--targets", "x86"]) == 0
+    assert "--targets" not in capsys.readouterr().out
+
+
+def spec_sections(data: bytes) -> list[tuple[str, int, int]]:
+    """Name, offset and size of each section, as the format's page says."""
+    (count,) = struct.unpack_from("<I", data, 12)
+    rows = [struct.unpack_from("<8sQQ", data, 16 + 32 * i) for i in range(count)]
+    return [(name.rstrip(b"\0").decode(), at, size) for name, at, size in rows]

@@ -154,6 +154,7 @@ class WeightsOnly(TypedDict):
     file: str
     bytes: int
     float_weight_bytes: int
+    parts: dict[str, int]
     weights_only: int
 
 
@@ -229,8 +230,9 @@ def _quantize() -> list[Schema]:
     from .budget import Budget
 
     calibrated = {
-        "file": str, "bytes": int, "float_weight_bytes": int, "options": Options, "samples": int,
-        "tried_db": dict[str, float], "rounding": str, "trade_off": list[dict[str, Any]],
+        "file": str, "bytes": int, "float_weight_bytes": int, "parts": dict[str, int],
+        "options": Options, "samples": int, "tried_db": dict[str, float], "rounding": str,
+        "trade_off": list[dict[str, Any]],
         "ranges": dict[str, Any] | None, "integer_nodes": list[str], "float_nodes": dict[str, str],
         "conversions": list[list[str]], "dead_channels": dict[str, list[int]],
         "guard": dict[str, Any] | None, "missed": str, "budget": Budget | None,

@@ -5,6 +5,7 @@ from .contents import TRAVELLING
 from .layers import parse_layers, with_layers
 from .model import Model
 from .opening import open_model, optimize
+from .parts import file_parts
 from .precision import computed, parse_precisions, parse_targets
 from .reader import is_lite, read_model
 
@@ -12,6 +13,7 @@ __all__ = [
     "TRAVELLING",
     "Model",
     "computed",
+    "file_parts",
     "is_lite",
     "open_model",
     "optimize",

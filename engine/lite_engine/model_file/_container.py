@@ -120,6 +120,14 @@ class Sections(Mapping[str, memoryview]):
         at = self._rows[tag][3]
         return tr("{path}: section {tag!r} at byte {at}", path=self.path, tag=tag, at=at)
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes in the file by tag; of sections that lie at one place, the others have 0."""
+        first: dict[int, str] = {}
+        for tag, (view, _, _, offset) in self._rows.items():
+            if len(view):
+                first.setdefault(offset, tag)
+        return {t: len(r[0]) if first.get(r[3]) == t else 0 for t, r in self._rows.items()}
+
     def __getitem__(self, tag: str) -> memoryview:
         if tag not in self._read:
             view, crc, flags, _ = self._rows[tag]

@@ -32,8 +32,16 @@ class QuantizeResult:
             "file": str(self.path),
             "bytes": self.path.stat().st_size,
             "float_weight_bytes": self.float_bytes,
+            "parts": self.parts,
             **self.facts,
         }
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Bytes of the file by part."""
+        from lite_engine.model_file import file_parts
+
+        return file_parts(self.path)
 
 
 def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
@@ -44,6 +52,7 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
         size=number(size, "B"),
         weights=number(result.float_bytes, "B"),
     )
+    wrote += f"\n{_parts(result)}"
     guard = result.facts.get("guard")
     if result.facts.get("weights_only") == 4:
         return "\n".join([*_int4(result.facts), wrote])
@@ -91,6 +100,22 @@ def show_quantized(result: QuantizeResult, args: argparse.Namespace) -> str:
         lines[-1:-1] = [_dead(dead)]
     lines += [tr("wrote {path}", path=path) for path in (args.analyze, args.trade_off) if path]
     return "\n".join(lines)
+
+
+def _parts(result: QuantizeResult) -> str:
+    """What the file consists of: in that of a small model, programs may outweigh the weights."""
+    parts, named = result.parts, ", ".join(t for t in result.model.targets if t != "opencl")
+    words = {
+        "weights": tr("weights"),
+        "cpu_programs": tr("programs for {targets}", targets=named),
+        "opencl_programs": tr("programs for {targets}", targets="opencl"),
+        "rest": tr("the rest"),
+    }
+    said = ", ".join(f"{words[name]} {number(size, 'B')}" for name, size in parts.items() if size)
+    programs = parts["cpu_programs"] + parts["opencl_programs"]
+    if programs > parts["weights"] and len(result.model.targets) > 1:
+        return tr("parts of the file: {parts}; --targets chooses which programs it has", parts=said)
+    return tr("parts of the file: {parts}", parts=said)
 
 
 def _judged(guard: dict[str, Any], same: float | None) -> str:
