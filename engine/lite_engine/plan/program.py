@@ -217,6 +217,8 @@ def _attr(step: Step, name: str, value: Any) -> tuple[int, int, bytes]:
         text = str(value).encode()
         return _STRING, len(text), text
     array = np.asarray(value)
+    if name.endswith("_zero_point") and array.size > 1 and (array == array.flat[0]).all():
+        array = array.flat[:1]  # one for all channels: a file has ten such programs
     if array.dtype.kind in "biu" or array.size == 0:
         return _INTS, array.size, array.astype("<i8").tobytes()
     if array.dtype.kind == "f":

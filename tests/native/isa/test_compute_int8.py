@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
+from lite_engine.plan.program import WeightTable, encode
 
 from ..oracles import conv
 from ..tiny import load, one_step_plan, run_step
@@ -53,6 +54,19 @@ def test_qlinear_conv(case, isa):
             l2_bytes=cache,
         )
         assert np.array_equal(got, want), (threads, cache)
+
+
+def test_equal_zero_points_are_written_once():
+    """One for all channels means the same, and a file has a program for each kind of device."""
+    inputs, attrs, want = int_conv_case(GEMM, (1, 5, 5, 8), 9, (1, 1), {}, U8, I8, U8)
+    written = []
+    for zeros in ([0] * 9, [0]):
+        attrs["w_zero_point"] = np.array(zeros, np.int8)
+        plan = one_step_plan("QLinearConv", GEMM, inputs, [want], attrs, constant=(3, 8))
+        written.append(encode(plan, WeightTable()))
+        (got,) = load(plan).run([inputs[0]])
+        assert np.array_equal(got, want)
+    assert written[0] == written[1]
 
 
 @pytest.mark.skipif("avx2" not in native.isas(), reason="this processor has no AVX2")
