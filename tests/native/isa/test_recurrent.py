@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from lite_engine.ir import Graph, Value
+from lite_engine.ops import run_node
 
 from ..tiny import check, isas
 
@@ -76,3 +78,22 @@ def test_gru_variants(attrs, kind):
         n_outputs=2,
         tolerance=TOLERANCE[kind],
     )
+
+
+def test_clip_bounds_the_cell_as_well():
+    """Before every activation, that of the state included; the formula written out."""
+    x, w, r, _, _, h0, c0 = cell("LSTM", 6, 2, 5, 3, 1, True)
+    limit, h, c = 0.1, h0[0], c0[0] + 1
+    node = Graph("g").add(
+        "LSTM", [Value(str(i)) for i in range(7)], {"hidden_size": 3, "clip": limit}
+    )
+    (y, *_) = run_node(node, [x, w, r, None, None, h0, c0 + 1])
+
+    def gate(v):
+        return 1 / (1 + np.exp(-np.clip(v, -limit, limit)))
+
+    for step, got in zip(x, y, strict=True):
+        i, o, f, new = np.split(step @ w[0].T + h @ r[0].T, 4, axis=1)
+        c = gate(f) * c + gate(i) * np.tanh(np.clip(new, -limit, limit))
+        h = gate(o) * np.tanh(np.clip(c, -limit, limit))
+        np.testing.assert_allclose(got[0], h, rtol=1e-5)
