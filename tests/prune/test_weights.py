@@ -116,6 +116,19 @@ def network(channels: int = 48) -> tuple[Graph, list[dict[str, np.ndarray]]]:
     return graph, feeds
 
 
+def test_a_bias_of_several_layers_becomes_one_for_each():
+    """Exporters make one constant of equal biases."""
+    graph, feeds = network()
+    shared = graph.node("c0").inputs[2]
+    for name in ("c1", "c2"):
+        graph.node(name).set_input(2, shared)
+    made = Pruner(graph, feeds, PruneOptions(sparsity=0.7)).make()
+    assert {row["name"] for row in made.layers} | set(made.dense_layers) == {"c0", "c1", "c2"}
+    assert "bias" not in "".join(made.dense_layers.values())
+    biases = {id(made.graph.node(row["name"]).inputs[2]) for row in made.layers}
+    assert len(biases) == len(made.layers) and id(shared) not in biases
+
+
 def test_a_network_keeps_its_outputs_and_says_what_it_did():
     graph, feeds = network()
     pruner = Pruner(graph, feeds, PruneOptions(sparsity=0.7), keep=["c1"])

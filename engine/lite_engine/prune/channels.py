@@ -95,9 +95,11 @@ class _Finder:
 
     def _stop(self, node: Node) -> None:
         """Channels go no further than this layer, in either direction."""
-        named = {"layer": node.name, "op": node.op}
-        self._freeze(node.inputs, tr("{layer} ({op}) needs all of its channels", **named))
-        self._freeze(node.outputs, tr("its channels meet those of {layer} ({op})", **named))
+        layer, op = node.name, node.op
+        needs = tr("{layer} ({op}) needs all of its channels", layer=layer, op=op)
+        meets = tr("its channels meet those of {layer} ({op})", layer=layer, op=op)
+        self._freeze(node.inputs, needs)
+        self._freeze(node.outputs, meets)
 
     def _group(self, value: Value) -> Group:
         unknown = tr("its channels meet those of {value}", value=value.name)

@@ -289,10 +289,12 @@ def _stays(size: int, share: float) -> str:
     """Why a group loses no channel at this share; empty where it does."""
     if kept_of(size, share) < size:
         return ""
-    named = {"size": size, "share": f"{100 * share:.3g}"}
+    asked = f"{100 * share:.3g}"
     if size <= 2 * MULTIPLE:
-        return tr("{share} % of {size} channels is less than half a channel", **named)
+        return tr(
+            "{share} % of {size} channels is less than half a channel", share=asked, size=size
+        )
     return tr(
         "{share} % of {size} channels is too little to remove: what is kept is a multiple of {n}",
-        **named, n=MULTIPLE,
+        share=asked, size=size, n=MULTIPLE,
     )  # fmt: skip
