@@ -119,6 +119,16 @@ def test_what_travels_with_a_lite_file_stays_through_an_edit(tmp_path, monkeypat
     _same_words("part.onnx", said)
 
 
+def test_pictures_follow_the_shape_of_the_input() -> None:
+    graph = convolution([], DType.F32)
+    graph.metadata["preprocess"] = {"mean": [1.0], "std": [2.0], "size": [6, 6]}
+    picture = np.zeros((20, 30, 3), np.uint8)
+    for shape in ((1, 3, 8, 10), (2, 3, 6, 6)):
+        made = edit.resize(graph, {"pixels": shape}).graph
+        assert Preprocess.of(made.metadata).fitted(shape).apply(picture).shape[1:] == shape[1:]
+    assert graph.metadata["preprocess"]["size"] == [6, 6]
+
+
 def _same_words(name: str, said: dict) -> None:
     metadata = open_model(name).metadata
     own = {key: metadata.get(key) for key in said}

@@ -11,6 +11,7 @@ from ..errors import LiteError, UsageError
 from ..importers import fix_shapes
 from ..ir import Dim, Graph, Node, Shape, Value, format_shape
 from ..ops import find_op, infer_node, infer_types, specialise
+from ..preprocess import Preprocess
 from .kept_numbers import kept_numbers
 from .moved_constants import adapt, follow_resize
 from .moving_size import MovingSize, Place
@@ -41,7 +42,23 @@ class Resized:
 def resize(graph: Graph, shapes: Mapping[str, Shape]) -> Resized:
     """The graph with inputs of these shapes, fixed or symbolic ("batch"); what cannot follow is
     listed. Raises ModelFormatError for an unknown input, UsageError for another rank."""
-    return _resized(graph, shapes, batch=False)
+    made = _resized(graph, shapes, batch=False)
+    for shape in shapes.values():
+        _fit_pictures(made.graph, shape)
+    return made
+
+
+def _fit_pictures(graph: Graph, shape: Shape) -> None:
+    """The size that the preprocessing says, if it says one, becomes that of an image input."""
+    said = graph.metadata.get("preprocess")
+    if not isinstance(said, dict) or "size" not in said:
+        return
+    rest = {key: value for key, value in said.items() if key != "size"}
+    try:
+        size = Preprocess.from_dict(rest).fitted(shape).size
+    except LiteError:  # the shape is no image's, or the words are somebody else's
+        return
+    graph.metadata["preprocess"] = {**rest, "size": list(size)} if size else rest
 
 
 def batched(graph: Graph) -> list[Value]:
