@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from lite_engine import LiteError
 from lite_engine.errors import UsageError
 from lite_workbench._observe import Later
-from lite_workbench.jobs import Cancelled, Job
+from lite_workbench.jobs import Cancelled, Job, Work
 
 from tests.workbench.sessions import opened
 
@@ -39,6 +40,18 @@ def test_a_job_tells_and_can_be_cancelled(session: lw.Session) -> None:
         job.wait(10)
     assert states[0] == ("running", 0) and states[-1][0] == "cancelled"
     assert session.start("Short", lambda: 41).wait(10) == 41
+
+
+def test_work_that_exits_has_failed_and_the_next_begins() -> None:
+    """An exit of a thread ends nothing else, and would leave the queue waiting for ever."""
+    states: list[tuple[str, str]] = []
+    work = Work(lambda job: states.append((job.title, job.state)))
+    first = work.start("Leaving", lambda: sys.exit("no more"))
+    second = work.start("Short", lambda: 42)
+    with pytest.raises(LiteError, match=r"Leaving stopped \(SystemExit: no more"):
+        first.wait(10)
+    assert second.wait(10) == 42
+    assert ("Leaving", "failed") in states and work.jobs == []
 
 
 @pytest.mark.parametrize("about", ["Quantize", "Deploy"])

@@ -84,7 +84,8 @@ class Job:
             )
 
     def wait(self, timeout: float | None = None) -> Any:
-        """The result. Raises the work's own error, or TimeoutError."""
+        """The result. Raises the work's own error, LiteError for work that exited, or
+        TimeoutError."""
         if not self._ended.wait(timeout):
             raise TimeoutError(tr("{title} still runs", title=self.title))
         if self.error is not None:
@@ -142,6 +143,11 @@ class Job:
             self._end("cancelled", error)
         except Exception as error:  # noqa: BLE001  handed over by `wait` and shown by who observes
             self._end("failed", error)
+        except BaseException as error:  # noqa: BLE001  an exit ends the work, not who waits for it
+            said = f"{type(error).__name__}: {error}".removesuffix(": ")
+            failed = LiteError(tr("{title} stopped ({reason})", title=self.title, reason=said))
+            failed.__cause__ = error
+            self._end("failed", failed)
 
     def _end(self, state: str, error: BaseException | None = None) -> None:
         self.error, self.state = error, state
