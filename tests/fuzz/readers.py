@@ -367,14 +367,15 @@ READERS = {
         _pipeline(".json", json.dumps(PIPELINE)),
         told(limited(Pipeline.open, stages, _MOST_VALUES=MOST_VALUES)),
         sources(
-            "e/pipeline/stages.py:read_stages,_known_keys,_part,_sized,_read,_batch_of,_labels,"
+            "e/pipeline/stages.py:read_stages,_known_keys,_part,_sized,_read,_batch_of,"
             "_of_one_size",
+            "e/lines.py",
             "e/preprocess_fields.py",
         ),
     ),
     "pipeline_yaml": Reader(
         _pipeline(".yaml", YAML),
         told(limited(Pipeline.open, stages, _MOST_VALUES=MOST_VALUES)),
-        sources("e/pipeline/stages.py:read_document,_yaml,_check_plain,_text_of"),
+        sources("e/pipeline/stages.py:read_document,_yaml,_check_plain"),
     ),
 }

@@ -61,6 +61,11 @@ def test_metadata(tflite_imported):
     }  # fmt: skip
 
 
+def test_labels_as_editors_write_them(tflite_imported):
+    graph = tflite_imported(metadata_model("\ufeffcat\r\n\u2028\r\ndog\r\n".encode()))
+    assert graph.metadata["labels"] == ["cat", "\u2028", "dog"]
+
+
 def test_damaged_label_archive_does_not_stop_the_import(tflite_imported):
     graph = tflite_imported(metadata_model(b"cat\n" * 100, damage=True))
     assert "preprocess" in graph.metadata

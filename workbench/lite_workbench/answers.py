@@ -10,12 +10,11 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.adapter import Adapter
-from lite_engine.errors import UsageError, reason_of
+from lite_engine.errors import UsageError
 from lite_engine.pipeline.native import read_outputs
 from lite_engine.preprocess import Placement, Preprocess
 from lite_messages import tr
@@ -246,16 +245,6 @@ def _input_size(feeds: Mapping[str, np.ndarray]) -> tuple[int, int] | None:
         return None
     height, width = shape[1:3] if shape[3] in (1, 3) else shape[2:]
     return int(height), int(width)
-
-
-def read_labels(path: str | Path) -> list[str]:
-    """One label per line. Raises UsageError."""
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            tr("labels cannot be read ({reason})", reason=reason_of(error)), where=path
-        ) from None
 
 
 def listed(names: Sequence[str]) -> str:

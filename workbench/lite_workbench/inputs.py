@@ -104,7 +104,7 @@ def _text(model: Model, source: Any, tokenizer: str | Path) -> dict[str, np.ndar
     text = str(source)
     if text.endswith(".txt"):
         try:
-            text = Path(text).read_text("utf-8")
+            text = Path(text).read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
                 tr("the text cannot be read ({reason})", reason=reason_of(error)), where=source

@@ -14,6 +14,7 @@ from ..adapter import Adapter
 from ..arrays import read_array
 from ..errors import LiteError, ShapeError, UsageError, reason_of
 from ..ir import Graph, Value
+from ..lines import read_bounded, read_labels
 from ..model_file import Model, open_model, with_shapes
 from ..model_file.native_stage import INPUTS, quant_of
 from ..preprocess import Preprocess
@@ -26,7 +27,7 @@ MODEL_KEYS = ("name", "preprocess", "open_size", "widths", "open_widths", "batch
 #: Stages between models, with what they may say.
 STEPS = {"crop": ("grow", "limit"), "turn": ("model", "label", "above")}
 #: Of a document; an alias of YAML costs nothing in its text, and may stand for a million values.
-_MOST_BYTES, _MOST_VALUES = 4 << 20, 100_000
+_MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
@@ -181,11 +182,12 @@ def _part(stage: Mapping[str, Any], folder: Path) -> Part:
     else:
         preprocess = Preprocess.from_dict(how)
     model, preprocess, widths = _sized(model, preprocess, stage)
+    words = read_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)
     return Part(
         name or model.name,
         model,
         preprocess,
-        tuple(_labels(folder / labels) if isinstance(labels, (str, Path)) else map(str, labels)),
+        tuple(words),
         _read(model, stage.get("read") or {}, folder),
         features,
         widths,
@@ -267,28 +269,10 @@ def _of_one_size(
     return with_shapes(model, {inputs[0].name: tuple(dims)})
 
 
-def _labels(path: Path) -> list[str]:
-    try:
-        return _text_of(path).splitlines()
-    except (OSError, ValueError) as error:
-        raise UsageError(
-            tr("labels cannot be read ({reason})", reason=reason_of(error)), where=path
-        ) from None
-
-
-def _text_of(path: Path) -> str:
-    """Raises OSError, ValueError."""
-    with path.open("rb") as file:
-        data = file.read(_MOST_BYTES + 1)  # of a pipe or a device, too
-    if len(data) > _MOST_BYTES:
-        raise ValueError(tr("larger than {size} MiB", size=_MOST_BYTES >> 20))
-    return data.decode()
-
-
 def read_document(path: Path) -> dict[str, Any]:
     """A pipeline's JSON or YAML file. Raises LiteError."""
     try:
-        text = _text_of(path)
+        text = read_bounded(path).decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise UsageError(
             tr("cannot be read ({reason})", reason=reason_of(error)), where=path

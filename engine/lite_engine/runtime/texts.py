@@ -17,6 +17,7 @@ from lite_messages import tr
 from ..documents import parse
 from ..errors import UsageError, reason_of
 from ..ir import DType, Graph, Value
+from ..lines import lines_of
 
 _UNKNOWN, _FIRST, _LAST, _FILL = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
 _SPECIAL = (_UNKNOWN, _FIRST, _LAST, _FILL)
@@ -41,16 +42,15 @@ class Tokenizer:
         """BERT's `vocab.txt`, a piece per line, or a `tokenizer.json` of that kind. Raises
         UsageError, ModelFormatError."""
         try:
-            content = Path(path).read_text("utf-8")
+            content = Path(path).read_bytes()
+            if Path(path).suffix == ".json":
+                made = cls._of_json(content.decode("utf-8-sig"), path)
+            else:
+                made = cls._of_pieces(lines_of(content))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(
                 tr("the tokenizer cannot be read ({reason})", reason=reason_of(error)), where=path
             ) from None
-        if Path(path).suffix == ".json":
-            made = cls._of_json(content, path)
-        else:
-            pieces = {line: i for i, line in enumerate(content.split("\n")) if line}
-            made = cls(pieces, not any(p != p.lower() for p in pieces if p not in _SPECIAL))
         lacks = [name for name in _SPECIAL if name not in made.vocabulary]
         if lacks:
             raise UsageError(
@@ -58,6 +58,11 @@ class Tokenizer:
                 fix=tr("give the vocab.txt or tokenizer.json of a BERT model"),
             )  # fmt: skip
         return made
+
+    @classmethod
+    def _of_pieces(cls, lines: list[str]) -> Tokenizer:
+        pieces = {line: i for i, line in enumerate(lines) if line}
+        return cls(pieces, not any(p != p.lower() for p in pieces if p not in _SPECIAL))
 
     @classmethod
     def _of_json(cls, content: str, path: str | Path) -> Tokenizer:

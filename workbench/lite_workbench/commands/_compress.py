@@ -74,7 +74,8 @@ def check_samples(args: argparse.Namespace, why: str) -> None:
 
 def within_budget(model: Model, args: argparse.Namespace, **how: Any) -> WithinBudget | None:
     """What measures the metric of --data, where there is one. Raises UsageError."""
-    from ..answers import read_labels
+    from lite_engine.lines import read_labels
+
     from ..budget import WithinBudget, split
 
     if not args.data:

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.lines import read_labels
 from lite_engine.terminal import screen
 
-from ..answers import read_labels
 from ..first_look import first_look
 from ..inputs import is_guessed
 from .run import recipe_lines

@@ -321,7 +321,7 @@ def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, An
     """What the arguments say beside what was `read` from the file. Raises UsageError."""
     out: dict[str, Any] = {}
     if args.labels:
-        from ..answers import read_labels  # brings pipelines and profiles
+        from lite_engine.lines import read_labels
 
         out["labels"] = read_labels(args.labels)
     if args.preprocess:

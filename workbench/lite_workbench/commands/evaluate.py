@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from lite_engine.lines import read_labels
 from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
-from ..answers import read_labels
 from ._base import (
     ADAPTER_HELP,
     PREPROCESS_HELP,

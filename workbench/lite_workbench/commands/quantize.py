@@ -164,9 +164,9 @@ def _call(args: argparse.Namespace) -> QuantizeResult:
 
 def _static(model: Model, args: argparse.Namespace) -> QuantizeResult:
     from lite_engine.errors import UsageError
+    from lite_engine.lines import read_labels
     from lite_engine.quantize import Calibration, Curve, quantize
 
-    from ..answers import read_labels
     from ..budget import require
     from ..quantize_shards import calibrator
     from ..quantizing import (

@@ -71,7 +71,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Recommendation:
-    from ..answers import read_labels
+    from lite_engine.lines import read_labels
+
     from ..recommend import recommend
     from ._first_look import say_first
 

@@ -11,10 +11,11 @@ import numpy as np
 from lite_engine.adapter import OVERLAP, THRESHOLD, Adapter
 from lite_engine.errors import UsageError
 from lite_engine.files import writing
+from lite_engine.lines import read_labels
 from lite_engine.preprocess import is_image, open_image
 from lite_messages import tr
 
-from ..answers import TOP, Answer, answer_of, read_labels, real_of
+from ..answers import TOP, Answer, answer_of, real_of
 from ..inputs import GUESSED_OPTION, feeds_of, is_guessed, png
 from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (

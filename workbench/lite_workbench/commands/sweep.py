@@ -106,7 +106,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Sweep:
-    from ..answers import read_labels
+    from lite_engine.lines import read_labels
+
     from ..saved_runs import export_mlflow, keep_sweep
     from ..sweep import sweep
     from ._first_look import say_first

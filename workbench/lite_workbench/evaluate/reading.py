@@ -43,7 +43,8 @@ def read_text(path: Path) -> str:
 
 def lines(path: Path) -> Iterator[tuple[str, str]]:
     """(place, line) of each line that is neither empty nor a comment."""
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    # not str.splitlines: whatever else it splits at may be in a text or a name
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip() and not line.startswith("#"):
             yield f"{path}:{number}", line
 

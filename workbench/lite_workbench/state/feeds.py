@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_engine.lines import read_labels
 from lite_messages import tr
 
-from ..answers import read_labels
 from ..inputs import as_code, feeds_of
 from ..recipes import RecipeAnswer, recipe_answers
 from ._state import SessionState

@@ -16,6 +16,7 @@ import numpy as np
 from lite_messages import tr
 
 from ...errors import ModelFormatError
+from ...lines import lines_of
 from .._flatbuffers import Table, root
 
 #: label files larger than this, unpacked, are not read
@@ -80,12 +81,11 @@ def _read_labels(view: memoryview, name: str) -> list[str]:
             if info.file_size > MAX_LABEL_BYTES:
                 raise ModelFormatError(tr("tflite: label file {name!r} is too large", name=name))
             with archive.open(info) as member:
-                text = member.read(MAX_LABEL_BYTES + 1).decode("utf-8")
+                return lines_of(member.read(MAX_LABEL_BYTES + 1))
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, zlib.error, EOFError,
             NotImplementedError, RuntimeError, OSError):  # fmt: skip
         # Labels are a convenience: a damaged archive does not make the model unusable.
         return []
-    return text.rstrip("\n").split("\n")
 
 
 class _Window(io.RawIOBase):

@@ -10,6 +10,7 @@ or names.
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,7 @@ def _columns(path: Path) -> Iterator[tuple[str, str, str]]:
     text = read_text(path)
     first = text.lstrip().partition("\n")[0]
     between = max(",;\t", key=first.count)
-    reader = csv.reader(text.splitlines(), delimiter=between, skipinitialspace=True,
+    reader = csv.reader(io.StringIO(text), delimiter=between, skipinitialspace=True,
                         strict=True)  # fmt: skip
     chosen: tuple[int, int] | None = None
     try:
