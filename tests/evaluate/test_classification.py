@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from types import SimpleNamespace
 
 import lite_workbench as lw
 import numpy as np
@@ -16,7 +17,11 @@ from lite_engine.ops import infer_types
 from lite_workbench.cli import main
 from lite_workbench.evaluate import Dataset, Sample, read_dataset
 from lite_workbench.evaluate.classes import class_numbers
+from lite_workbench.evaluate.summary import summarize
+from lite_workbench.evaluate.tasks._base import Outcome
+from lite_workbench.evaluate.tasks.classification import Classification
 from lite_workbench.inputs import read_source
+from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, top_k_accuracy_score
 
 pytestmark = pytest.mark.cpu
@@ -75,6 +80,32 @@ def test_two_versions_are_compared_sample_by_sample(digits):
     assert change.improved == gained
     assert "session.evaluate(data, ['float', 'int8'])" in session.code[-1]
     assert "McNemar" in made.sentences[0] and "int8" in made._repr_html_()
+
+
+@pytest.mark.parametrize(("metric", "k"), [("top-1", 1), ("top-5", 5)])
+def test_a_change_is_tested_on_what_its_metric_has_right(metric, k):
+    """The label is among the best five far more often than it is the best one."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 20, 80)
+    first = rng.standard_normal((80, 20)) + 2 * np.eye(20)[labels]
+    second = first + 1.5 * np.eye(20)[(labels + 1) % 20] + rng.standard_normal((80, 20))
+    samples = [Sample(str(i), None, int(label)) for i, label in enumerate(labels)]
+    data = Dataset("made", "classification", samples, metric=metric)
+    task = Classification(data, [], 20)
+    sides = [SimpleNamespace(name=n, version=n, title="m", backend="", precision="") for n in "ab"]
+    best = [np.argsort(-scores, 1)[:, :5].tolist() for scores in (first, second)]
+    outcomes = [
+        [Outcome(str(b[0]), 1.0, float(b[0] == label), b[0] == label, b)
+         for b, label in zip(own, labels, strict=True)]
+        for own in best
+    ]  # fmt: skip
+    (change,) = summarize(task, data, samples, outcomes, sides).changes
+    was, now = ((np.sort(s, 1)[:, -k] <= s[np.arange(80), labels]) for s in (first, second))
+    gained, lost = int(np.sum(~was & now)), int(np.sum(was & ~now))
+    assert (change.improved, change.worsened) == (gained, lost) and gained + lost > 5
+    assert change.p_value == pytest.approx(binomtest(lost, gained + lost).pvalue)
+    wanted = [top_k_accuracy_score(labels, s, k=k) for s in (first, second)]
+    assert change.difference == pytest.approx(wanted[1] - wanted[0])
 
 
 def test_the_command_writes_a_document_and_reads_a_limit(digit_folders, capsys):

@@ -15,13 +15,14 @@ from lite_workbench.evaluate.statistics import (
     mean,
     quantiles,
     ratio,
+    share,
 )
 from scipy.stats import bootstrap
 
 
 def test_the_interval_of_a_mean_is_that_of_scipy():
     right = np.random.default_rng(1).random(400) < 0.8
-    made = Measure("top-1", right.mean(), mean(right), share=True)
+    made = share("top-1", right)
     low, high = interval(made, draws(made, len(right)), len(right))
     wanted = bootstrap((right.astype(float),), np.mean, method="percentile", rng=0)
     # both are random: quantiles of 1,000 draws have an error of about a tenth of the width
@@ -35,7 +36,7 @@ def test_a_ratio_follows_from_sums():
 
 
 def test_all_right_is_not_certain():
-    made = Measure("top-1", 1.0, mean(np.ones(46)), share=True)
+    made = share("top-1", np.ones(46))
     low, high = interval(made, draws(made, 46), 46)
     z = 1.959964
     assert (low, high) == pytest.approx((1 / (1 + z * z / 46), 1.0))  # Wilson's, by its formula
@@ -43,7 +44,7 @@ def test_all_right_is_not_certain():
 
 def test_nearly_all_right_is_not_certain():
     """A COCO precision is TP / (TP + ε), and a draw without an object has none."""
-    made = Measure("mAP", 1 - 2e-16, mean(np.ones(4)), share=True)
+    made = Measure("mAP", 1 - 2e-16, mean(np.ones(4)))
     low, high = interval(made, np.array([1 - 2e-16, 1.0, np.nan]), 4)
     assert (low, high) == pytest.approx((1 / (1 + 1.959964**2 / 4), 1.0))
     assert interval(made, np.array([0.5, 1 - 2e-16]), 4)[0] < 0.6
@@ -61,7 +62,7 @@ def test_no_error_at_all_is_not_certain_either():
 
 def test_draws_do_not_depend_on_how_many_fit_the_memory():
     right = np.random.default_rng(2).random(9000) < 0.5
-    made = Measure("top-1", right.mean(), mean(right), share=True)
+    made = share("top-1", right)
     assert len(draws(made, 9000)) == 1000  # several blocks
     assert draws(made, 9000).std() == pytest.approx(0.5 / np.sqrt(9000), rel=0.1)
 

@@ -56,7 +56,8 @@ class SideResult:
 @dataclass
 class Change:
     """The main metric of `candidate` minus that of `baseline`, with its interval. `changed` samples
-    have another prediction; `improved` and `worsened` count right and wrong."""
+    have another prediction; `improved` and `worsened` count what became right or wrong by the
+    metric, or a better or worse answer where it knows no right and wrong."""
 
     baseline: str
     candidate: str

@@ -7,8 +7,8 @@ see the same draws, so the difference of two is a paired bootstrap.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,15 +26,21 @@ Resampled = Callable[[np.ndarray], np.ndarray]
 class Measure:
     """A metric over all samples: `value` on them, and `resampled` on draws from them.
 
-    `share` tells that it is a mean of zeros and ones, one for each sample.
+    `hits` are (samples,) booleans where the metric is the share of samples that are right by it.
     """
 
     name: str
     value: float
     resampled: Resampled
     higher_is_better: bool = True
-    share: bool = False
+    hits: np.ndarray | None = field(default=None, compare=False)
     draws: int = DRAWS
+
+
+def share(name: str, hits: Sequence[bool]) -> Measure:
+    """The share of samples that are right."""
+    column = np.asarray(hits, bool)
+    return Measure(name, float(column.mean()), mean(column), hits=column)
 
 
 def ratio(parts: np.ndarray, of: Callable[[np.ndarray], Any]) -> Resampled:

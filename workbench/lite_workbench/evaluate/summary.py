@@ -46,7 +46,7 @@ def summarize(
     changes = [
         _change(
             (sides[0].name, sides[i].name), (measured[0][0], measured[i][0]),
-            (drawn[0][0], drawn[i][0]), (outcomes[0], outcomes[i]),
+            (drawn[0][0], drawn[i][0]), outcomes[0], outcomes[i],
         )
         for i in range(1, len(sides))
     ]  # fmt: skip
@@ -83,18 +83,20 @@ def _change(
     names: tuple[str, str],
     measures: tuple[Measure, Measure],
     values: tuple[np.ndarray, np.ndarray],
-    outcomes: tuple[Sequence[Outcome], Sequence[Outcome]],
+    baseline: Sequence[Outcome],
+    candidate: Sequence[Outcome],
 ) -> Change:
     low, high = quantiles(values[1] - values[0])
-    right = [np.array([bool(o.right) for o in own]) for own in outcomes]
-    if measures[0].share:
-        p, test = mcnemar(*right), "McNemar"
+    before, after = (m.hits for m in measures)
+    if before is not None and after is not None:
+        p, test = mcnemar(before, after), "McNemar"
+        gains = after.astype(np.float64) - before
     else:
         p, test = bootstrap_p(values[1] - values[0]), "paired bootstrap"
-    better = [b.value - a.value for a, b in zip(*outcomes, strict=True)]
+        gains = np.array([b.value - a.value for a, b in zip(baseline, candidate, strict=True)])
     return Change(
         *names, measures[0].name, measures[1].value - measures[0].value, low, high, p, test,
         p < SIGNIFICANT, measures[0].higher_is_better,
-        sum(a.prediction != b.prediction for a, b in zip(*outcomes, strict=True)),
-        sum(d > 0 for d in better), sum(d < 0 for d in better), len(better),
+        sum(a.prediction != b.prediction for a, b in zip(baseline, candidate, strict=True)),
+        int(np.sum(gains > 0)), int(np.sum(gains < 0)), len(gains),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Top-1, top-5, per-class precision and recall, and the confusion matrix, with scikit-learn."""
+"""Top-1, top-5, the confusion matrix, and, with scikit-learn, precision and recall per class."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..classes import class_numbers
-from ..statistics import Measure, mean
+from ..statistics import Measure, share
 from ._base import NOT_FINITE, ClassResult, Outcome, Task
 
 if TYPE_CHECKING:
@@ -54,15 +52,10 @@ class Classification(Task):
         return Outcome(NOT_FINITE, None, 0.0, False, [-1])
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
-        from sklearn.metrics import accuracy_score
-
-        wanted = [self.number(s) for s in samples]
-        right = [o.right for o in outcomes]
-        top_1 = float(accuracy_score(wanted, [o.data[0] for o in outcomes]))
-        made = [Measure("top-1", top_1, mean(right), share=True)]
+        made = [share("top-1", [bool(o.right) for o in outcomes])]
         if self.top_5:
-            among = [n in o.data for n, o in zip(wanted, outcomes, strict=True)]
-            made.append(Measure("top-5", float(np.mean(among)), mean(among), share=True))
+            among = [self.number(s) in o.data for s, o in zip(samples, outcomes, strict=True)]
+            made.append(share("top-5", among))
         return made
 
     def classes(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[ClassResult]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_messages import tr
 
-from ..statistics import Measure, mean, ratio
+from ..statistics import Measure, ratio, share
 from ._base import NOT_FINITE, Outcome, Task
 
 if TYPE_CHECKING:
@@ -38,13 +38,12 @@ class Text(Task):
         return Outcome(NOT_FINITE, None, 0.0, False, max(len(sample.label), 1))
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
-        right = [bool(o.right) for o in outcomes]
         parts = np.array(
             [[o.data, len(s.label)] for s, o in zip(samples, outcomes, strict=True)], np.float64
         )
         edits, letters = parts.sum(axis=0)
         return [
-            Measure("exact match", float(np.mean(right)), mean(right), share=True),
+            share("exact match", [bool(o.right) for o in outcomes]),
             Measure(
                 "CER", float(edits / max(letters, 1)),
                 ratio(parts, lambda sums: sums[..., 0] / np.maximum(sums[..., 1], 1)),
