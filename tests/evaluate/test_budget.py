@@ -57,7 +57,7 @@ def test_a_budget_that_is_exceeded_says_what_keeps_it(tmp_path, capsys):
              "--method", "minmax", "--max-drop", "0%", "--float-budget", "0"]  # fmt: skip
     assert main(words) == 1 and not out.exists()
     err = capsys.readouterr().err
-    assert "int8 loses" in err and "the budget is 0.0 points; with" in err
+    assert "int8 loses" in err and "the budget is 0 points; with" in err
     assert err.count("\n") == 1 and "raise --max-drop" in err
     assert main([*words, "--force"]) == 1 and out.exists()  # written, and still short of it
     needed = re.search(r"--float-budget ([\d.]+)\)", err)[1]

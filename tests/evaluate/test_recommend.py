@@ -10,14 +10,18 @@ import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine.devices import add_entry
-from lite_engine.errors import LiteError
+from lite_engine.errors import LiteError, UsageError
 from lite_engine.model_file import read_model
 from lite_workbench import recommend_versions
 from lite_workbench.budget import split
 from lite_workbench.cli import main
-from lite_workbench.evaluate import read_dataset
-from lite_workbench.recommend import Candidate, _judge, recommend
+from lite_workbench.commands._base import drop
+from lite_workbench.evaluate import Dataset, read_dataset
+from lite_workbench.evaluate.tasks._base import Outcome
+from lite_workbench.evaluate.tasks.image import ImageOutput
+from lite_workbench.recommend import Candidate, Recommendation, _judge, recommend
 from lite_workbench.sweep import Cell, Choice
+from PIL import Image
 
 from tests.report.data import data_of
 
@@ -153,6 +157,67 @@ def test_what_exceeds_a_budget_is_told():
     made = Candidate(more, "int8", 1, 0.0)
     _judge(made, error, max_drop=0.05, max_ms=None, max_mb=None)
     assert made.drop == pytest.approx(0.02) and made.why == ""
+
+
+@pytest.mark.parametrize(
+    ("metric", "float_value", "other", "figures", "lost", "head", "limit"),
+    [
+        ("mIoU", 0.872, 0.869, "86.9 % (86.8 … 87.0)", "-0.3 points", "drop, points", "0.1 points"),
+        ("PSNR", 37.221, 37.019, "37.02 dB (37.02 … 37.02)", "-0.20 dB", "drop, dB", "0.1 dB"),
+        ("SSIM", 0.9312, 0.9301, "0.9301 (0.9291 … 0.9311)", "-0.0011", "drop", "0.001"),
+    ],
+)  # fmt: skip
+def test_figures_have_the_unit_of_their_metric(
+    metric, float_value, other, figures, lost, head, limit
+):
+    """Decibels are no percentage, and the index of similarity has no unit."""
+    allowed = 0.1 if metric == "PSNR" else 0.001
+    best = Cell(Choice("x86", "fp32", 1), "measured", latency_ms=2.0, metric=metric,
+                value=float_value)  # fmt: skip
+    cell = Cell(Choice("x86", "int8", 1), "measured", latency_ms=1.0, metric=metric, value=other,
+                low=other - 0.001, high=other + 0.001)  # fmt: skip
+    candidate = Candidate(cell, "int8", 1_000_000, 0.0)
+    _judge(candidate, best, allowed, None, None)
+    assert candidate.why == f"loses more than {limit}"
+    candidate.why = ""
+    made = Recommendation("m", metric, float_value, 9, allowed, None, None, [candidate])
+    heads, (row,) = made.table()
+    assert heads[6] == head and row[5] == figures and row[6] == lost.split(" ")[0].lstrip("-")
+    assert f"{metric} {figures.split(' (')[0]} ({lost})" in made.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "metric", "wanted"),
+    [
+        ("0.5%", "classification", "", 0.005), ("0.5", "detection", "", 0.005),
+        ("0.5dB", "image", "", 0.5), ("0.5 db", "image", "psnr", 0.5), ("0.5", "image", "", 0.5),
+        ("0.01", "image", "ssim", 0.01), ("0.5%", "image", "", None), ("1%", "image", "SSIM", None),
+        ("1dB", "text", "CER", None), ("1dB", "image", "SSIM", None),
+    ],
+)  # fmt: skip
+def test_a_drop_is_in_the_unit_of_the_metric(text, task, metric, wanted):
+    data = Dataset("made", task, [], metric=metric)
+    if wanted is not None:
+        assert drop(text).of(data) == wanted
+    else:
+        with pytest.raises(UsageError, match=r"^made: .* another unit; give a number like 0\.5"):
+            drop(text).of(data)
+
+
+def test_images_are_judged_in_decibels_first():
+    """What a drop without a named metric counts on."""
+    own = ImageOutput(Dataset("made", "image", []), [], None)
+    outcome = Outcome("", None, 0.9, None, (30.0, 0.9))
+    assert [m.name for m in own.measures([None], [outcome])] == ["PSNR", "SSIM"]
+
+
+def test_a_percentage_of_decibels_is_refused(tmp_path, capsys):
+    for name in ("input", "target"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (4, 4)).save(tmp_path / name / "a.png")
+    assert main(["recommend", MODEL, "--data", str(tmp_path), "--max-drop", "0.5%"]) == 2
+    err = capsys.readouterr().err
+    assert "PSNR may not lose 0.5%" in err and err.endswith("like 0.5dB\n") and err.count("\n") == 1
 
 
 def test_a_session_remembers_it(digits, monkeypatch, unpruned):

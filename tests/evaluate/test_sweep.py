@@ -41,6 +41,18 @@ def test_the_front_is_what_no_other_cell_beats():
     assert Sweep("m", cells, max_ms=0.5).best is None
 
 
+@pytest.mark.parametrize(
+    ("metric", "value", "wanted"),
+    [("top-1", 0.872, "87.2 %"), ("PSNR", 37.221, "37.22 dB"), ("SSIM", 0.9312, "0.9312")],
+)
+def test_a_metric_has_its_own_unit(metric, value, wanted):
+    made = cell(1, 1000, value=value)
+    made.metric = metric
+    assert made.accuracy == f"{metric} {wanted}"
+    heads, (row,) = Sweep("m", [made]).table()
+    assert row[heads.index(metric)] == wanted
+
+
 def test_the_sweet_spot_of_each_goal():
     """By hand: latencies 1, 2, 3 ms; 10, 30, 20 samples/s."""
     cells = [cell(1, 10), cell(2, 30), cell(3, 20)]

@@ -84,7 +84,7 @@ def test_labeled_data_judges_it(tmp_path, capsys, share, reached):
         )
         assert told["channels"][0]["after"] < told["channels"][0]["before"]
     else:
-        assert "the budget is 5.0 points" in str(told["error"])
+        assert "the budget is 5 points" in str(told["error"])
 
 
 def test_a_session_gets_a_version(files):

@@ -28,7 +28,7 @@ from .cluster import Progress
 from .evaluate import Dataset, Evaluation, Side
 from .evaluate.judge import Judge
 from .evaluate.remote import local
-from .evaluate.results import readable
+from .evaluate.results import limit_of, readable, with_unit
 from .evaluate.run import collect, judge_for, run_samples
 from .inputs import read_source
 from .quantizing import FastRun, LatencyOn, model_from
@@ -210,8 +210,7 @@ class WithinBudget:
         if few := too_few(name, self.limit, evaluation.samples):
             said += f"; {few}"
         if not reached:
-            limit = readable(name, self.limit)
-            said += tr("; the budget is {limit} points", limit=limit)
+            said += tr("; the budget is {limit}", limit=limit_of(name, self.limit))
             count, least, extra = min(steps, key=lambda step: step[1])
             if least <= self.limit:
                 said += tr(
@@ -221,9 +220,8 @@ class WithinBudget:
                 )
             else:
                 said += tr(
-                    "; the smallest loss measured is {readable} points, with {layers} layers "
-                    "in float",
-                    readable=readable(name, least),
+                    "; the smallest loss measured is {loss}, with {layers} layers in float",
+                    loss=with_unit(name, least),
                     layers=count,
                 )
         return Budget(name, self.limit, loss, evaluation.samples, reached, said, steps)

@@ -19,7 +19,7 @@ from lite_engine.runtime import Predictor, host_target
 from lite_messages import tr, trn
 
 from .budget import STEPS, Budget, WithinBudget, loss_of
-from .evaluate.results import readable
+from .evaluate.results import limit_of
 from .pruned_points import METHOD, TradeOff, Version, timed, trade_off
 from .quantizing import FastRun, calibration, float_graph, model_from
 
@@ -233,8 +233,7 @@ def _search(
     name, said = evaluation.sides[1].main.name, evaluation.changes[0].sentence
     reached = loss <= within.limit
     if not reached:
-        limit = readable(name, within.limit)
-        said += tr("; the budget is {limit} points", limit=limit)
+        said += tr("; the budget is {limit}", limit=limit_of(name, within.limit))
     return made, Budget(name, within.limit, loss, evaluation.samples, reached, said, steps)
 
 

@@ -17,6 +17,7 @@ from lite_messages import tr, trn
 
 from .budget import split, too_few
 from .evaluate.display import html_table
+from .evaluate.results import Metric, limit_of, readable, shown, unit_of, with_unit
 from .names import with_ending
 from .recommend_versions import KINDS, Kept, versions
 from .sweep import Cell, sweep
@@ -77,8 +78,8 @@ class Recommendation:
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and a row for each candidate."""
         heads = ["", tr("version"), tr("backend"), tr("threads"), tr("latency ms"), self.metric,
-                 tr("drop, points"), tr("file MB"), ""]  # fmt: skip
-        return heads, [_row(c, c is self.chosen) for c in self.candidates]
+                 _drop_head(self.metric), tr("file MB"), ""]  # fmt: skip
+        return heads, [_row(c, self.metric, c is self.chosen) for c in self.candidates]
 
     @property
     def sentence(self) -> str:
@@ -88,22 +89,28 @@ class Recommendation:
             return tr("no version is within the budgets; the reason is next to each")
         return tr(
             "{version} on {backend} with {threads}: {latency:.3g} ms, {metric} "
-            "{value:.1f} % ({drop:+.1f} points), {size:.2f} MB",
+            "{value} ({drop}), {size:.2f} MB",
             version=chosen.version, backend=chosen.cell.choice.backend,
             threads=trn("{n} thread", "{n} threads", chosen.cell.choice.threads),
             latency=chosen.cell.latency_ms or 0,
-            metric=self.metric, value=100 * (chosen.cell.value or 0), drop=-100 * chosen.drop + 0.0,
+            metric=self.metric, value=shown(self.metric, chosen.cell.value or 0.0),
+            drop="+" * (chosen.drop <= 0) + with_unit(self.metric, 0.0 - chosen.drop),
             size=chosen.file_bytes / 1e6,
         )  # fmt: skip
 
 
-def _row(made: Candidate, chosen: bool) -> list[str]:
+def _drop_head(metric: str) -> str:
+    heads = {"%": tr("drop, points"), "dB": tr("drop, dB")}
+    return heads.get(unit_of(metric), tr("drop"))
+
+
+def _row(made: Candidate, metric: str, chosen: bool) -> list[str]:
     cell = made.cell
     value = "–"
     if cell.value is not None and cell.low is not None and cell.high is not None:
-        value = f"{100 * cell.value:.1f} % ({100 * cell.low:.1f} … {100 * cell.high:.1f})"
+        value = Metric(cell.metric, cell.value, cell.low, cell.high, cell.higher_is_better).figure
     latency = "–" if cell.latency_ms is None else f"{cell.latency_ms:.3g}"
-    lost, size = f"{100 * made.drop:.1f}", f"{made.file_bytes / 1e6:.2f}"
+    lost, size = readable(metric, made.drop), f"{made.file_bytes / 1e6:.2f}"
     return ["→" if chosen else "", made.version, cell.choice.backend, str(cell.choice.threads),
             latency, value, lost, size, made.why]  # fmt: skip
 
@@ -215,7 +222,7 @@ def _judge(
         return
     wrong = []
     if made.drop > max_drop:
-        wrong.append(tr("loses more than {limit:g} points", limit=100 * max_drop))
+        wrong.append(tr("loses more than {limit}", limit=limit_of(best.metric, max_drop)))
     if max_ms is not None and (cell.latency_ms or 0) > max_ms:
         wrong.append(tr("slower than {limit:g} ms", limit=max_ms))
     if max_mb is not None and made.file_bytes > max_mb * 1e6:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import FigureWidget
 
     from .editing import Edited
-    from .evaluate import Evaluation
+    from .evaluate import Drop, Evaluation
     from .looking import Look
     from .model_diff import ModelDiff
     from .pruning import Pruning
@@ -270,7 +270,7 @@ class Session(SessionInputs):
             resume=resume, cluster=Cluster(**cluster),
         )  # fmt: skip
 
-    def recommend(self, data: Any, max_drop: float, **options: Any) -> Recommendation:
+    def recommend(self, data: Any, max_drop: float | Drop, **options: Any) -> Recommendation:
         """The fastest version within the budgets, measured: `max_drop` of the metric (0.005: half a
         point), `options` of `recommend.recommend` and `evaluate`. Raises UsageError, LiteError."""
         return evaluations.recommend(self, data, max_drop, **options)

@@ -24,6 +24,8 @@ from ..schemas import schema_name
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
 
+    from ..evaluate import Drop
+
 Result = TypeVar("Result")
 
 PREPROCESS_HELP = tr(
@@ -160,9 +162,13 @@ share = _number(0, 1, tr("a number from 0 to 1"))
 percent = _number(0, _MOST, tr("a percentage, like 5"))
 
 
-def drop(text: str) -> float:
-    """0.5% or 0.5 → 0.005. Raises argparse's error."""
-    return percent(text.rstrip().removesuffix("%")) / 100
+def drop(text: str) -> Drop:
+    """0.5%, 0.5dB or 0.5. Raises argparse's error."""
+    from ..evaluate import Drop
+
+    given = text.strip()
+    unit = next((u for u in ("%", "dB") if given.casefold().endswith(u.casefold())), "")
+    return Drop(percent(given[: len(given) - len(unit)]), unit)
 
 
 positive = _number(0, _MOST, tr("a number of 0 or more"))

@@ -80,7 +80,8 @@ def within_budget(model: Model, args: argparse.Namespace, **how: Any) -> WithinB
 
     if not args.data:
         return None
-    limit = float("inf") if args.max_drop is None else args.max_drop
-    calibrating, judging = split(dataset_of(args).first(args.limit), args.calibration)
+    data = dataset_of(args)
+    limit = float("inf") if args.max_drop is None else args.max_drop.of(data)
+    calibrating, judging = split(data.first(args.limit), args.calibration)
     labels = read_labels(args.labels) if args.labels else None
     return WithinBudget(model, judging, limit, calibrating=calibrating, labels=labels, **how)

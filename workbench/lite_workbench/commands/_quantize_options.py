@@ -48,7 +48,7 @@ def command_of(args: argparse.Namespace, options: Options) -> str:
         "--labels": args.labels,
         "--label-offset": args.label_offset or None,
         "--limit": args.limit,
-        "--max-drop": None if args.max_drop is None else f"{100 * args.max_drop:g}%",
+        "--max-drop": args.max_drop,
         "--targets": args.targets,
         "--measure": options.measure if options.searches or args.data else "",
         "--samples": options.limit,

@@ -105,8 +105,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--task", metavar="TASK", help=tr("the task, where the data set allows several")
     )
     parser.add_argument(
-        "--max-drop", type=drop, default=0.01, metavar="P%",
-        help=tr("how many points of the metric --quantize may lose (default: 1%%)"),
+        "--max-drop", type=drop, metavar="P%",
+        help=tr("what the metric may lose by --quantize (default: 1%%, or 1dB of PSNR)"),
     )  # fmt: skip
     add_backend(parser)
     parser.add_argument(
@@ -167,11 +167,12 @@ def _call(args: argparse.Namespace) -> PipelineResult:
 def _quantize(result: PipelineResult, args: argparse.Namespace) -> None:
     """Puts the pipeline with stages in int8 in place of the one that was opened. Raises
     LiteError."""
-    from ..evaluate import read_dataset
+    from ..evaluate import Drop, read_dataset
     from ..pipelines.quantizing import quantize_stages
 
     data = read_dataset(args.data, task=args.task) if args.data else None
-    made = quantize_stages(result.pipeline, args.quantize, data, max_drop=args.max_drop)
+    drop = (args.max_drop or Drop(1.0)).of(data)
+    made = quantize_stages(result.pipeline, args.quantize, data, max_drop=drop)
     result.quantization, result.pipeline = made, made.pipeline
 
 

@@ -39,8 +39,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_compression(
         parser,
         max_drop=tr(
-            "how many points the metric of --data may lose against the dense model, "
-            "like 0.5%%; layers stay dense until it loses no more"
+            "what the metric of --data may lose against the dense model: points, like 0.5%%, or "
+            "0.5dB of PSNR; layers stay dense until it loses no more"
         ),
     )
     parser.add_argument(

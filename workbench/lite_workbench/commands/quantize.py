@@ -37,8 +37,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_compression(
         parser,
         max_drop=tr(
-            "how many points the metric of --data may lose against the float model, "
-            "like 0.5%%; layers go back to float until it loses no more"
+            "what the metric of --data may lose against the float model: points, like 0.5%%, or "
+            "0.5dB of PSNR; layers go back to float until it loses no more"
         ),
     )
     add_cluster(parser)

@@ -40,7 +40,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--max-drop", type=drop, required=True, metavar="P%",
-        help=tr("points that the metric may lose against the float model, like 0.5%%"),
+        help=tr("what the metric may lose against the float model: points, like 0.5%%, or 0.5dB of "
+                "PSNR"),
     )  # fmt: skip
     parser.add_argument("--max-ms", type=positive, metavar="MS", help=tr("latency limit"))
     parser.add_argument("--max-mb", type=positive, metavar="MB", help=tr("size limit of the file"))
@@ -83,7 +84,7 @@ def _call(args: argparse.Namespace) -> Recommendation:
     data = dataset_of(args).first(args.limit)
     say_first(model, lambda: data, args)
     made = recommend(
-        model, data, max_drop=args.max_drop, max_ms=args.max_ms,
+        model, data, max_drop=args.max_drop.of(data), max_ms=args.max_ms,
         max_mb=args.max_mb, backends=args.backends, threads=args.threads, output=args.output,
         device=args.device, resume=args.resume, kinds=args.kinds,
         labels=read_labels(args.labels) if args.labels else None,

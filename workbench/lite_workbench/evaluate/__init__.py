@@ -5,10 +5,20 @@ Outcomes of a sample depend on nothing but the sample, so shards of a data set a
 """
 
 from .dataset import Dataset, Sample
+from .drop import Drop
 from .evaluation import Evaluation
 from .formats import read_dataset
 from .pipeline_side import PipelineSide
 from .run import evaluate
 from .side import Side
 
-__all__ = ["Dataset", "Evaluation", "PipelineSide", "Sample", "Side", "evaluate", "read_dataset"]
+__all__ = [
+    "Dataset",
+    "Drop",
+    "Evaluation",
+    "PipelineSide",
+    "Sample",
+    "Side",
+    "evaluate",
+    "read_dataset",
+]

@@ -27,13 +27,13 @@ class Metric:
     @property
     def short(self) -> str:
         """top-1 87.2 %"""
-        return f"{self.name} {readable(self.name, self.value)}{_unit(self.name)}"
+        return f"{self.name} {shown(self.name, self.value)}"
 
     @property
     def figure(self) -> str:
         """87.2 % (84.0 … 90.1)"""
-        low, value, high = (readable(self.name, v) for v in (self.low, self.value, self.high))
-        return f"{value}{_unit(self.name)} ({low} … {high})"
+        low, high = readable(self.name, self.low), readable(self.name, self.high)
+        return f"{shown(self.name, self.value)} ({low} … {high})"
 
 
 @dataclass
@@ -195,15 +195,29 @@ class SampleRow:
         )  # fmt: skip
 
 
-def _unit(name: str) -> str:
-    """The unit behind a figure."""
-    return {"PSNR": " dB", "SSIM": ""}.get(name, " %")
+def unit_of(name: str) -> str:
+    """The unit in which a metric is shown."""
+    return {"PSNR": "dB", "SSIM": ""}.get(name, "%")
+
+
+def shown(name: str, value: float) -> str:
+    """A value of a metric: 87.2 %, 37.22 dB, 0.9310."""
+    return f"{readable(name, value)} {unit_of(name)}".rstrip()
 
 
 def with_unit(metric: str, value: float) -> str:
     """The difference of two values of a metric: 0.9 points, 0.31 dB."""
-    figure = readable(metric, value)
-    return tr("{figure} points", figure=figure) if _unit(metric) == " %" else figure + _unit(metric)
+    return _difference(metric, readable(metric, value))
+
+
+def limit_of(metric: str, value: float) -> str:
+    """What a metric may lose, as it was given: 0.05 points, 0.5 dB."""
+    return _difference(metric, f"{value * (100 if unit_of(metric) == '%' else 1):g}")
+
+
+def _difference(metric: str, figure: str) -> str:
+    unit = unit_of(metric)
+    return tr("{figure} points", figure=figure) if unit == "%" else f"{figure} {unit}".rstrip()
 
 
 def readable(name: str, value: float) -> str:

@@ -11,6 +11,7 @@ from lite_widgets import BundleList, DataTable, Form, LayerTable, Stages, Tabbed
 from .. import views
 from ..answer_tables import metrics_table, samples_table
 from ..data_sets import data_sets
+from ..evaluate import Drop
 from ..pipelines.session import PipelineSession
 from ..pipelines.tables import (
     cards,
@@ -218,7 +219,7 @@ class QuantizeStep(PipelineStep):
                 {"name": "images", "label": tr("Folder of typical images"), "hint": "photos/"},
                 {"name": "data", "label": tr("Labeled data to judge by"), "hint": "pages.txt",
                  "optional": True},
-                {"name": "drop", "label": tr("Points that the metric may lose"), "hint": "1"},
+                {"name": "drop", "label": tr("The metric may lose, % or dB"), "hint": "1"},
             ],
             note=tr("Without labeled data, the result is judged by the share of unchanged "
                     "answers."),
@@ -235,7 +236,7 @@ class QuantizeStep(PipelineStep):
         images, data = Path(values["images"]).expanduser(), values.get("data") or None
         errors = {} if images.exists() else {"images": tr("no such file or folder")}
         try:
-            drop = float(values["drop"]) / 100
+            drop = Drop(float(values["drop"]))
         except ValueError:
             errors["drop"] = tr("not a number")
         self.form.errors = errors

@@ -18,7 +18,7 @@ from ..inputs import as_code
 if TYPE_CHECKING:
     from lite_engine.export import Exported
 
-    from ..evaluate import Evaluation
+    from ..evaluate import Drop, Evaluation
     from .quantizing import PipelineQuantization
     from .streaming import Streamed
 
@@ -172,16 +172,17 @@ class PipelineSession(Working):
         return made
 
     def quantize(
-        self, images: Any, data: Any = None, max_drop: float = 0.01, limit: int | None = None, *,
-        task: str | None = None,
+        self, images: Any, data: Any = None, max_drop: float | Drop = 0.01,
+        limit: int | None = None, *, task: str | None = None,
     ) -> PipelineQuantization:  # fmt: skip
         """The version "int8": stages in int8 as far as the metric of the whole loses no more than
         `max_drop` (0.01: one point). `data` is labeled and judges; without it, the share of
         answers that stay the same does. Raises UsageError, LiteError."""
-        from ..evaluate import read_dataset
+        from ..evaluate import Drop, read_dataset
         from .quantizing import quantize_stages
 
         judged = None if data is None else read_dataset(data, task=task)
+        max_drop = max_drop.of(judged) if isinstance(max_drop, Drop) else max_drop
         made = quantize_stages(
             self.versions["float"], images, judged, max_drop=max_drop, limit=limit,
             progress=self.progress,

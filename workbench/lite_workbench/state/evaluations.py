@@ -8,7 +8,7 @@ from typing import Any
 
 from ..answers import Answer
 from ..cluster import Cluster
-from ..evaluate import Evaluation, Sample, Side, read_dataset
+from ..evaluate import Drop, Evaluation, Sample, Side, read_dataset
 from ..evaluate import evaluate as evaluate_sides
 from ..evaluate.remote import local
 from ..recommend import Recommendation
@@ -82,13 +82,14 @@ def sweep(
 def recommend(
     state: SessionState,
     data: Any,
-    max_drop: float,
+    max_drop: float | Drop,
     limit: int | None = None,
     images: str | Path | None = None,
     **options: Any,
 ) -> Recommendation:
     """See `Session.recommend`. Raises UsageError, LiteError."""
     dataset = read_dataset(data, images=images).first(limit)
+    max_drop = max_drop.of(dataset) if isinstance(max_drop, Drop) else max_drop
     with state.busy:
         made = recommend_version(
             base_model(state), dataset, max_drop=max_drop, progress=state.progress, **options

@@ -11,6 +11,7 @@ from lite_messages import tr
 from lite_widgets import DataTable, Form, Notice, SweepChart
 
 from ..answer_tables import recommendation_tables, sweep_chart, sweep_tables
+from ..evaluate import Drop
 from ..sweep.cells import counts_of
 from ._base import stack
 
@@ -77,7 +78,7 @@ class RecommendPanel:
         self.form = Form(
             title=tr("Recommend a version"), closable=False, button=tr("Recommend"),
             fields=[
-                {"name": "max_drop", "label": tr("Points the metric may lose"), "hint": "0.5"},
+                {"name": "max_drop", "label": tr("The metric may lose, % or dB"), "hint": "0.5"},
                 {"name": "max_ms", "label": tr("Latency limit, ms"), "optional": True},
                 {"name": "max_mb", "label": tr("Size limit of the file, MB"), "optional": True},
                 {"name": "device", "label": tr("Device"), "hint": "local", "optional": True},
@@ -101,7 +102,7 @@ class RecommendPanel:
                 for name in ("max_drop", "max_ms", "max_mb")}  # fmt: skip
         self.form.errors = {}
         options: dict[str, Any] = {n: value for n, value in made.items() if value is not None}
-        options["max_drop"] = (made["max_drop"] or 0) / 100
+        options["max_drop"] = Drop(made["max_drop"] or 0.0)
         if output := values.get("output"):  # where it is now: the job may begin in another folder
             options["output"] = str(Path(output).expanduser().absolute())
         return {**options, **({"device": d} if (d := values.get("device")) else {})}

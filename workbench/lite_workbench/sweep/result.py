@@ -11,6 +11,7 @@ from lite_engine.runtime import strict_json
 from lite_messages import tr
 
 from ..evaluate.display import html_table
+from ..evaluate.results import shown
 from .cells import Cell
 
 if TYPE_CHECKING:
@@ -172,14 +173,14 @@ def _row(cell: Cell, energy: bool, metric: bool, elsewhere: bool, machines: bool
     c = cell.choice
     memory = "–" if cell.memory_bytes is None else f"{cell.memory_bytes / 1e6:.1f}"
     rate = "–" if cell.throughput is None else number_text(cell.throughput)
-    shown = [f"{100 * cell.value:.1f} %" if cell.value is not None else "–"] if metric else []
-    shown += [c.device] if elsewhere else []
-    shown += [cell.machine] if machines else []
+    last = ["–" if cell.value is None else shown(cell.metric, cell.value)] if metric else []
+    last += [c.device] if elsewhere else []
+    last += [cell.machine] if machines else []
     if energy:
-        shown.insert(0, "–" if cell.energy_mj is None else f"{cell.energy_mj:.3g}")
+        last.insert(0, "–" if cell.energy_mj is None else f"{cell.energy_mj:.3g}")
     said = "" if cell.status == "measured" else f"{cell.status}: {cell.why}"
     return ["★" if cell.front else "", c.backend, c.precision, str(c.threads), str(c.batch),
-            str(c.streams), _ms(cell), rate, memory, *shown, said]  # fmt: skip
+            str(c.streams), _ms(cell), rate, memory, *last, said]  # fmt: skip
 
 
 def _ms(cell: Cell) -> str:
