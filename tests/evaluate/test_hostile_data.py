@@ -57,9 +57,12 @@ def test_what_is_wrong_is_said_in_one_line(make, what, tmp_path, capsys):
     ("file", "text"),
     [
         ("l.txt", "{name} 3\n"),
-        ("l.json", '{{"images": [{{"id": 1, "file_name": "{name}"}}], "annotations": [], '
+        ("l.json", '{{"images": [{{"id": 1, "file_name": "{name}"}}], '
+         '"annotations": [{{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}}], '
          '"categories": [{{"id": 1, "name": "cat"}}]}}'),
-        ("l.xml", "<annotation><filename>{name}</filename></annotation>"),
+        ("l.xml", "<annotation><filename>{name}</filename><object><name>cat</name><bndbox>"
+         "<xmin>1</xmin><ymin>1</ymin><xmax>9</xmax><ymax>9</ymax></bndbox></object>"
+         "</annotation>"),
     ],
 )  # fmt: skip
 def test_names_that_no_file_can_have(file, text, tmp_path, capsys):

@@ -70,6 +70,36 @@ def test_map_is_that_of_pycocotools_on_exported_predictions(boxes, tmp_path):
     assert len(result["rows"]) == 300
 
 
+@pytest.mark.parametrize("crowd", [None, 1])
+@pytest.mark.parametrize("masks", [False, True])
+def test_labels_without_an_object_that_counts_are_told(boxes, tmp_path, crowd, masks, capsys):
+    """No precision is defined; with one crowd, or with nothing at all."""
+    document = json.loads(boxes.read_text())
+    corners = [[0, 0, 9, 0, 9, 9]]
+    document["annotations"] = [] if crowd is None else [
+        {**document["annotations"][0], "iscrowd": crowd, "segmentation": corners}]  # fmt: skip
+    document["images"] = [{**i, "width": made.SIZE, "height": made.SIZE}
+                          for i in document["images"][:2]]  # fmt: skip
+    (tmp_path / "labels.json").write_text(json.dumps(document))
+    path = optimize(made.colors_network(), targets=["x86"]).save(tmp_path / "colors.lite")
+    words = ["evaluate", path, "--data", tmp_path / "labels.json", "--images",
+             boxes.parent / "images", "--adapter", f"{Path(made.__file__)}:boxes_of_colors",
+             "--preprocess", "unit", *(["--task", "instances"] if masks else [])]  # fmt: skip
+    assert main([str(w) for w in words]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: labels: no labeled object counts") and err.count("\n") == 1
+
+
+def test_readable_samples_without_objects_are_told(boxes, tmp_path):
+    """Those that have some may be the ones that cannot be read."""
+    data = read_dataset(boxes).first(2)
+    gone = replace(data.samples[0], source=tmp_path / "gone.png")
+    empty = replace(data.samples[1], label=())
+    with pytest.raises(UsageError, match="no labeled object counts"):
+        evaluate(sides(made.colors_network()), replace(data, samples=[gone, empty]),
+                 adapter=Adapter(function=made.boxes_of_colors))  # fmt: skip
+
+
 def test_resampling_the_same_images_gives_the_same_average(boxes):
     dataset = read_dataset(boxes)
     made_by = evaluate(sides(made.colors_network()), dataset, limit=40,

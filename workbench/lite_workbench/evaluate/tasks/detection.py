@@ -16,7 +16,7 @@ from ._boxes import Found, answered, matched, pixels
 
 if TYPE_CHECKING:
     from ...answers import Answer
-    from ..dataset import Dataset, Sample
+    from ..dataset import Box, Dataset, Sample
 
 #: Average precision needs unsure boxes, too; lower scores than this change it little.
 LEAST_SCORE = 0.01
@@ -44,6 +44,20 @@ class Detection(Task):
                 ),
                 fix=tr("pass --labels FILE with the data set's names in the model's order"),
             )
+        self.name = dataset.name
+        self._require_objects(dataset.samples)
+
+    def _counts(self, box: Box) -> bool:
+        """Is it right to find this object, and wrong not to?"""
+        return not box.ignored
+
+    def _require_objects(self, samples: Sequence[Sample]) -> None:
+        """Raises UsageError where no metric is defined."""
+        if not any(self._counts(box) for sample in samples for box in sample.label):
+            raise UsageError(
+                tr("no labeled object counts: there is none, or all are to be ignored"),
+                where=self.name, fix=tr("give samples with objects of these classes"),
+            )  # fmt: skip
 
     def options(self) -> Mapping[str, Any]:
         return {"kind": "boxes", "threshold": LEAST_SCORE}
@@ -87,6 +101,7 @@ class Detection(Task):
         return Found(category, (x, y, width, height), float(item["score"]))
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
+        self._require_objects(samples)  # those with objects may have been unreadable
         found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories, self.KIND)
         drawn = _coco.Resampling(found, self.KIND)
         return [
@@ -98,7 +113,7 @@ class Detection(Task):
     def classes(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[ClassResult]:
         found = _coco.evaluated(samples, [o.data for o in outcomes], self.categories, self.KIND)
         count = [
-            sum(b.category == i and not b.ignored for s in samples for b in s.label)
+            sum(b.category == i and self._counts(b) for s in samples for b in s.label)
             for i in range(len(self.categories))
         ]
         return [
