@@ -13,6 +13,9 @@ from lite_engine import Predictor, optimize
 from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
 from lite_workbench.evaluate import Side, evaluate, read_dataset
+from lite_workbench.evaluate.tasks._base import Outcome
+from lite_workbench.evaluate.tasks._boxes import Found
+from lite_workbench.evaluate.tasks.keypoints import Keypoints
 from PIL import Image
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
@@ -103,6 +106,90 @@ def test_oks_is_that_of_pycocotools_on_exported_predictions(points, tmp_path):
     assert 0.05 < figures["OKS mAP"].value < 0.999
     exact = evaluate([identity()], data.first(8), adapter=Adapter(function=reader(path, 0)))
     assert exact["x86"].main.value > figures["OKS mAP"].value
+
+
+def by_pycocotools(path: Path, predictions, category: int, points: int) -> np.ndarray:
+    """The figures of one class, with the tolerances of its own skeleton."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO(str(path))
+        own = [p for p in predictions if p["category_id"] == category]
+        made = COCOeval(truth, truth.loadRes(own), "keypoints")
+        known = made.params.kpt_oks_sigmas
+        made.params.kpt_oks_sigmas = known if points == 17 else np.full(points, known.mean())
+        made.params.catIds = [category]
+        made.evaluate()
+        made.accumulate()
+        made.summarize()
+    return made.stats
+
+
+def found_near(data, counts: list[int], rng) -> list[Outcome]:
+    """Each object with as many points as its class has, moved a little, every fifth one far."""
+    made = []
+    for sample in data.samples:
+        boxes = []
+        for box in sample.label:
+            points = np.reshape(box.keypoints or [10.0] * 3 * counts[box.category], (-1, 3)).copy()
+            points[:, :2] += rng.normal(0, 1.5 if rng.random() < 0.8 else 30, points[:, :2].shape)
+            points[:, 2] = 1
+            boxes.append(Found(box.category, box.xywh, float(rng.random()), tuple(points.ravel())))
+        made.append(Outcome("", 1.0, 1.0, None, boxes))
+    return made
+
+
+def test_skeletons_of_two_sizes_and_objects_without_keypoints(tmp_path):
+    """Two classes of 17 and 5 points, a ball without any, a person of whom none is labeled: the
+    figures are the mean of what pycocotools finds for the two classes, each by itself."""
+    rng = np.random.default_rng(8)
+    path = keypoint_set(tmp_path / "set", 17)
+    document = json.loads(path.read_text())
+    for number, a in enumerate(list(document["annotations"]), 1000):
+        part = {**a, "id": number, "category_id": 5, "keypoints": a["keypoints"][:15]}
+        document["annotations"].append({**part, "num_keypoints": 4})
+    plain = {"image_id": 1, "bbox": [5, 5, 20, 20], "area": 400, "iscrowd": 0}
+    document["annotations"] += [
+        {**plain, "id": 2000, "category_id": 9},
+        {**plain, "id": 2001, "category_id": 3},
+    ]
+    document["categories"] += [{"id": 5, "name": "star"}, {"id": 9, "name": "ball"}]
+    path.write_text(json.dumps(document))
+    data = read_dataset(path)
+    task, outcomes = Keypoints(data, [], None), found_near(data, [17, 5, 3], rng)
+    predictions = [
+        {"image_id": image, "category_id": [3, 5, 9][b.category], "score": b.score,
+         "keypoints": list(b.keypoints)}
+        for image, own in enumerate(outcomes, 1) for b in own.data
+    ]  # fmt: skip
+    document["annotations"][-1] |= {"keypoints": [0] * 51, "num_keypoints": 0}  # as COCO writes it
+    path.write_text(json.dumps(document))
+    each = [by_pycocotools(path, predictions, *of) for of in ((3, 17), (5, 5))]
+    figures = {m.name: m.value for m in task.measures(data.samples, outcomes)}
+    for name, at in (("OKS mAP", 0), ("OKS mAP@.5", 1), ("recall", 5)):
+        assert figures[name] == pytest.approx(np.mean([stats[at] for stats in each])), name
+    assert 0.05 < figures["OKS mAP"] < 0.95
+    assert [c.name for c in task.classes(data.samples, outcomes)] == ["red", "star"]
+
+
+def test_keypoints_that_do_not_fit_are_told(tmp_path):
+    path = keypoint_set(tmp_path / "set", 4)
+    other = keypoint_set(tmp_path / "other", 3)
+    with pytest.raises(LiteError, match="3 keypoints of red are answered, the labels have 4"):
+        evaluate([identity()], read_dataset(path), adapter=Adapter(function=reader(other, 0)))
+    document = json.loads(path.read_text())
+    document["annotations"][-1]["keypoints"] += [1, 1, 2]
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=r"^40\.png: red has 5 keypoints here and 4 elsewhere; "):
+        Keypoints(read_dataset(path), [], None)
+
+
+def test_labels_without_a_keypoint_are_no_measure(tmp_path):
+    path = keypoint_set(tmp_path / "set", 3, 2)
+    document = json.loads(path.read_text())
+    for a in document["annotations"]:
+        a["keypoints"][2::3] = [0, 0, 0]
+    path.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match="no labeled object counts"):
+        Keypoints(read_dataset(path), [], None)
 
 
 def test_what_has_no_keypoints_is_refused(tmp_path):

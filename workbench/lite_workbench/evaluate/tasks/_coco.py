@@ -6,7 +6,7 @@ import contextlib
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -131,6 +131,43 @@ def sigmas(count: int) -> np.ndarray:
     return known if count == len(known) else np.full(count, known.mean())
 
 
+def skeletons(samples: Sequence[Sample]) -> dict[int, int]:
+    """Class → how many keypoints its first object with keypoints has."""
+    found: dict[int, int] = {}
+    for box in (box for sample in samples for box in sample.label if box.keypoints):
+        found.setdefault(box.category, len(box.keypoints) // 3)
+    return found
+
+
+def _with_keypoints(
+    samples: Sequence[Sample], found: Sequence[Sequence[Found]], sizes: Mapping[int, int]
+) -> tuple[list[Sample], list[list[Found]]]:
+    """Without the classes that have no keypoints. An object of another class that has none counts
+    as one of which none is labeled, and COCO ignores those."""
+    labels = [
+        tuple(
+            box if box.keypoints else box._replace(keypoints=(0.0,) * 3 * sizes[box.category])
+            for box in sample.label
+            if box.category in sizes
+        )
+        for sample in samples
+    ]
+    made = [replace(s, label=label) for s, label in zip(samples, labels, strict=True)]
+    return made, [[box for box in own if box.category in sizes] for own in found]
+
+
+def _by_skeleton(sizes: Mapping[int, int]) -> type[COCOeval]:
+    """COCOeval with the tolerances of each class's own skeleton; it has one for all."""
+    from pycocotools.cocoeval import COCOeval
+
+    class OfSkeletons(COCOeval):
+        def computeOks(self, image: int, category: int) -> Any:
+            self.params.kpt_oks_sigmas = sigmas(sizes.get(category - 1, 17))
+            return super().computeOks(image, category)
+
+    return OfSkeletons
+
+
 def evaluated(
     samples: Sequence[Sample],
     found: Sequence[Sequence[Found]],
@@ -141,6 +178,11 @@ def evaluated(
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
+    evaluation_class = COCOeval
+    if kind is KEYPOINTS:
+        sizes = skeletons(samples)
+        samples, found = _with_keypoints(samples, found, sizes)
+        evaluation_class = _by_skeleton(sizes)
     with _silent():
         truth, made = COCO(), COCO()
         truth.dataset = labels_document(samples, categories)
@@ -152,10 +194,7 @@ def evaluated(
             for n, r in enumerate(results(found), 1)
         ]}  # fmt: skip
         made.createIndex()
-        evaluation = COCOeval(truth, made, kind.iou)
-        if kind is KEYPOINTS:
-            counts = {len(b.keypoints) // 3 for s in samples for b in s.label if b.keypoints}
-            evaluation.params.kpt_oks_sigmas = sigmas(max(counts, default=17))
+        evaluation = evaluation_class(truth, made, kind.iou)
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

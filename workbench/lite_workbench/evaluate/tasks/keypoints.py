@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lite_engine.errors import LiteError, UsageError
 from lite_messages import tr
 
 from . import _coco
@@ -14,7 +15,7 @@ from .detection import LEAST_SCORE, Detection
 
 if TYPE_CHECKING:
     from ...answers import Answer
-    from ..dataset import Sample
+    from ..dataset import Box, Dataset, Sample
 
 
 class Keypoints(Detection):
@@ -22,6 +23,23 @@ class Keypoints(Detection):
     [x, y] or [x, y, score], in parts of the image, in the data set's order."""
 
     KIND = _coco.KEYPOINTS
+
+    def __init__(self, dataset: Dataset, labels: Sequence[str], classes: int | None) -> None:
+        super().__init__(dataset, labels, classes)
+        self.skeletons = _coco.skeletons(dataset.samples)
+        for sample in dataset.samples:
+            for box in sample.label:
+                count = len(box.keypoints) // 3
+                if count not in (0, wanted := self.skeletons.get(box.category, 0)):
+                    raise UsageError(
+                        tr("{name} has {count} keypoints here and {wanted} elsewhere",
+                           name=self.categories[box.category], count=count, wanted=wanted),
+                        where=sample.name,
+                        fix=tr("give every object of a class the same keypoints"),
+                    )  # fmt: skip
+
+    def _counts(self, box: Box) -> bool:
+        return super()._counts(box) and any(v > 0 for v in box.keypoints[2::3])
 
     def options(self) -> Mapping[str, Any]:
         return {"kind": "keypoints", "threshold": LEAST_SCORE}
@@ -40,6 +58,14 @@ class Keypoints(Detection):
             for x, y, *_ in item["keypoints"]
             for number in (float(x) * picture[0], float(y) * picture[1], 1.0)
         ]
+        count = len(points) // 3
+        if count != (wanted := self.skeletons.get(category, count)):
+            raise LiteError(
+                tr("{count} keypoints of {name} are answered, the labels have {wanted}",
+                   count=count, name=self.categories[category], wanted=wanted),
+                where=self.name,
+                fix=tr("choose a data set of the model's skeleton, or pass --adapter"),
+            )  # fmt: skip
         return made._replace(keypoints=tuple(points))
 
 
