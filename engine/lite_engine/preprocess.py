@@ -23,8 +23,6 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-import struct
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,12 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from lite_messages import tr
 
-from .errors import ShapeError, UsageError, reason_of
+from .errors import ShapeError, UsageError
+from .images import open_image
 from .preprocess_fields import READ, not_valid
 
-#: What PIL may decode. Its other plug-ins run programs (Ghostscript for EPS) or read other files.
-IMAGE_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "PPM")
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm")
 COLOURS = ("rgb", "bgr", "grey")
 LAYOUTS = ("nchw", "nhwc")
 FITS = ("stretch", "crop", "letterbox", "height")
@@ -338,44 +334,6 @@ def _short(text: str) -> dict[str, Any]:
                 tr("preprocessing {word!r} is not one of {known}", word=word, known=known)
             )
     return out
-
-
-def open_image(
-    source: str | Path | bytes, name: str = "", formats: Sequence[str] = IMAGE_FORMATS
-) -> Any:
-    """A PIL image of a file, or of a file's bytes. Raises UsageError, naming the file (or `name`),
-    when it is not an image."""
-    import io
-
-    from PIL import Image, UnidentifiedImageError
-
-    data = io.BytesIO(source) if isinstance(source, bytes) else source
-    try:
-        with warnings.catch_warnings():
-            # PIL only warns of an image that could fill the memory; what else it warns of (a
-            # damaged EXIF block, an APNG that is none) does not change the pixels.
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            picture = Image.open(data, formats=list(formats))
-            picture.load()
-    except (
-        OSError, ValueError, SyntaxError, struct.error,
-        Image.DecompressionBombError, Image.DecompressionBombWarning,
-    ) as error:  # fmt: skip
-        given = name or (tr("these bytes") if isinstance(source, bytes) else source)
-        # PIL's own words for it name the object that it read
-        known = isinstance(error, UnidentifiedImageError)
-        why = tr("its format is unknown, or it is damaged") if known else reason_of(error)
-        raise UsageError(
-            tr("not an image that can be read ({why})", why=why), where=given
-        ) from None
-    # PIL leaves the transparency of a palette out of RGB, with a warning where it is bytes.
-    picture.info.pop("transparency", None)
-    return picture
-
-
-def is_image(path: str | Path) -> bool:
-    return Path(path).suffix.lower() in IMAGE_SUFFIXES
 
 
 def _image_input(shape: Sequence[Any], layout: str | None) -> tuple[str, tuple[int, int] | None]:

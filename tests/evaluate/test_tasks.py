@@ -14,8 +14,8 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.adapter import Adapter
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.images import open_image
 from lite_engine.model_file import read_model
-from lite_engine.preprocess import open_image
 from lite_workbench.cli import main
 from lite_workbench.evaluate import Side, evaluate, read_dataset
 from lite_workbench.evaluate.dataset import Box
@@ -187,6 +187,61 @@ def test_masks_that_cannot_be_right_are_left_out(tmp_path):
     (_, shape), (_, classes) = result.unreadable
     assert "32×64 pixels, the image 64×64" in shape
     assert "class 3, but there are 3 labels" in classes
+
+
+def turned(path: Path) -> None:
+    """The same stored pixels, of which EXIF says that they lie on their side."""
+    exif = Image.Exif()
+    exif[0x112] = 6
+    with Image.open(path) as stored:
+        stored.load()
+    stored.save(path, exif=exif)
+
+
+def test_labels_in_pixels_are_those_of_the_stored_picture(tmp_path):
+    """Boxes and masks are as good as without EXIF's orientation, as pycocotools sees them; what is
+    shown of a sample are these pixels, too."""
+    network = sides(made.colors_network())
+    found = Adapter(function=made.boxes_of_colors)
+    discs = made.segmentation_set(tmp_path / "discs", 4)
+    rectangles = made.detection_set(tmp_path / "rectangles", 4)
+    before = [evaluate(network, read_dataset(rectangles), adapter=found),
+              evaluate(network, read_dataset(discs))]  # fmt: skip
+    for path in [*(rectangles.parent / "images").iterdir(), *(discs / "images").iterdir()]:
+        turned(path)
+    after = [evaluate(network, read_dataset(rectangles), adapter=found),
+             evaluate(network, read_dataset(discs))]  # fmt: skip
+    for a, b in zip(before, after, strict=True):
+        assert [m.value for m in a["x86"].metrics] == [m.value for m in b["x86"].metrics]
+        assert a["x86"].main.value > 0.1
+        name, source = next(iter(b.sources.items()))
+        seen = b.judge.seen(source)
+        assert np.array_equal(seen, np.asarray(Image.open(a.sources[name])))
+
+
+def test_a_class_is_that_of_the_picture_as_it_is_shown(tmp_path):
+    """Not that of the stored pixels: a device, which turns them, answers the same."""
+    rng = np.random.default_rng(5)
+    for name in ("upright", "stored"):
+        (tmp_path / name / "a").mkdir(parents=True)
+    picture = Image.fromarray(rng.integers(0, 256, (made.SIZE, made.SIZE, 3), np.uint8))
+    picture.save(tmp_path / "upright" / "a" / "1.png")
+    lying = tmp_path / "stored" / "a" / "1.png"
+    picture.transpose(Image.Transpose.ROTATE_90).save(lying)
+    turned(lying)
+    (side,) = sides(made.colors_network())
+    masks = [side.read(tmp_path / name / "a" / "1.png", [], None, {}).answer.mask
+             for name in ("upright", "stored")]  # fmt: skip
+    assert np.array_equal(*masks) and len(np.unique(masks[0])) > 1
+
+
+def test_a_mask_of_16_bits_is_left_out(tmp_path):
+    folder = made.segmentation_set(tmp_path, 2)
+    first = min((folder / "masks").iterdir())
+    Image.fromarray(np.asarray(Image.open(first)).astype(np.uint16)).save(first)
+    result = evaluate(sides(made.colors_network()), read_dataset(folder))
+    ((name, why),) = result.unreadable
+    assert name.endswith(first.name) and "found I" in why
 
 
 def test_images_are_judged_by_scikit_image(tmp_path):

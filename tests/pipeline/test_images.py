@@ -9,7 +9,11 @@ import zlib
 import numpy as np
 import pytest
 from lite_engine.errors import UsageError
+from lite_engine.images import open_image, stored_pixels
+from lite_engine.ir import DType, Node, Value
+from lite_engine.ops import run_node
 from lite_engine.pipeline.native import decode_image
+from lite_engine.preprocess import Preprocess
 from PIL import Image, ImageOps
 
 pytestmark = pytest.mark.cpu
@@ -81,6 +85,80 @@ def test_a_picture_is_turned_as_its_exif_says(orientation: int, kind: str) -> No
     exif[0x112] = orientation
     data = written(photo(20, 11), kind, exif=exif)
     np.testing.assert_array_equal(decode_image(data), pillow(data))
+    np.testing.assert_array_equal(np.asarray(open_image(data)), pillow(data))
+    stored = np.asarray(Image.open(io.BytesIO(data)))
+    np.testing.assert_array_equal(np.asarray(open_image(data, as_stored=True)), stored)
+    again = open_image(written(open_image(data), kind, quality=100))
+    assert again.size == open_image(data).size, "it is not turned twice"
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6])
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "BMP"])
+def test_pixels_as_they_are_stored(orientation: int, kind: str, tmp_path) -> None:
+    """Only of files that would be turned."""
+    exif = Image.Exif()
+    exif[0x112] = orientation
+    path = tmp_path / "photo"
+    path.write_bytes(written(photo(20, 11), kind, **({} if kind == "BMP" else {"exif": exif})))
+    found = stored_pixels(path)
+    if orientation == 1 or kind == "BMP":
+        assert found is None
+    else:
+        np.testing.assert_array_equal(found, np.asarray(Image.open(path)))
+
+
+@pytest.mark.parametrize(
+    "exif", [b"Exif\0\0", b"Exif\0\0MM\0*\xff\xff\xff\xff", b"Exif\0\0nothing", b"\0" * 40]
+)
+def test_damaged_exif_turns_nothing(exif: bytes, recwarn) -> None:
+    want = np.asarray(Image.open(io.BytesIO(written(photo(20, 11), "JPEG"))))
+    data = written(photo(20, 11), "JPEG", exif=exif)
+    np.testing.assert_array_equal(np.asarray(open_image(data)), want)
+    np.testing.assert_array_equal(decode_image(data), want)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("orientation", [1, 6])
+def test_grey_of_16_bits_has_its_upper_byte(orientation: int) -> None:
+    """In Python as natively: Pillow's own conversion is white from 255 on."""
+    deep = np.random.default_rng(1).integers(0, 1 << 16, (13, 17)).astype(np.uint16)
+    exif = Image.Exif()
+    exif[0x112] = orientation
+    data = written(Image.fromarray(deep), "PNG", exif=exif)
+    want = (deep >> 8).astype(np.uint8)
+    want = np.rot90(want, -1) if orientation == 6 else want
+    np.testing.assert_array_equal(np.asarray(open_image(data)), want)
+    np.testing.assert_array_equal(decode_image(data)[..., 0], want)
+    kept = open_image(data, as_stored=True)
+    assert kept.mode != "L" and np.array_equal(np.asarray(kept), deep)
+
+
+def test_a_pgm_of_16_bits_has_its_upper_byte() -> None:
+    deep = np.random.default_rng(2).integers(0, 1 << 16, (5, 7)).astype(">u2")
+    data = b"P5 7 5 65535\n" + deep.tobytes()
+    np.testing.assert_array_equal(np.asarray(open_image(data)), deep >> 8)
+
+
+@pytest.mark.parametrize("colour", ["grey", "rgb"])
+def test_a_turned_file_is_the_input_that_it_shows(colour: str, tmp_path) -> None:
+    upright = photo(20, 11).convert("L" if colour == "grey" else "RGB")
+    exif = Image.Exif()
+    exif[0x112] = 6
+    upright.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "a.png", exif=exif)
+    upright.save(tmp_path / "b.png")
+    how = Preprocess.parse(f"unit,{colour},letterbox,size=16x16,nchw")
+    np.testing.assert_array_equal(how.apply(tmp_path / "a.png"), how.apply(tmp_path / "b.png"))
+
+
+def test_the_operator_decodes_what_is_stored() -> None:
+    """ONNX's ImageDecoder knows no orientation."""
+    exif = Image.Exif()
+    exif[0x112] = 6
+    data = written(photo(20, 11), "PNG", exif=exif)
+    value = Value("data", DType.U8, (len(data),))
+    node = Node("ImageDecoder", [value], [Value("image")], None, name="image")
+    (made,) = run_node(node, [np.frombuffer(data, np.uint8)])
+    np.testing.assert_array_equal(made, np.asarray(photo(20, 11)))
 
 
 def chunk(kind: bytes, body: bytes) -> bytes:

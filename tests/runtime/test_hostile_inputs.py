@@ -14,8 +14,8 @@ import pytest
 from lite_engine import arrays
 from lite_engine.arrays import read_arrays
 from lite_engine.errors import CalibrationError, LiteError, ShapeError, UsageError
+from lite_engine.images import open_image
 from lite_engine.model_file import Model
-from lite_engine.preprocess import open_image
 from lite_engine.quantize.samples import read_samples
 from lite_engine.runtime.inputs import read_feeds
 from lite_workbench.evaluate.formats import arrays as labeled_arrays

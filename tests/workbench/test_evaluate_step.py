@@ -14,7 +14,7 @@ import lite_workbench as lw
 import numpy as np
 from lite_engine import optimize
 from lite_engine.errors import UsageError
-from lite_engine.preprocess import open_image
+from lite_engine.images import open_image
 from lite_workbench import recommend_versions
 from lite_workbench.data_sets import data_sets
 from lite_workbench.steps import step_class

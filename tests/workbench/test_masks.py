@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
-from lite_engine.preprocess import open_image
+from lite_engine.images import open_image
 from lite_workbench.answer_difference import masked
 from lite_workbench.evaluate import Side, evaluate, read_dataset
 from lite_workbench.inputs import png

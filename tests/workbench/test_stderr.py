@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lite_engine.errors import LiteWarning
-from lite_engine.preprocess import open_image
+from lite_engine.images import open_image
 from lite_workbench.cli import main
 from lite_workbench.commands import info
 from PIL import Image

@@ -48,7 +48,7 @@ def feeds_of(
     """(feeds, PNG bytes of the picture or b""). `source`: path, image bytes, (H,W,C) array, feeds
     (arrays, files, or None), a text for the `tokenizer`, or None for random numbers of this `seed`.
     Raises UsageError, ShapeError."""
-    from lite_engine.preprocess import is_image, open_image
+    from lite_engine.images import is_image, open_image
     from lite_engine.runtime.inputs import image_feed, random_feeds, read_feeds
 
     if source is None:
@@ -79,7 +79,7 @@ def _each(
     model: Model, sources: Mapping[str, Any], seed: int
 ) -> tuple[dict[str, np.ndarray], bytes]:
     """Input by input: an array, a file, or None for random numbers; and the first picture."""
-    from lite_engine.preprocess import is_image, open_image
+    from lite_engine.images import is_image, open_image
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     files = {n: s for n, s in sources.items() if isinstance(s, (str, Path))}
@@ -115,7 +115,7 @@ def _text(model: Model, source: Any, tokenizer: str | Path) -> dict[str, np.ndar
 def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple[int, int] | None]:
     """(feeds, (width, height) of the image or None). `source`: a path, an (H,W[,C]) uint8 image, an
     array of the first input, or feeds. Raises UsageError, ShapeError."""
-    from lite_engine.preprocess import is_image, open_image
+    from lite_engine.images import is_image, open_image
     from lite_engine.runtime.inputs import image_feed, read_feeds
 
     if isinstance(source, Mapping):
@@ -175,7 +175,7 @@ def _is_input(model: Model, value: Value, array: np.ndarray) -> bool:
 
 def is_picture(source: Any) -> bool:
     """Is it an image, by name or as uint8 pixels: (H,W) or (H,W,C) of at most four channels?"""
-    from lite_engine.preprocess import is_image
+    from lite_engine.images import is_image
 
     if isinstance(source, np.ndarray):
         shaped = source.ndim == 2 or (source.ndim == 3 and source.shape[2] <= 4)
@@ -185,7 +185,7 @@ def is_picture(source: Any) -> bool:
 
 def size_of(image: bytes | None) -> tuple[int, int] | None:
     """(width, height) of a picture that `feeds_of` gave, if any."""
-    from lite_engine.preprocess import open_image
+    from lite_engine.images import open_image
 
     return open_image(image).size if image else None
 

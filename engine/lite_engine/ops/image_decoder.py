@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import ShapeError, UsageError
+from ..images import IMAGE_FORMATS, in_8_bits, open_image
 from ..ir import DType, TypeInfo
-from ..preprocess import IMAGE_FORMATS, open_image
 from ._core import define_op
 from ._helpers import check_word
 
@@ -26,10 +26,13 @@ def _(data: np.ndarray, *, pixel_format: str) -> np.ndarray:
     are not an image."""
     check_word("pixel_format", pixel_format, "RGB", "BGR", "Grayscale")
     try:
-        image = open_image(data.tobytes(), formats=(*IMAGE_FORMATS, "TIFF", "JPEG2000"))
+        # the operator's definition knows no orientation: pixels come as the file stores them
+        image = open_image(
+            data.tobytes(), formats=(*IMAGE_FORMATS, "TIFF", "JPEG2000"), as_stored=True
+        )
     except UsageError as error:
         raise ShapeError(error) from None
-    pixels = np.asarray(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
+    pixels = np.asarray(in_8_bits(image).convert("L" if pixel_format == "Grayscale" else "RGB"))
     if pixel_format == "Grayscale":
         return pixels[:, :, None]
     return np.ascontiguousarray(pixels[:, :, ::-1]) if pixel_format == "BGR" else pixels

@@ -12,8 +12,9 @@ from lite_messages import tr
 
 from ..arrays import read_arrays
 from ..errors import CalibrationError, ShapeError, UsageError
+from ..images import is_image
 from ..ir import Graph, Value
-from ..preprocess import Preprocess, is_image
+from ..preprocess import Preprocess
 
 Feed = dict[str, np.ndarray]
 

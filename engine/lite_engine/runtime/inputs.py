@@ -14,9 +14,10 @@ from lite_messages import tr
 
 from ..arrays import read_array, read_arrays, read_numbers
 from ..errors import ShapeError, UsageError, reason_of
+from ..images import is_image
 from ..ir import DType, Graph, Value
 from ..model_file import Model
-from ..preprocess import Preprocess, is_image
+from ..preprocess import Preprocess
 
 
 def read_feeds(

@@ -11,8 +11,8 @@ import numpy as np
 from lite_engine.adapter import OVERLAP, THRESHOLD, Adapter
 from lite_engine.errors import UsageError
 from lite_engine.files import writing
+from lite_engine.images import is_image, open_image
 from lite_engine.lines import read_labels
-from lite_engine.preprocess import is_image, open_image
 from lite_messages import tr
 
 from ..answers import TOP, Answer, answer_of, real_of

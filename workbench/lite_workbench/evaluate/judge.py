@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.adapter import Adapter
+from lite_engine.errors import UsageError
+from lite_engine.images import is_image, stored_pixels
 
 from .reading import UnreadableSource
 from .remote import local
@@ -54,4 +57,15 @@ class Judge:
 
     def read(self, side: Side | PipelineSide, source: Any) -> Read:
         """What a side answers to a source, as the task reads it. Raises LiteError."""
-        return side.read(source, self.labels, self.adapter, self.options)
+        return side.read(self.seen(source), self.labels, self.adapter, self.options)
+
+    def seen(self, source: Any) -> Any:
+        """The source as the task has it read: where labels count the pixels of files as they are
+        stored, the pixels of one that would be turned."""
+        if not self.task.AS_STORED or not isinstance(source, (str, Path)) or not is_image(source):
+            return source
+        try:
+            pixels = stored_pixels(source)
+        except UsageError:
+            return source  # who reads it says why not
+        return source if pixels is None else pixels

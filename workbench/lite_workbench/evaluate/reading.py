@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from lite_engine.errors import LiteError, UsageError, reason_of
-from lite_engine.preprocess import is_image
+from lite_engine.images import is_image
 from lite_messages import tr
 
 #: Annotations of COCO's 118,287 training images take 450 MB, those of a validation set 20 MB.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import UsageError
-from lite_engine.preprocess import is_image
+from lite_engine.images import is_image
 from lite_engine.runtime import host_target, usability
 from lite_messages import tr
 from lite_widgets import DataTable, Form

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 from lite_engine.errors import CalibrationError, UsageError
+from lite_engine.images import is_image
 from lite_engine.model_file import Model
 from lite_engine.pipeline import Pipeline, answer_changes
-from lite_engine.preprocess import is_image
 from lite_messages import tr
 
 from ..evaluate import Dataset, PipelineSide, evaluate

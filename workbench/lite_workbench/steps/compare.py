@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lite_engine.preprocess import open_image
+from lite_engine.images import open_image
 from lite_messages import tr
 from lite_widgets import DataTable, DifferencePane, ErrorStrip, GraphView, columns
 

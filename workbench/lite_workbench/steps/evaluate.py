@@ -283,7 +283,7 @@ class EvaluateStep(Step):
     def _show_sample(self, made: Evaluation, sample: str, found: Sequence[Any]) -> None:
         row = next(r for r in made.rows if r.name == sample)
         self._sample = sample
-        _, picture = feeds_of(self.session.model, made.sources[sample])
+        _, picture = feeds_of(self.session.model, self._seen(made, sample))
         for card, (side, answer) in zip(self.cards, found, strict=False):
             with card.hold_sync():
                 card.backend, card.title = made[side].backend, side
@@ -304,6 +304,12 @@ class EvaluateStep(Step):
         ]  # fmt: skip
         self.looked.layout.display = None
 
+    @staticmethod
+    def _seen(made: Evaluation, sample: str) -> Any:
+        """The input of a sample as it was evaluated."""
+        source = made.sources[sample]
+        return source if made.judge is None else made.judge.seen(source)
+
     def _pair(self) -> tuple[str, str]:
         """The sides of the evaluation; a single one is compared with the reference."""
         names = [side.name for side in self.made.sides] if self.made is not None else self.asked
@@ -313,7 +319,7 @@ class EvaluateStep(Step):
         made = self.made
         if made is None or not self._sample:
             return
-        session, (a, b), source = self.session, self._pair(), made.sources[self._sample]
+        session, (a, b), source = self.session, self._pair(), self._seen(made, self._sample)
         session.start(
             tr("Comparing {a} and {b}", a=a, b=b),
             lambda: session.compare(a, b, source), "Compare",

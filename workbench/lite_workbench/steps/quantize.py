@@ -287,7 +287,7 @@ def _weights(node: Node) -> list[list[float]] | None:
 def sources(model: Path, graph: Graph) -> list[list[str]]:
     """[[path, text]]: `.npz` files that fit the model's inputs and folders of images, beside the
     model and here."""
-    from lite_engine.preprocess import is_image
+    from lite_engine.images import is_image
 
     found: dict[Path, str] = {}
     for folder in {p.resolve(): p for p in (model.parent, Path())}.values():

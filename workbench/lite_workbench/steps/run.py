@@ -296,7 +296,7 @@ def _title(backend: str) -> str:
 
 def pictures(model: Path) -> list[Path]:
     """Images beside the model that share its name, then those in the working folder."""
-    from lite_engine.preprocess import is_image
+    from lite_engine.images import is_image
 
     beside = [p for p in sorted(model.parent.glob("*")) if is_image(p)]
     own = [p for p in beside if p.name.startswith(model.stem.split(".")[0])]

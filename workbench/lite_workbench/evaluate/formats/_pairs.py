@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lite_engine.errors import UsageError
-from lite_engine.preprocess import is_image
+from lite_engine.images import is_image
 from lite_messages import tr
 
 from ..dataset import Sample

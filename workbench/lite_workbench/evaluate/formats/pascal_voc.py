@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from lite_engine.errors import UsageError
 from lite_engine.files import is_file
-from lite_engine.preprocess import IMAGE_SUFFIXES
+from lite_engine.images import IMAGE_SUFFIXES
 from lite_messages import tr
 
 from ..dataset import Box, Dataset, Sample

@@ -48,6 +48,9 @@ class UnreadableLabel(LiteError):
 class Task(ABC):
     """Bound to a data set and a model's labels; plain data, so that workers can have it."""
 
+    #: Do labels count the pixels of a file as it stores them, whatever its EXIF orientation says?
+    AS_STORED = False
+
     def __init__(self, dataset: Dataset, labels: Sequence[str], classes: int | None) -> None:
         """`labels` are the model's own, `classes` is the number of its classes where known.
         Raises UsageError when the data set's classes are not the model's."""

@@ -28,6 +28,8 @@ class Detection(Task):
     """A sample's label are boxes; `data` of an outcome are the `Found` boxes of known classes."""
 
     KIND = _coco.BOXES
+    #: pycocotools and torchvision's CocoDetection know no EXIF: boxes are in the stored pixels.
+    AS_STORED = True
 
     def __init__(self, dataset: Dataset, labels: Sequence[str], classes: int | None) -> None:
         super().__init__(dataset, labels, classes)

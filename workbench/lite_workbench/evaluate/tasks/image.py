@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError
-from lite_engine.preprocess import open_image
+from lite_engine.images import open_image
 from lite_messages import tr
 
 from ..statistics import Measure, mean

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import UsageError
-from lite_engine.preprocess import open_image
+from lite_engine.images import open_image
 from lite_messages import tr
 
 from ...masks import part_of, resized
@@ -30,6 +30,9 @@ IGNORED = 255
 class Segmentation(Task):
     """A sample's label is the file of its mask; `data` of an outcome is (3, 256) pixels of each
     class: in both, in the label, in the prediction."""
+
+    #: A mask has a number for each pixel of the file; it carries no orientation of its own.
+    AS_STORED = True
 
     def options(self) -> Mapping[str, Any]:
         return {"kind": "mask"}
@@ -126,7 +129,7 @@ def read_mask(path: Any) -> np.ndarray:
     if isinstance(path, np.ndarray):
         return path
     try:
-        picture = open_image(path)
+        picture = open_image(path, as_stored=True)
     except UsageError as error:
         raise UnreadableLabel.of(error) from None
     if picture.mode not in ("L", "P", "1"):
