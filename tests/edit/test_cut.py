@@ -52,3 +52,27 @@ def test_layers_with_branches_are_cut_out(layers, inputs, outputs) -> None:
     assert [v.name for v in part.outputs] == outputs
     made = run(part, {name: known[name] for name in inputs})
     assert all(close(made[name], known[name]) for name in outputs)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "kept"),
+    [
+        ([], [], {"preprocess", "labels"}),
+        (["sub"], [], {"labels"}),
+        ([], ["features"], {"preprocess"}),
+        ([], ["logits"], {"preprocess", "labels"}),
+    ],
+)
+def test_a_part_keeps_what_is_still_true(inputs, outputs, kept) -> None:
+    """Pictures are prepared for the model's own input; labels name what has the answers' shape."""
+    graph = Graph("labelled", metadata={"preprocess": {"mean": [1.0]}, "labels": ["a", "b"]})
+    graph.inputs = [Value("x", DType.F32, (1, 4))]
+    one = graph.constant(np.ones(4, np.float32))
+    sub = graph.add("Sub", [graph.inputs[0], one], name="sub", outputs=["sub"]).output
+    y = graph.add("Relu", [sub], name="features", outputs=["features"]).output
+    w = graph.constant(np.ones((4, 2), np.float32))
+    y = graph.add("MatMul", [y, w], name="logits", outputs=["logits"]).output
+    graph.outputs = [graph.add("Softmax", [y], name="prob", outputs=["prob"]).output]
+    infer_types(graph)
+    assert set(edit.extract(graph, inputs, outputs).metadata) == kept
+    assert set(graph.metadata) == {"preprocess", "labels"}

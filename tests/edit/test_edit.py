@@ -365,6 +365,8 @@ def test_normalization_moves_into_the_convolution(pads: int, rng) -> None:
     made, why = edit.normalize(graph, how)
     left = Preprocess.from_dict(made.metadata["preprocess"])
     assert (left.mean, left.std, left.colour, left.fit) == ((0,), (1,), "bgr", "crop")
+    again, _ = edit.normalize(made, Preprocess.parse("mean=0,std=255", None))
+    assert Preprocess.from_dict(again.metadata["preprocess"]) == left
     mean, std = (np.reshape(v, (1, 3, 1, 1)) for v in (how.mean, how.std))
     wanted = run(graph, {"x": ((pixels - mean) / std).astype(np.float32)})["y"]
     np.testing.assert_allclose(run(made, {"x": pixels})["y"], wanted, rtol=1e-4, atol=1e-4)

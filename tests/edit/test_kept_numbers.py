@@ -25,11 +25,11 @@ def _of(build) -> Graph:
 KEPT = {
     "slice_all": (lambda b: b.add("Slice", b.x, b.ints(0), b.ints(8), b.ints(2)), "ends at 8"),
     "slice_last": (lambda b: b.add("Slice", b.x, b.ints(5), b.ints(9), b.ints(-1)), "starts at 5"),
-    "gather_last": (lambda b: b.add("Gather", b.x, b.ints(7), axis=2), "number 7 of axis 2"),
-    "pool_whole": (lambda b: b.add("AveragePool", b.x, kernel_shape=[8, 6]), "window is 8x6"),
+    "gather_last": (lambda b: b.add("Gather", b.x, b.ints(7), axis=2), "index 7 of axis 2"),
+    "pool_whole": (lambda b: b.add("AveragePool", b.x, kernel_shape=[8, 6]), "8x6 window"),
     "resize": (
         lambda b: b.add("Resize", b.x, None, None, b.ints(1, 4, 12, 9), mode="nearest"),
-        "makes 9 of axis 3",
+        "resizes axis 3 to 9",
     ),
     "top": (lambda b: b.add("TopK", b.x, b.ints(6), axis=3), "the first 6"),
 }
@@ -81,3 +81,9 @@ def test_the_command_says_which_layers(tmp_path: Path) -> None:
     build, said = KEPT["gather_last"]
     made = write_edited(_of(build), tmp_path / "m.lite", Edits(shapes={"x": (1, 4, 16, 10)}))
     assert any("Gather" in text and said in text for text in made.done)
+
+
+def test_half_of_a_map_is_told_where_it_is_the_whole_now() -> None:
+    graph = _of(lambda b: b.add("Resize", b.x, None, None, b.ints(1, 4, 4, 3), mode="nearest"))
+    made = edit.resize(graph, {"x": (1, 4, 4, 3)})
+    assert made.adapted == [] and len(made.kept) == 2

@@ -107,7 +107,7 @@ def test_samples_that_calibrate_do_not_judge(digit_folders, tmp_path):
     ("words", "what"),
     [
         ("--max-drop 1%", "--max-drop needs labeled data"),
-        ("--data nowhere --max-drop x%", "not a percentage"),
+        ("--data nowhere --max-drop x%", "not a loss"),
         ("--data nowhere", "no such file or folder"),
         ("--weights-only int8 --data x", "leave out --data"),
     ],

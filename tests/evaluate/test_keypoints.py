@@ -188,7 +188,7 @@ def test_labels_without_a_keypoint_are_no_measure(tmp_path):
     for a in document["annotations"]:
         a["keypoints"][2::3] = [0, 0, 0]
     path.write_text(json.dumps(document))
-    with pytest.raises(UsageError, match="no labeled object counts"):
+    with pytest.raises(UsageError, match="the labels contain no object that can be scored"):
         Keypoints(read_dataset(path), [], None)
 
 

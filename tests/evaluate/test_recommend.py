@@ -16,7 +16,8 @@ from lite_workbench import recommend_versions
 from lite_workbench.budget import split
 from lite_workbench.cli import main
 from lite_workbench.commands._base import drop
-from lite_workbench.evaluate import Dataset, read_dataset
+from lite_workbench.evaluate import Dataset, Drop, read_dataset
+from lite_workbench.evaluate.summary import _change
 from lite_workbench.evaluate.tasks._base import Outcome
 from lite_workbench.evaluate.tasks.image import ImageOutput
 from lite_workbench.recommend import Candidate, Recommendation, _judge, recommend
@@ -204,6 +205,24 @@ def test_a_drop_is_in_the_unit_of_the_metric(text, task, metric, wanted):
             drop(text).of(data)
 
 
+def test_what_nobody_said_is_hundredths_of_similarity():
+    for metric, wanted in (("psnr", 0.5), ("ssim", 0.005), ("", 0.5)):
+        assert Drop(0.5, hundredths=True).of(Dataset("made", "image", [], metric=metric)) == wanted
+
+
+def test_images_that_are_better_are_so_in_the_metric():
+    """Decibels rose where the similarity fell: each metric counts its own."""
+    own = ImageOutput(Dataset("made", "image", []), [], None)
+    before = [Outcome("a", 0.9, 0.9, None, (30.0, 0.9))] * 5
+    after = [Outcome("b", 0.8, 0.8, None, (31.0, 0.8))] * 5
+    sides = [own.measures([None] * 5, outcomes) for outcomes in (before, after)]
+    for index, (better, worse) in enumerate(((5, 0), (0, 5))):
+        pair = tuple(side[index] for side in sides)
+        values = tuple(np.array([m.value]) for m in pair)
+        change = _change(("a", "b"), pair, values, before, after)
+        assert (change.improved, change.worsened) == (better, worse)
+
+
 def test_images_are_judged_in_decibels_first():
     """What a drop without a named metric counts on."""
     own = ImageOutput(Dataset("made", "image", []), [], None)
@@ -217,7 +236,11 @@ def test_a_percentage_of_decibels_is_refused(tmp_path, capsys):
         Image.new("RGB", (4, 4)).save(tmp_path / name / "a.png")
     assert main(["recommend", MODEL, "--data", str(tmp_path), "--max-drop", "0.5%"]) == 2
     err = capsys.readouterr().err
-    assert "PSNR may not lose 0.5%" in err and err.endswith("like 0.5dB\n") and err.count("\n") == 1
+    assert (
+        "0.5% does not apply to PSNR" in err
+        and err.endswith("like 0.5dB\n")
+        and err.count("\n") == 1
+    )
 
 
 def test_a_session_remembers_it(digits, monkeypatch, unpruned):

@@ -87,7 +87,10 @@ def test_labels_without_an_object_that_counts_are_told(boxes, tmp_path, crowd, m
              "--preprocess", "unit", *(["--task", "instances"] if masks else [])]  # fmt: skip
     assert main([str(w) for w in words]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("error: labels: no labeled object counts") and err.count("\n") == 1
+    assert (
+        err.startswith("error: labels: the labels contain no object that can be scored")
+        and err.count("\n") == 1
+    )
 
 
 def test_readable_samples_without_objects_are_told(boxes, tmp_path):
@@ -95,7 +98,7 @@ def test_readable_samples_without_objects_are_told(boxes, tmp_path):
     data = read_dataset(boxes).first(2)
     gone = replace(data.samples[0], source=tmp_path / "gone.png")
     empty = replace(data.samples[1], label=())
-    with pytest.raises(UsageError, match="no labeled object counts"):
+    with pytest.raises(UsageError, match="the labels contain no object that can be scored"):
         evaluate(sides(made.colors_network()), replace(data, samples=[gone, empty]),
                  adapter=Adapter(function=made.boxes_of_colors))  # fmt: skip
 

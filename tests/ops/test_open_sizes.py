@@ -137,3 +137,6 @@ def test_the_smaller_of_a_symbol_and_a_number() -> None:
     assert broadcast_dims("n", few) == broadcast_dims(few, "n") == "n"
     assert broadcast_dims(few, symbol_limited("n", 32)) is None
     assert broadcast_dims(few, "m") is None and broadcast_dims(few, 1) == few
+    # n of 64 and one more is not n + 1, and no other size follows from it
+    assert symbol_quotient(few, 1, 1) is symbol_product(few, 2) is None
+    assert broadcast_dims("n≤64+1", "n") is None and symbol_limited(few, 8) is None

@@ -306,3 +306,27 @@ def test_output_keeps_its_name_and_sources():
     assert [n.op for n in new.nodes] == ["Relu", "Transpose"]
     assert new.nodes[0].sources == ("y",) and new.outputs[0].name == "y"
     assert journal.entries
+
+
+@pytest.mark.parametrize("size", ["n,8", "3,8"])
+def test_an_open_value_of_fewer_axes_stays_in_place(size: str) -> None:
+    """Its axes of 1 could only be written with sizes that are not known."""
+    old = graph_of(f"""
+        input x: f32[2,{size}]
+        input p: f32[{size}]
+        const w: f32[8,8] = rand
+        "back": c = Transpose(x) {{perm=[1, 0, 2]}}
+        "first": b = MatMul(c, w)
+        "again": e = Transpose(b) {{perm=[1, 0, 2]}}
+        "grid": q = Relu(p)
+        "sum": d = Add(e, q)
+        "turn": z = Transpose(d) {{perm=[1, 0, 2]}}
+        "last": y = MatMul(z, w)
+        output y
+    """)
+    new, journal = old.copy(), Journal()
+    layout_sink_transposes(new, journal)
+    verify(new)
+    feeds = feeds_for(old)
+    for a, b in zip(run(old, feeds), run(new, feeds)):
+        np.testing.assert_array_equal(a, b)

@@ -11,6 +11,40 @@ from lite_engine.ops import infer_types
 from tests.small_models import Builder
 
 
+def head() -> Graph:
+    """Two layers with biases over boxes, of which there may be none."""
+    b = Builder(("batch", "boxes", 8))
+    y = b.add("Relu", b.add("Add", b.add("MatMul", b.x, b.weights(8, 16)), b.weights(16)))
+    graph = b.done(b.add("Add", b.add("MatMul", y, b.weights(16, 4)), b.weights(4)))
+    infer_types(graph)
+    return graph
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("shape", [(1, 3, 8), (1, 0, 8), (0, 3, 8)])
+def test_no_rows(shape: tuple[int, ...], rng) -> None:
+    graph, x = head(), rng.standard_normal(shape).astype(np.float32)
+    (y,) = Predictor(optimize(graph)).run({"x": x}).values()
+    (wanted,) = Predictor(graph, "reference").run({"x": x}).values()
+    assert y.shape == (*shape[:2], 4)
+    np.testing.assert_allclose(y, wanted, atol=1e-5)
+
+
+def test_a_table_that_is_made_longer_is_no_longer_as_long_as_the_input(rng) -> None:
+    """n positions of 64 and one more: of one token they are two, which the sum repeats."""
+    b = Builder(("n", 8))
+    length = b.add("Gather", b.add("Shape", b.x), b.ints(0), axis=0)
+    rows = b.add("Slice", b.weights(64, 8), b.ints(0), length, b.ints(0))
+    longer = b.add("Concat", rows, b.weights(1, 8), axis=0)
+    graph = b.done(b.add("Add", b.add("Relu", b.x), longer))
+    infer_types(graph)
+    x = rng.standard_normal((1, 8)).astype(np.float32)
+    (y,) = Predictor(optimize(graph)).run({"x": x}).values()
+    (wanted,) = Predictor(graph, "reference").run({"x": x}).values()
+    assert y.shape == (2, 8)
+    np.testing.assert_allclose(y, wanted, atol=1e-6)
+
+
 def encoder() -> Graph:
     """Positions of a table, a mask of the keys that are there, one block of attention."""
     b = Builder(("batch", "length", 16))

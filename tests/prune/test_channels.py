@@ -97,7 +97,7 @@ def test_what_is_kept_is_the_nearest_multiple(size, share, kept):
 
 
 def test_a_share_that_is_too_small_is_said():
-    with pytest.raises(CalibrationError, match=r"stem: 5 % of 32 channels is too little to remove"):
+    with pytest.raises(CalibrationError, match=r"stem: 5 % of 32 channels are too few to remove"):
         Pruner(network(False), FEEDS[:5], PruneOptions(channels=0.05)).make()
 
 

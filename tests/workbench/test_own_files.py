@@ -85,7 +85,7 @@ def test_a_lite_file_has_no_name_of_another_format(call, place, capsys):
     before = sorted(place.iterdir())
     assert main(call.split()) == 2
     said = capsys.readouterr().err
-    assert "is a name of another format" in said and said.count("\n") == 1
+    assert "has another format's extension" in said and said.count("\n") == 1
     assert sorted(place.iterdir()) == before
 
 

@@ -105,7 +105,12 @@ class _Steps:
         self.done.append(f"{said} ({layers})" if made.adapted else said)
         if made.kept:
             kept = listed(made.kept, between="; ")
-            self.done.append(tr("kept, which fits the old sizes: {layers}", layers=kept))
+            self.done.append(
+                tr(
+                    "numbers that may depend on the old size were not changed: {layers}",
+                    layers=kept,
+                )
+            )
 
     def replaced(self, pattern: str, file: str | Path) -> None:
         """Every place that a pattern fits. Raises UsageError where it fits none."""

@@ -51,6 +51,7 @@ def remove_normalization(
         )
     part = extract(copy, [y.name if v is x else v.name for v in copy.inputs])
     made = rename(part, {y.name: x.name})
+    made.metadata = dict(graph.metadata)  # a part has lost what it says of its pictures
     mean, std = -offset / scale, 1 / scale
     _tell(made, x, mean.ravel(), std.ravel())
     return made, gone, (mean, std)

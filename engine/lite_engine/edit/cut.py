@@ -55,6 +55,7 @@ def _cut(graph: Graph, ins: Sequence[Value], outs: Sequence[Value], *, strict: b
         for node in list(dict.fromkeys(value.readers)) if start is not value else ():
             node.inputs = [start if v is value else v for v in node.inputs]  # type: ignore[assignment]
     kept = {id(v) for v in starts.values()}
+    _forget(graph, starts.keys() != kept, outs)
     graph.outputs = list(dict.fromkeys(outs))
     graph.remove_unread()
     more = [v for v in graph.inputs if v.readers and id(v) not in kept]
@@ -69,6 +70,16 @@ def _cut(graph: Graph, ins: Sequence[Value], outs: Sequence[Value], *, strict: b
         raise UsageError(tr("the outputs do not need {names}", names=_names(unread)))
     verify(graph, "edit")
     return graph
+
+
+def _forget(graph: Graph, behind: bool, outs: Sequence[Value]) -> None:
+    """What the metadata says of pictures no longer holds where the graph begins `behind` its own
+    inputs, nor what they say of answers where outputs have other shapes."""
+    if behind:
+        graph.metadata.pop("preprocess", None)
+    if [v.shape for v in outs] != [v.shape for v in graph.outputs]:
+        graph.metadata.pop("labels", None)
+        graph.metadata.pop("adapter", None)
 
 
 def _names(values: Iterable[Value]) -> str:

@@ -58,7 +58,9 @@ def normalize(graph: Graph, how: Preprocess, name: str = "") -> tuple[Graph, lis
     journal = Journal()
     run_passes(copy, [fold_conv_input, fuse_conv_bias], journal)  # type: ignore[list-item]
     # What is left to do for whoever feeds it: the color order and the size stay.
-    copy.metadata["preprocess"] = {**how.to_dict(), "mean": [0.0], "std": [1.0]}
+    said = copy.metadata.get("preprocess")
+    known, pixels = said if isinstance(said, dict) else {}, {"mean": [0.0], "std": [1.0]}
+    copy.metadata["preprocess"] = {**known, **how.to_dict(), **pixels}
     verify(copy, "edit")
     left = [n.name for n in copy.nodes if n.name in added]
     near = [*left, *(n.name for n in readers)]

@@ -59,18 +59,18 @@ def _gather(node: Node, before: Shape, changed: Changed) -> list[str]:
     size = changed.get(axis)
     if size is None or not indices or size - 1 not in indices:
         return []
-    return [tr("it takes number {n} of axis {axis}", n=size - 1, axis=axis)]
+    return [tr("it reads index {n} of axis {axis}", n=size - 1, axis=axis)]
 
 
 def _resize(node: Node, before: Shape, changed: Changed) -> list[str]:
     """Those that `moved_constants.follow_resize` leaves."""
-    x, sizes, rank = node.input(0), _integers(node.input(3)), len(before)
-    if x is None or x.shape is None or sizes is None:
+    sizes, rank = _integers(node.input(3)), len(before)
+    if sizes is None:
         return []
     axes = [a % rank for a in node.attrs.get("axes") or range(rank)]
     return [
-        tr("it makes {n} of axis {axis}", n=n, axis=a)
-        for a, n in zip(axes, sizes) if a in changed and n != x.shape[a]
+        tr("it resizes axis {axis} to {n}", n=n, axis=a)
+        for a, n in zip(axes, sizes) if a in changed
     ]  # fmt: skip
 
 
@@ -78,7 +78,9 @@ def _pool(node: Node, before: Shape, changed: Changed) -> list[str]:
     window: Sequence[int] = node.attrs.get("kernel_shape") or ()
     first = len(before) - len(window)
     whole = [n for i, n in enumerate(window) if changed.get(first + i) == n]
-    return [tr("its window is {n}", n="x".join(map(str, window)))] if whole else []
+    return (
+        [tr("its {n} window covered the whole map", n="x".join(map(str, window)))] if whole else []
+    )
 
 
 def _top(node: Node, before: Shape, changed: Changed) -> list[str]:

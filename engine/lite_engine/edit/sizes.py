@@ -43,22 +43,26 @@ def resize(graph: Graph, shapes: Mapping[str, Shape]) -> Resized:
     """The graph with inputs of these shapes, fixed or symbolic ("batch"); what cannot follow is
     listed. Raises ModelFormatError for an unknown input, UsageError for another rank."""
     made = _resized(graph, shapes, batch=False)
-    for shape in shapes.values():
-        _fit_pictures(made.graph, shape)
+    for value in graph.inputs:
+        if value.name in shapes:
+            _fit_pictures(made.graph, value.shape, shapes[value.name])
     return made
 
 
-def _fit_pictures(graph: Graph, shape: Shape) -> None:
-    """The size that the preprocessing says, if it says one, becomes that of an image input."""
+def _fit_pictures(graph: Graph, before: Shape | None, shape: Shape) -> None:
+    """The size that the preprocessing says, if it says one, follows the input that has it."""
     said = graph.metadata.get("preprocess")
-    if not isinstance(said, dict) or "size" not in said:
+    if not isinstance(said, dict) or "size" not in said or before is None:
         return
     rest = {key: value for key, value in said.items() if key != "size"}
     try:
-        size = Preprocess.from_dict(rest).fitted(shape).size
+        how = Preprocess.from_dict(rest)
+        own, size = how.fitted(before).size, how.fitted(shape).size
+        fits = own is None or own == Preprocess.from_dict(said).size
     except LiteError:  # the shape is no image's, or the words are somebody else's
         return
-    graph.metadata["preprocess"] = {**rest, "size": list(size)} if size else rest
+    if fits:
+        graph.metadata["preprocess"] = {**rest, "size": list(size)} if size else rest
 
 
 def batched(graph: Graph) -> list[Value]:

@@ -63,12 +63,12 @@ def broadcast_dims(a: Dim, b: Dim) -> Dim:
 
 
 def symbol_limited(symbol: str, most: int) -> Dim:
-    """The smaller of a symbol and a number of 2 or more, as `H≤64`."""
-    return f"{symbol}≤{most}" if most > 1 else None
+    """The smaller of a symbol and a number of 2 or more, as `H≤64`, of which no other is made."""
+    return f"{symbol}≤{most}" if most > 1 and "≤" not in symbol else None
 
 
 def _is_limited(limited: str, symbol: str) -> bool:
-    return limited.rpartition("≤")[0] == symbol
+    return bool(re.fullmatch(re.escape(symbol) + r"≤\d+", limited))
 
 
 def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
@@ -159,6 +159,8 @@ def symbol_quotient(symbol: str, plus: int, over: int) -> Dim:
     ⌊(⌊(H+a)/b⌋ + c)/d⌋ = ⌊(H + a + b·c)/(b·d)⌋ for positive b and d, and of a multiple
     ⌊(k·m·H + c)/k⌋ = m·H for 0 ≤ c < k.
     """
+    if "≤" in symbol:
+        return None
     if multiple := _MULTIPLE.fullmatch(symbol):
         times = int(multiple["times"])
         if times % over or not 0 <= plus < over:
@@ -179,6 +181,8 @@ def symbol_quotient(symbol: str, plus: int, over: int) -> Dim:
 
 def symbol_product(symbol: str, times: int) -> Dim:
     """`symbol` times a whole number, as `2*(H//2)`."""
+    if "≤" in symbol and times != 1:
+        return None
     if multiple := _MULTIPLE.fullmatch(symbol):
         symbol, times = multiple["symbol"], times * int(multiple["times"])
     return None if times > _LARGEST else symbol if times == 1 else f"{times}*({symbol})"

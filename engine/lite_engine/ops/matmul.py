@@ -176,7 +176,8 @@ def _bias(node: Node, types: list[TypeInfo | None]) -> bool | str:
 def _no_constant_matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """c of many rows is added as it lies, and constants keep their type."""
     c = types[2] if len(types) > 2 else None
-    return c is None or not c.is_const or c.size in (1, c.dims[-1]) or tr("c is a constant matrix")
+    row = c is None or not c.is_const or c.size == 1 or c.size == c.dims[-1]
+    return row or tr("c is a constant matrix")
 
 
 gemm.kernel(
@@ -272,6 +273,7 @@ def _(draw: Draw) -> Iterator[Sample]:
         residual = draw(m, n)
         yield Sample([draw(m, k), few.astype(np.float32), draw.f32(n), residual], constant=(1, 2))
     yield Sample([draw(5, 9), draw.weights(9, 6), draw.f32(5, 6)], constant=(1, 2))
+    yield Sample([draw(5, 9), draw.weights(9, 6), draw.scalar(1)], constant=(1, 2))
     a, b = draw(5, 9), draw.weights(9, 6)
     yield Sample([a, b, draw.f32(5, 6)], constant=(1,))
     yield Sample([a, b, draw.f32(1)], {"beta": 0.5}, constant=(1, 2))

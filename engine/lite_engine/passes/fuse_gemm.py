@@ -51,6 +51,8 @@ class recompose_gemm:
         )  # fmt: skip
         view_name = graph.unique(f"{name}.view")
         view = graph.replace([product], "Reshape", [gemm.output, shape], name=view_name)
+        if shape.const is None:
+            view.attrs["allowzero"] = 1  # sizes that are computed may be 0
         view.output.shape = (*m.x.shape[:-1], columns)
         gemm.name = name  # free now: people know the product by it
         return [flat, gemm, view]
@@ -118,7 +120,8 @@ class fuse_gemm_affine:
             return [graph.replace([m.gemm, m.root], "Gemm", inputs, attrs, name=m.gemm.name)]
         gemm = graph.replace([m.gemm], "Gemm", inputs, attrs)
         gemm.sources = tuple(dict.fromkeys((*gemm.sources, *m.root.sources)))
-        return [gemm, graph.replace([m.view, m.root], "Reshape", [gemm.output, m.shape])]
+        view = graph.replace([m.view, m.root], "Reshape", [gemm.output, m.shape], m.view.attrs)
+        return [gemm, view]
 
 
 def _per_column(m: Match) -> np.ndarray | None:

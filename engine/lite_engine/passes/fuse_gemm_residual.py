@@ -67,7 +67,9 @@ class fuse_gemm_residual:
         gemm = _added(graph, m, "Gemm", inputs, "", attrs)
         gemm.sources = tuple(dict.fromkeys((*m.gemm.sources, *m.add.sources)))
         if "turn" not in m.bound:
-            view = graph.replace(m.nodes, "Reshape", [gemm.output, m.shape], name=m.view.name)
+            view = graph.replace(
+                m.nodes, "Reshape", [gemm.output, m.shape], m.view.attrs, name=m.view.name
+            )
             return [*before, gemm, view]
         view = _added(graph, m, "Reshape", [gemm.output, m.shape], ".view")
         turn = graph.replace(m.nodes, "Transpose", [view.output], m.turn.attrs, name=m.turn.name)

@@ -133,6 +133,8 @@ class _Walk:
             inner = behind(value)
             if inner is not None and inner[1] == perm:
                 moving += _elements(value) or 1
+            elif len(value.shape) < rank and not all(isinstance(d, int) for d in value.shape):
+                return tr("{name} is not transposed and its size is not known", name=value.name)
             elif not _is_view(_padded(value, rank), inverse(perm)) and not _constant_behind(value):
                 size = _elements(value)
                 if size is None or len(value.shape) != rank:

@@ -97,12 +97,12 @@ class _Finder:
         """Channels go no further than this layer, in either direction."""
         layer, op = node.name, node.op
         needs = tr("{layer} ({op}) needs all of its channels", layer=layer, op=op)
-        meets = tr("its channels meet those of {layer} ({op})", layer=layer, op=op)
+        meets = tr("its channels are combined with those of {layer} ({op})", layer=layer, op=op)
         self._freeze(node.inputs, needs)
         self._freeze(node.outputs, meets)
 
     def _group(self, value: Value) -> Group:
-        unknown = tr("its channels meet those of {value}", value=value.name)
+        unknown = tr("its channels are combined with those of {value}", value=value.name)
         return self.of.setdefault(id(value), Group(0, frozen=unknown))
 
     def _join(self, a: Value, b: Value) -> None:
@@ -110,7 +110,11 @@ class _Finder:
         if two is None:
             self.of[id(b)] = one
         elif one is not two:
-            other = tr("its channels meet {n} others", n=two.size) if one.size != two.size else ""
+            other = (
+                tr("its channels are combined with {n} others", n=two.size)
+                if one.size != two.size
+                else ""
+            )
             one.frozen = one.frozen or two.frozen or other
             for mine, its in ((one.makers, two.makers), (one.same, two.same),
                               (one.readers, two.readers)):  # fmt: skip

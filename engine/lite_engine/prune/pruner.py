@@ -295,6 +295,7 @@ def _stays(size: int, share: float) -> str:
             "{share} % of {size} channels is less than half a channel", share=asked, size=size
         )
     return tr(
-        "{share} % of {size} channels is too little to remove: what is kept is a multiple of {n}",
+        "{share} % of {size} channels are too few to remove: the number kept must be a multiple "
+        "of {n}",
         share=asked, size=size, n=MULTIPLE,
     )  # fmt: skip

@@ -136,7 +136,7 @@ def lite_name(text: str) -> str:
 
     if text.lower().endswith(SUFFIXES):
         raise argparse.ArgumentTypeError(
-            tr("{text} is a name of another format: this command writes .lite files", text=text)
+            tr("{text} has another format's extension: this command writes .lite files", text=text)
         )
     return text
 
@@ -160,6 +160,7 @@ _MOST = sys.float_info.max
 #: A part of a whole.
 share = _number(0, 1, tr("a number from 0 to 1"))
 percent = _number(0, _MOST, tr("a percentage, like 5"))
+_loss = _number(0, _MOST, tr("a loss, like 0.5% or 0.5dB"))
 
 
 def drop(text: str) -> Drop:
@@ -168,7 +169,7 @@ def drop(text: str) -> Drop:
 
     given = text.strip()
     unit = next((u for u in ("%", "dB") if given.casefold().endswith(u.casefold())), "")
-    return Drop(percent(given[: len(given) - len(unit)]), unit)
+    return Drop(_loss(given[: len(given) - len(unit)]), unit)
 
 
 positive = _number(0, _MOST, tr("a number of 0 or more"))

@@ -171,7 +171,7 @@ def _quantize(result: PipelineResult, args: argparse.Namespace) -> None:
     from ..pipelines.quantizing import quantize_stages
 
     data = read_dataset(args.data, task=args.task) if args.data else None
-    drop = (args.max_drop or Drop(1.0)).of(data)
+    drop = (args.max_drop or Drop(1.0, hundredths=True)).of(data)
     made = quantize_stages(result.pipeline, args.quantize, data, max_drop=drop)
     result.quantization, result.pipeline = made, made.pipeline
 

@@ -20,10 +20,12 @@ _FIRST = {"image": "PSNR"}
 @dataclass(frozen=True)
 class Drop:
     """0.5% are half a point of a share, 0.5dB are decibels; a number alone has the metric's unit,
-    which is not known before the data set is."""
+    which is not known before the data set is; with `hundredths` it is divided by 100 where the
+    metric has no unit (SSIM)."""
 
     number: float
     unit: str = ""
+    hundredths: bool = False
 
     def __str__(self) -> str:
         return f"{self.number:g}{self.unit}"
@@ -35,9 +37,10 @@ class Drop:
         unit = unit_of(metric.upper())
         if self.unit not in ("", unit):
             raise UsageError(
-                tr("{metric} may not lose {drop}: it has another unit",
+                tr("{drop} does not apply to {metric}, which has another unit",
                    metric=metric or tr("the metric"), drop=self),
                 where=data.name if data is not None else "",
                 fix=tr("give a number like {example}", example=f"0.5{unit}"),
             )  # fmt: skip
-        return self.number / 100 if unit == "%" else self.number
+        small = unit == "%" or (self.hundredths and not unit)
+        return self.number / 100 if small else self.number

@@ -26,21 +26,29 @@ Resampled = Callable[[np.ndarray], np.ndarray]
 class Measure:
     """A metric over all samples: `value` on them, and `resampled` on draws from them.
 
-    `hits` are (samples,) booleans where the metric is the share of samples that are right by it.
+    `each` is (samples,) where the metric is a mean over samples; `hits` tells whether that is the
+    share of samples that are right by it, all 0 or 1.
     """
 
     name: str
     value: float
     resampled: Resampled
     higher_is_better: bool = True
-    hits: np.ndarray | None = field(default=None, compare=False)
+    each: np.ndarray | None = field(default=None, compare=False)
+    hits: bool = False
     draws: int = DRAWS
 
 
 def share(name: str, hits: Sequence[bool]) -> Measure:
     """The share of samples that are right."""
     column = np.asarray(hits, bool)
-    return Measure(name, float(column.mean()), mean(column), hits=column)
+    return Measure(name, float(column.mean()), mean(column), each=column, hits=True)
+
+
+def average(name: str, values: Sequence[float]) -> Measure:
+    """The mean of a number of each sample."""
+    column = np.asarray(values, np.float64)
+    return Measure(name, float(column.mean()), mean(column), each=column)
 
 
 def ratio(parts: np.ndarray, of: Callable[[np.ndarray], Any]) -> Resampled:

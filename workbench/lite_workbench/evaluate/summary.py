@@ -87,13 +87,15 @@ def _change(
     candidate: Sequence[Outcome],
 ) -> Change:
     low, high = quantiles(values[1] - values[0])
-    before, after = (m.hits for m in measures)
+    before, after = (m.each for m in measures)
     if before is not None and after is not None:
-        p, test = mcnemar(before, after), "McNemar"
         gains = after.astype(np.float64) - before
     else:
-        p, test = bootstrap_p(values[1] - values[0]), "paired bootstrap"
         gains = np.array([b.value - a.value for a, b in zip(baseline, candidate, strict=True)])
+    if measures[0].hits and before is not None and after is not None:
+        p, test = mcnemar(before, after), "McNemar"
+    else:
+        p, test = bootstrap_p(values[1] - values[0]), "paired bootstrap"
     return Change(
         *names, measures[0].name, measures[1].value - measures[0].value, low, high, p, test,
         p < SIGNIFICANT, measures[0].higher_is_better,

@@ -78,7 +78,8 @@ class RecommendPanel:
         self.form = Form(
             title=tr("Recommend a version"), closable=False, button=tr("Recommend"),
             fields=[
-                {"name": "max_drop", "label": tr("The metric may lose, % or dB"), "hint": "0.5"},
+                {"name": "max_drop", "label": tr("The metric may lose: %, dB or hundredths"),
+                 "hint": "0.5"},
                 {"name": "max_ms", "label": tr("Latency limit, ms"), "optional": True},
                 {"name": "max_mb", "label": tr("Size limit of the file, MB"), "optional": True},
                 {"name": "device", "label": tr("Device"), "hint": "local", "optional": True},
@@ -102,7 +103,7 @@ class RecommendPanel:
                 for name in ("max_drop", "max_ms", "max_mb")}  # fmt: skip
         self.form.errors = {}
         options: dict[str, Any] = {n: value for n, value in made.items() if value is not None}
-        options["max_drop"] = Drop(made["max_drop"] or 0.0)
+        options["max_drop"] = Drop(made["max_drop"] or 0.0, hundredths=True)
         if output := values.get("output"):  # where it is now: the job may begin in another folder
             options["output"] = str(Path(output).expanduser().absolute())
         return {**options, **({"device": d} if (d := values.get("device")) else {})}

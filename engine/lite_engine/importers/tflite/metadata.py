@@ -81,7 +81,7 @@ def _read_labels(view: memoryview, name: str) -> list[str]:
             if info.file_size > MAX_LABEL_BYTES:
                 raise ModelFormatError(tr("tflite: label file {name!r} is too large", name=name))
             with archive.open(info) as member:
-                return lines_of(member.read(MAX_LABEL_BYTES + 1))
+                return lines_of(member.read(MAX_LABEL_BYTES + 1).rstrip(b"\r\n"))
     except (zipfile.BadZipFile, KeyError, UnicodeDecodeError, zlib.error, EOFError,
             NotImplementedError, RuntimeError, OSError):  # fmt: skip
         # Labels are a convenience: a damaged archive does not make the model unusable.

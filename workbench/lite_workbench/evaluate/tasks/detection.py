@@ -57,7 +57,7 @@ class Detection(Task):
         """Raises UsageError where no metric is defined."""
         if not any(self._counts(box) for sample in samples for box in sample.label):
             raise UsageError(
-                tr("no labeled object counts: there is none, or all are to be ignored"),
+                tr("the labels contain no object that can be scored"),
                 where=self.name, fix=tr("give samples with objects of these classes"),
             )  # fmt: skip
 

@@ -10,7 +10,7 @@ from lite_engine.errors import UsageError
 from lite_engine.images import open_image
 from lite_messages import tr
 
-from ..statistics import Measure, mean
+from ..statistics import Measure, average
 from ._base import Outcome, Task, UnreadableLabel
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ class ImageOutput(Task):
 
     def measures(self, samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> list[Measure]:
         columns = np.array([o.data for o in outcomes]).T
-        return [
-            Measure(name, float(column.mean()), mean(column))
-            for name, column in zip(("PSNR", "SSIM"), columns, strict=True)
-        ]
+        return [average(n, column) for n, column in zip(("PSNR", "SSIM"), columns, strict=True)]
 
 
 def _target(label: Any, shape: tuple[int, ...]) -> np.ndarray:
