@@ -38,7 +38,8 @@ def test_matmul_of_two_open_sizes(bench):
     after = (
         x + "const r: i64[2] = [-1, 4]\nconst k: i64[1] = [5]\n"
         '"s": m = Shape(x) {start=0, end=2}\n"t": s = Concat(m, k) {axis=0}\n'
-        '"a": f = Reshape(x, r)\n"p": g = Gemm(f, w)\n"c": y = Reshape(g, s) {allowzero=1}\noutput y'
+        '"a": f = Reshape(x, r)\n"p": g = Gemm(f, w)\n'
+        '"c": y = Reshape(g, s) {allowzero=1}\noutput y'
     )
     made = bench.rewrites(recompose_gemm, x + '"p": y = MatMul(x, w)\noutput y', after)
     assert made.outputs[0].shape == ("n", "t", 5)
