@@ -16,7 +16,6 @@ ALLOWED = {
     "lite_engine/model_file/precision.py _INTEGER": "operators that make a model an int8 one",
     "lite_engine/passes/fold_shapes.py": "NumPy's function of each",
     "lite_engine/passes/fold_shapes.py _HANDLERS": "keys of a table of functions",
-    "lite_engine/passes/fold_shapes.py _SHAPED": "which input is the shape of the output",
     "lite_engine/passes/quantize_fuse_qdq.py ARITHMETIC": "what the pass computes on the scales",
     "lite_engine/passes/merge_views.py RESHAPES": "views that keep the order of elements",
 }

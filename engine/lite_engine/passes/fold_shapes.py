@@ -7,8 +7,9 @@ or unknown. A tensor of numbers becomes a constant. The shape of a Reshape may i
 element that is not a number: −1 stands for it, or 0 where it is the same symbol as the input has
 at that place.
 
-What is found out gives shapes to Reshape, Expand and ConstantOfShape, so that the nodes behind them
-are worked out in the same sweep; nodes that read constants only fold on the way.
+What is found out gives shapes to operators whose sizes are values (Reshape, Expand, Slice), so that
+the nodes behind them are worked out in the same sweep; nodes that read constants only fold on the
+way.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ def fold_shapes(graph: Graph, journal: Journal) -> int:
             infer_outputs(node)
             journal.rewrote("fold-shapes", (node.name,), (node.name,))
             count += 1
-        if node.op in _SHAPED or node.op in ("Range", "Slice"):
-            shape, node.output.shape = node.output.shape, _told(node, known)
+        if (sized := _SIZED.get(node.op)) is not None:
+            shape, node.output.shape = node.output.shape, sized(node, known)
             told = told or node.output.shape != shape
         if _replace_by_numbers(graph, node.output, known.get(id(node.output))):
             journal.rewrote("fold-shapes", (node.name,))
@@ -214,17 +215,11 @@ _HANDLERS = {
     **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Equal"), _arithmetic),
 }
 
-#: Operators whose output's shape is a value: where it is among the inputs.
-_SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0}
 
-
-def _told(node: Node, known: dict[int, Elements]) -> Shape | None:
-    """The output's shape, with what is known of the elements of the sizes asked for."""
-    if node.op == "Range":
-        return _counted(node, known)
-    if node.op == "Slice":
-        return _cut(node, known)
-    data, elements = node.inputs[0], _elements(node.input(_SHAPED[node.op]), known)
+def _asked(node: Node, known: dict[int, Elements]) -> Shape | None:
+    """The output's shape, with what is known of the elements of the shape asked for."""
+    at = 0 if node.op == "ConstantOfShape" else 1
+    data, elements = node.inputs[0], _elements(node.input(at), known)
     found = node.output.shape
     if elements is None or data is None or node.attrs.get("allowzero", 0):
         return found
@@ -268,6 +263,16 @@ def _cut(node: Node, known: dict[int, Elements]) -> Shape | None:
         elif size == end:
             out[axis] = end
     return tuple(out)
+
+
+#: Operators whose output has sizes that are values → its shape, as far as they are known.
+_SIZED = {
+    "ConstantOfShape": _asked,
+    "Expand": _asked,
+    "Range": _counted,
+    "Reshape": _asked,
+    "Slice": _cut,
+}
 
 
 def _fold_reshape(graph: Graph, node: Node, known: dict[int, Elements]) -> bool:
