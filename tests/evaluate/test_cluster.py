@@ -49,21 +49,59 @@ def test_a_worker_that_dies_costs_its_shard_only(client, tmp_path):
     model = optimize(made.colors_network(), targets=["x86"])
     sides = [Side("x86", Predictor(model, "x86"))]
     marker = tmp_path / "died"
-
-    def read(outputs, picture):
-        if not marker.exists():
-            marker.write_text(str(os.getpid()))
-            os._exit(1)
-        return made.boxes_of_colors(outputs, picture)
-
     told = []
     shared = evaluate(
-        sides, read_dataset(labels), adapter=Adapter(function=read),
+        sides, read_dataset(labels), adapter=Adapter(function=_dies_once(marker)),
         cluster=Cluster(client=client), progress=lambda done, total: told.append((done, total)),
     )  # fmt: skip
     alone = evaluate(sides, read_dataset(labels), adapter=Adapter(function=made.boxes_of_colors))
     assert marker.read_text() != str(os.getpid())
     assert shared.to_json() == alone.to_json() and told[-1] == (24, 24)
+
+
+@pytest.mark.slow
+def test_a_client_whose_only_worker_dies_gets_the_models_again(tmp_path):
+    """Nobody has the models and the shared data any more, but the scheduler lives."""
+    labels = made.detection_set(tmp_path / "boxes", 12)
+    sides = [Side("x86", Predictor(optimize(made.colors_network(), targets=["x86"]), "x86"))]
+    marker = tmp_path / "died"
+    with Cluster(workers=1).open() as alone_client:
+        shared = evaluate(
+            sides, read_dataset(labels), adapter=Adapter(function=_dies_once(marker)),
+            cluster=Cluster(client=alone_client),
+        )  # fmt: skip
+    alone = evaluate(sides, read_dataset(labels), adapter=Adapter(function=made.boxes_of_colors))
+    assert marker.read_text() != str(os.getpid())
+    assert shared.to_json() == alone.to_json()
+
+
+@pytest.mark.slow
+def test_a_shard_that_ends_every_worker_ends_the_work(client, tmp_path):
+    labels = made.detection_set(tmp_path / "boxes", 4)
+    sides = [Side("x86", Predictor(optimize(made.colors_network(), targets=["x86"]), "x86"))]
+
+    def read(outputs, picture):
+        os._exit(1)
+
+    with pytest.raises(LiteError, match="the cluster was lost"):
+        evaluate(
+            sides, read_dataset(labels), adapter=Adapter(function=read),
+            cluster=Cluster(client=client),
+        )  # fmt: skip
+
+
+def _dies_once(marker):
+    """Reads boxes, but the first process that calls it ends at once."""
+
+    def read(outputs, picture):
+        try:
+            descriptor = os.open(marker, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        except FileExistsError:
+            return made.boxes_of_colors(outputs, picture)
+        os.write(descriptor, str(os.getpid()).encode())
+        os._exit(1)
+
+    return read
 
 
 @pytest.mark.slow

@@ -71,6 +71,11 @@ class Cluster:
         return not (self.workers is None and self.scheduler is None and self.client is None)
 
     @property
+    def reachable(self) -> bool:
+        """May it be opened again? A Client that was given may have lost its scheduler."""
+        return self.client is None or self.client.status == "running"
+
+    @property
     def linked(self) -> bool:
         """May it have a dashboard?"""
         return self.dashboard or self.workers is None
@@ -228,7 +233,7 @@ def run_shards(
                 _finish(client, work, shards, done, told, arrived)
             return [done[i] for i in range(len(shards))]
         except _lost() as error:
-            if attempt == ATTEMPTS - 1 or cluster.client is not None:
+            if attempt == ATTEMPTS - 1 or not cluster.reachable:
                 raise LiteError(
                     tr(
                         "the cluster was lost ({reason}) after {done} of {count} shards",
