@@ -32,7 +32,8 @@ def captured(node: Node) -> list[Value]:
 
 def outer_reads(node: Node) -> list[Value]:
     """What a node reads of the graph that it is in: its inputs, and what its branches capture."""
-    return [v for v in (*node.inputs, *captured(node)) if v is not None]
+    inner = captured(node) if node.attrs and node.has_subgraph else ()
+    return [v for v in (*node.inputs, *inner) if v is not None]
 
 
 def walk(graph: Graph, visit: Callable[[Node], None]) -> None:

@@ -45,7 +45,10 @@ class Answer(Displayed):
 def as_dict(answer: Any) -> dict[str, Any]:
     """`dataclasses.asdict`, at a fraction of its time: an answer about a large model has a million
     numbers and texts, which need no copy."""
-    return {name: _copied(getattr(answer, name)) for name in _names(type(answer))}
+    return {
+        name: item if type(item := getattr(answer, name)) in _AS_IS else _copied(item)
+        for name in _names(type(answer))
+    }
 
 
 #: Types whose values nobody can change.
@@ -59,9 +62,12 @@ def _copied(value: Any) -> Any:
     if kind is list:
         return [item if type(item) in _AS_IS else _copied(item) for item in value]
     if kind is dict:
-        return {_copied(key): _copied(item) for key, item in value.items()}
+        return {
+            _copied(key): item if type(item) in _AS_IS else _copied(item)
+            for key, item in value.items()
+        }
     if kind is tuple:
-        return tuple([_copied(item) for item in value])
+        return tuple([item if type(item) in _AS_IS else _copied(item) for item in value])
     if _names(kind):
         return as_dict(value)
     return copy.deepcopy(value)
