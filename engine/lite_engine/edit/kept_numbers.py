@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from lite_messages import tr
 
 from ..ir import Node, Shape, Value
+from .moved_constants import resized_to
 
 #: The axes of a value that changed → the size that each had.
 Changed = Mapping[int, int]
@@ -64,14 +65,11 @@ def _gather(node: Node, before: Shape, changed: Changed) -> list[str]:
 
 def _resize(node: Node, before: Shape, changed: Changed) -> list[str]:
     """Those that `moved_constants.follow_resize` leaves."""
-    sizes, rank = _integers(node.input(3)), len(before)
-    if sizes is None:
-        return []
-    axes = [a % rank for a in node.attrs.get("axes") or range(rank)]
     return [
-        tr("it resizes axis {axis} to {n}", n=n, axis=a)
-        for a, n in zip(axes, sizes) if a in changed
-    ]  # fmt: skip
+        tr("it resizes axis {axis} to {n}", n=n, axis=axis)
+        for axis, n in resized_to(node, len(before)) or ()
+        if axis in changed
+    ]
 
 
 def _pool(node: Node, before: Shape, changed: Changed) -> list[str]:

@@ -32,14 +32,11 @@ def follow_resize(graph: Graph, node: Node, old: Mapping[int, Shape | None]) -> 
     stretched = node.attrs.get("keep_aspect_ratio_policy", "stretch") == "stretch"
     if x is None or not before or x.shape is None or roi is not None or not stretched:
         return False
-    if target is None or target.const is None or len(x.shape) != len(before):
-        return False
-    axes = [a % len(before) for a in node.attrs.get("axes") or range(len(before))]
-    sizes = target.const.ravel().tolist()
-    if len(axes) != len(sizes):
+    asked = resized_to(node, len(before))
+    if target is None or asked is None or len(x.shape) != len(before):
         return False
     wanted = []
-    for axis, size in zip(axes, sizes):
+    for axis, size in asked:
         was, now = before[axis], x.shape[axis]
         if was == now:
             wanted.append((axis, size))
@@ -49,13 +46,23 @@ def follow_resize(graph: Graph, node: Node, old: Mapping[int, Shape | None]) -> 
             wanted.append((axis, size // was * now))
         elif size != was:
             return False
-    if wanted == list(zip(axes, sizes)):
+    if wanted == asked:
         return False
-    if len(wanted) < len(axes):
+    if len(wanted) < len(asked):
         node.attrs["axes"] = [axis for axis, _ in wanted]
     made = np.array([size for _, size in wanted], np.int64)
     node.set_input(3, Value(graph.unique(target.name), const=made))
     return True
+
+
+def resized_to(node: Node, rank: int) -> list[tuple[int, int]] | None:
+    """A Resize's axes with the sizes that it asks for, where it asks for constant sizes."""
+    target = node.input(3)
+    if target is None or target.const is None:
+        return None
+    axes = [int(a) % rank for a in node.attrs.get("axes") or range(rank)]
+    sizes = target.const.ravel().tolist()
+    return list(zip(axes, sizes)) if len(axes) == len(sizes) else None
 
 
 def _expand(moving: MovingSize, node: Node) -> bool:
