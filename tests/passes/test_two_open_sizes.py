@@ -93,3 +93,73 @@ def test_every_size_has_the_numbers_of_the_reference(precision: str, rng) -> Non
         }
         (y,), (wanted,) = fused.run(feeds).values(), plain.run(feeds).values()
         np.testing.assert_allclose(y, wanted, atol=bound * np.abs(wanted).max())
+
+
+def exported() -> Graph:
+    """Attention as torch.export writes it: views by computed sizes whose 0 is a 0, two heads of
+    keys that four of queries share, rotated by positions that are counted as floats, a causal mask.
+    """
+    b = Builder(("batch", "length", 32))
+
+    def view(x: Value, *sizes: Value | int) -> Value:
+        parts = [b.ints(n) if isinstance(n, int) else n for n in sizes]
+        return b.add("Reshape", x, b.add("Concat", *parts, axis=0), allowzero=1)
+
+    def heads(count: int) -> Value:
+        y = b.add("MatMul", b.x, b.weights(32, count * 8))
+        return b.add("Transpose", view(y, batch, length, count, 8), perm=[0, 2, 1, 3])
+
+    def repeated(x: Value) -> Value:
+        x = b.add("Expand", b.add("Unsqueeze", x, b.ints(2)), b.ints(1, 1, 2, 1, 1))
+        return view(x, batch, -1, length, 8)
+
+    batch, length = (b.add("Shape", b.x, start=i, end=i + 1) for i in (0, 1))
+    one = b.add("Squeeze", length, b.ints(0))
+    limit = b.add("Cast", one, to=DType.F32)
+    positions = b.add("Range", b.scalar(0), limit, b.scalar(1))
+    turns = b.add("Cos", b.add("Unsqueeze", positions, b.ints(1)))
+    q, k, v = (b.add("Mul", heads(n), turns) for n in (4, 2, 2))
+    scores = b.add("MatMul", q, b.add("Transpose", repeated(k), perm=[0, 1, 3, 2]))
+    ones = b.add("Expand", b.scalar(1), b.add("Concat", length, length, axis=0))
+    later = b.add("Equal", b.add("Trilu", ones, upper=0), b.scalar(0))
+    hides = b.add("Where", later, b.scalar(-1e9), b.scalar(0))
+    y = b.add("Softmax", b.add("Add", scores, hides), axis=-1)
+    y = b.add("MatMul", y, repeated(v))
+    y = view(b.add("Transpose", y, perm=[0, 2, 1, 3]), batch, length, 32)
+    graph = b.done(b.add("Add", b.x, b.add("MatMul", y, b.weights(32, 32))))
+    infer_types(graph)
+    return graph
+
+
+def test_views_of_computed_sizes_do_not_hide_attention() -> None:
+    ops = [n.op for n in optimize(exported()).graph.nodes]
+    assert ops.count("Attention") == 1 and ops.count("Gemm") == 4
+    assert "MatMul" not in ops and "Softmax" not in ops
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize("shape", [(2, 5), (1, 1), (3, 17), (2, 0), (0, 5)])
+def test_a_decoder_of_open_sizes_has_the_numbers_of_the_reference(shape, rng) -> None:
+    graph = exported()
+    x = rng.standard_normal((*shape, 32)).astype(np.float32)
+    (y,) = Predictor(optimize(graph)).run({"x": x}).values()
+    (wanted,) = Predictor(graph, "reference").run({"x": x}).values()
+    assert y.shape == wanted.shape == x.shape
+    np.testing.assert_allclose(y, wanted, atol=1e-5 * max(1, np.abs(wanted).max(initial=0)))
+
+
+def test_heads_in_the_batch_are_seen(rng) -> None:
+    """As nn.MultiheadAttention has them: (length, batch·heads, 8) between two views."""
+    b = Builder(("batch", "length", 32))
+    batch, length = (b.add("Shape", b.x, start=i, end=i + 1) for i in (0, 1))
+    y = b.add("Transpose", b.x, perm=[1, 0, 2])
+    both = b.add("Concat", length, b.add("Mul", batch, b.ints(4)), b.ints(8), axis=0)
+    y = b.add("Transpose", b.add("Reshape", y, both, allowzero=1), perm=[1, 0, 2])
+    four = b.add("Concat", batch, b.ints(4), length, b.ints(8), axis=0)
+    graph = b.done(b.add("Relu", b.add("Reshape", y, four, allowzero=1)))
+    infer_types(graph)
+    made = optimize(graph)
+    assert made.graph.outputs[0].shape == ("batch", 4, "length", 8)
+    x = rng.standard_normal((3, 5, 32)).astype(np.float32)
+    (y,) = Predictor(made).run({"x": x}).values()
+    np.testing.assert_array_equal(y, np.maximum(x.reshape(3, 5, 4, 8).transpose(0, 2, 1, 3), 0))

@@ -14,12 +14,21 @@ way.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import numpy as np
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Graph, Journal, Node, Shape, Value
 from ..ops import fold_node, infer_outputs, nested_graphs
-from ..ops._helpers import broadcast_shapes, symbol_limited, symbol_product, symbol_quotient
+from ..ops._helpers import (
+    broadcast_shapes,
+    split_symbol,
+    symbol_limited,
+    symbol_product,
+    symbol_quotient,
+)
 from ._core import graph_pass
 from ._rewrite import constant_like
 from .fold_constants import KEEP
@@ -102,7 +111,7 @@ def _same(node: Node, known: dict[int, Elements]) -> Elements | None:
 
 
 def _cast(node: Node, known: dict[int, Elements]) -> Elements | None:
-    whole = node.output.dtype in (DType.I32, DType.I64)
+    whole = node.output.dtype in (DType.I32, DType.I64, DType.F32, DType.F64)
     return _elements(node.inputs[0], known) if whole else None
 
 
@@ -144,6 +153,8 @@ def _slice(node: Node, known: dict[int, Elements]) -> Elements | None:
 
 
 def _arithmetic(node: Node, known: dict[int, Elements]) -> Elements | None:
+    if any(v is None or v.dtype in (DType.F32, DType.F64) for v in node.inputs):
+        return None  # numbers of floats are whole where they are only moved
     a, b = _elements(node.inputs[0], known), _elements(node.inputs[1], known)
     pairs = None if a is None or b is None else _paired([a, b])
     return None if pairs is None else [_compute(node.op, p, q) for p, q in pairs]
@@ -221,7 +232,7 @@ def _asked(node: Node, known: dict[int, Elements]) -> Shape | None:
     at = 0 if node.op == "ConstantOfShape" else 1
     data, elements = node.inputs[0], _elements(node.input(at), known)
     found = node.output.shape
-    if elements is None or data is None or node.attrs.get("allowzero", 0):
+    if elements is None or data is None:
         return found
     wanted: Shape | None = tuple(elements)
     if node.op == "Expand":
@@ -229,18 +240,53 @@ def _asked(node: Node, known: dict[int, Elements]) -> Shape | None:
             wanted = broadcast_shapes(data.shape, wanted)
         except ShapeError:
             return found  # what does not fit is told where the model runs
-    elif node.op == "Reshape":  # its inference knows what 0 and −1 stand for
-        wanted = tuple(None if e in (0, -1) else e for e in elements)
+    elif node.op == "Reshape":
+        wanted = tuple(_meant(node, data, elements))
     if wanted is None or found is None:
         return found if wanted is None else wanted
     return tuple(w if f is None else f for f, w in zip(found, wanted))
 
 
+def _meant(node: Node, data: Value, elements: Elements) -> Elements:
+    """A Reshape's sizes, with what 0 and −1 stand for, where that is known."""
+    out = list(elements)
+    if not node.attrs.get("allowzero", 0):
+        out = [_size_at(data, i) if e == 0 else e for i, e in enumerate(elements)]
+    return [_left(data.shape, out) if e == -1 else e for e in out]
+
+
+def _left(have: Shape | None, elements: Elements) -> Dim:
+    """What −1 stands for: all elements of `have` over those that the other sizes hold. (b, 2, 2, n)
+    to (b, −1, n) leaves 4. None where that is no size or one of two symbols."""
+    total, over = _product(have), _product([e for e in elements if e != -1])
+    if total is None or over is None or not total[0] or not over[0] or over[1] - total[1]:
+        return None
+    symbols = list((total[1] - over[1]).elements())
+    times, rest = divmod(total[0], over[0])
+    if rest or len(symbols) > 1:
+        return None
+    return symbol_product(symbols[0], times) if symbols else times
+
+
+def _product(sizes: Shape | Elements | None) -> tuple[int, Counter[str]] | None:
+    """Sizes as a number times symbols."""
+    parts = [split_symbol(size) for size in ((None,) if sizes is None else sizes)]
+    symbols = [symbol for _, symbol in parts if symbol != ""]
+    if None in symbols:
+        return None
+    return math.prod(times for times, _ in parts), Counter(s for s in symbols if s)
+
+
 def _counted(node: Node, known: dict[int, Elements]) -> Shape | None:
     """0, 1, … n − 1"""
-    start, limit, step = (_elements(v, known) for v in node.inputs)
-    from_zero = start == [0] and step == [1] and limit is not None
+    start, end, step = node.inputs
+    limit = _elements(end, known)
+    from_zero = _is(start, 0) and _is(step, 1)
     return tuple(limit) if from_zero and limit else node.output.shape
+
+
+def _is(value: Value | None, number: int) -> bool:
+    return value is not None and value.const is not None and bool((value.const == number).all())
 
 
 def _cut(node: Node, known: dict[int, Elements]) -> Shape | None:
@@ -279,22 +325,24 @@ def _fold_reshape(graph: Graph, node: Node, known: dict[int, Elements]) -> bool:
     """Replaces a computed shape of which at most one element is not a number."""
     data, shape = node.inputs[0], node.inputs[1]
     elements = known.get(id(shape))
-    if elements is None or data is None or node.attrs.get("allowzero", 0):
+    if elements is None or data is None or all(isinstance(e, int) for e in elements):
+        return False
+    if node.attrs.get("allowzero", 0) and 0 in elements:
         return False
     target: list[int] = []
-    for i, element in enumerate(elements):
+    for i, element in enumerate(_meant(node, data, elements)):
         if isinstance(element, int):
             target.append(element)
-        elif isinstance(element, str) and _symbol_at(data, i) == element:
-            target.append(0)
-        else:
-            target.append(-1)
-    if target.count(-1) > 1 or all(isinstance(e, int) for e in elements):
+        else:  # an axis that stays as it is, or what is left
+            same = element is not None and _size_at(data, i) == element
+            target.append(0 if same else -1)
+    if target.count(-1) > 1:
         return False
     array = np.array(target, np.int64)
+    node.attrs.pop("allowzero", None)
     node.set_input(1, constant_like(graph, array, shape, "shape"))
     return True
 
 
-def _symbol_at(value: Value, axis: int) -> Dim:
+def _size_at(value: Value, axis: int) -> Dim:
     return value.shape[axis] if value.shape is not None and axis < len(value.shape) else None

@@ -117,6 +117,13 @@ bool is_divided(const Step& step, int threads) {
   return step.kernel->flags & kDivisible && threads > 1 && touched_bytes(step) > kLargeBytes;
 }
 
+// Kernels divide by sizes.
+bool makes_nothing(const Step& step) {
+  for (int i = 0; i < step.num_outputs; ++i)
+    if (step.outputs[i] && step.outputs[i]->size) return false;
+  return true;
+}
+
 bool prepare_step(lite_program* p, Step& step) {
   Env& env = p->env;
   const char* isa = "";
@@ -139,6 +146,11 @@ bool prepare_step(lite_program* p, Step& step) {
   env.threads = step.one_thread ? 1 : p->threads * step.shares;
   env.shares = step.shares;
   p->has_plugins |= strcmp(kernel.name, kPluginKernel) == 0;
+  if (makes_nothing(step)) {
+    step.phases = 0;
+    step.one_thread = true;
+    return true;
+  }
   if (!kernel.prepare(step, env)) {
     if (!*env.error) env.fail("kernel refused the step");
     return false;

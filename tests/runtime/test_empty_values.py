@@ -1,0 +1,62 @@
+"""Values without elements: a batch of no samples, a text of no tokens, a picture of no columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from lite_engine import Predictor
+from lite_engine.ops import infer_types
+
+from tests.small_models import Builder
+
+pytestmark = [pytest.mark.cpu]
+
+
+def _pooled(b: Builder):
+    return b.add("MaxPool", b.x, kernel_shape=[1, 1], strides=[2, 1])
+
+
+def _convolved(b: Builder):
+    return b.add("Conv", b.x, b.weights(5, 4, 3, 3), pads=[1, 1, 1, 1])
+
+
+def _attended(b: Builder):
+    return b.add("Attention", b.x, b.x, b.x, scale=0.5)
+
+
+def _resized(b: Builder):
+    scales = b.graph.constant(np.array([1, 1, 2, 2], np.float32))
+    return b.add("Resize", b.x, None, scales, mode="nearest")
+
+
+def _expanded(b: Builder):
+    return b.add("Expand", b.weights(1, 4, 1, 1), b.add("Shape", b.x))
+
+
+def _plain(op: str, **attrs):
+    return lambda b: b.add(op, b.x, **attrs)
+
+
+NO_SAMPLES, NO_ROWS, NO_COLUMNS = (0, 4, 6, 6), (1, 4, 0, 6), (2, 4, 6, 0)
+#: Operators whose windows need a row or column have those of no samples alone.
+CASES = [(make, NO_SAMPLES) for make in (_convolved, _pooled)] + [
+    (make, shape)
+    for shape in (NO_SAMPLES, NO_ROWS, NO_COLUMNS)
+    for make in (
+        _attended, _expanded, _resized, _plain("Relu"), _plain("Softmax", axis=-1),
+        _plain("LogSoftmax", axis=1), _plain("LpNormalization"),
+        _plain("Transpose", perm=[0, 2, 3, 1]), _plain("DepthToSpace", blocksize=2),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "shape"), CASES)
+def test_nothing_is_computed(make, shape) -> None:
+    b = Builder(("n", 4, "h", "w"))
+    graph = b.done(make(b))
+    infer_types(graph)
+    x = np.zeros(shape, np.float32)
+    (wanted,) = Predictor(graph, "reference").run({"x": x}).values()
+    for threads in (1, 2):
+        (y,) = Predictor(graph, "x86", threads=threads).run({"x": x}).values()
+        np.testing.assert_array_equal(y, wanted, strict=True)
