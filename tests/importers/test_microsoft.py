@@ -179,6 +179,10 @@ def test_channels_last() -> None:
     given = [x, *scales, s(0.05), z(100)]
     agree("QLinearConv", given, channels_last=1, pads=[1, 1, 1, 1], atol=1)
     agree("NhwcMaxPool", [x], kernel_shape=[2, 2], strides=[2, 2])
+    given = [x, s(0.02), z(120), s(0.015), z(100)]
+    agree("QLinearGlobalAveragePool", given, channels_last=1, atol=1)
+    window = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
+    agree("QLinearAveragePool", given, channels_last=1, atol=1, **window)
 
 
 def test_integer_where() -> None:

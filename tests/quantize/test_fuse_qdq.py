@@ -285,6 +285,25 @@ def test_arithmetic_with_a_number_is_a_table(call):
     assert np.array_equal(got, want)
 
 
+@pytest.mark.parametrize("rank", [0, 1, 2, 4])
+def test_a_number_of_any_rank_is_one(rank):
+    onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    graph = qdq("""
+  input x: u8[1,4,1,4]
+  const s: f32[] = [0.1]
+  const z: u8[] = [128]
+  "op": y = QLinearAdd(x, s, z, z, s, z, s, z)
+  output y""")
+    graph.nodes[0].set_input(3, graph.constant(np.full((1,) * rank, 50, np.uint8)))
+    infer_types(graph)
+    x = RNG.integers(0, 256, (1, 4, 1, 4)).astype(np.uint8)
+    (want,) = onnxruntime.InferenceSession(write_bytes(graph)).run(None, {"x": x})
+    fused = optimize_graph(graph)
+    assert [n.op for n in fused.nodes] == ["QLookup"]
+    (got,) = Predictor(fused).run({"x": x}).values()
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("value, folded", [(120, True), (0, False)])
 def test_integer_padding_with_the_zero_point_is_the_convolutions_own(value, folded):
     """120 is the zero point of x; 0 stands for −6."""

@@ -9,7 +9,10 @@ from lite_engine.ops import infer_types
 
 from tests.small_models import Builder
 
-pytestmark = [pytest.mark.cpu]
+BACKENDS = [
+    pytest.param("x86", marks=pytest.mark.cpu),
+    pytest.param("opencl", marks=pytest.mark.opencl),
+]
 
 
 def _pooled(b: Builder):
@@ -50,13 +53,48 @@ CASES = [(make, NO_SAMPLES) for make in (_convolved, _pooled)] + [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "shape"), CASES)
-def test_nothing_is_computed(make, shape) -> None:
+def _same(make, shape, backend: str) -> None:
     b = Builder(("n", 4, "h", "w"))
     graph = b.done(make(b))
     infer_types(graph)
     x = np.zeros(shape, np.float32)
     (wanted,) = Predictor(graph, "reference").run({"x": x}).values()
     for threads in (1, 2):
-        (y,) = Predictor(graph, "x86", threads=threads).run({"x": x}).values()
+        (y,) = Predictor(graph, backend, threads=threads).run({"x": x}).values()
         np.testing.assert_array_equal(y, wanted, strict=True)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("make", "shape"), CASES)
+def test_nothing_is_computed(make, shape, backend) -> None:
+    _same(make, shape, backend)
+
+
+def _product(b: Builder):
+    return b.add("MatMul", b.add("Transpose", b.x, perm=[0, 1, 3, 2]), b.x)
+
+
+def _joined(b: Builder):
+    return b.add("Concat", b.x, b.weights(2, 4, 3, 6), axis=2)
+
+
+def _padded(b: Builder):
+    return b.add("Pad", b.x, b.ints(0, 0, 1, 1, 0, 0, 1, 0))
+
+
+def _summed(b: Builder):
+    return b.add("ReduceSum", b.x, b.ints(2), keepdims=1)
+
+
+def _of_no_keys(b: Builder):
+    return b.add("Attention", b.weights(2, 4, 3, 6), b.x, b.x, scale=0.5)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value encountered")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    "make", [_joined, _of_no_keys, _padded, _plain("GlobalAveragePool"), _product, _summed]
+)
+def test_what_is_made_of_nothing(make, backend) -> None:
+    """Sums of no products are zeros, means of no pixels are no numbers."""
+    _same(make, (2, 4, 0, 6), backend)

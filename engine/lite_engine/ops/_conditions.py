@@ -106,6 +106,17 @@ def of_type(*indices: int, dtype: str = "f32") -> Condition:
     return check
 
 
+def has_elements(index: int) -> Condition:
+    """This input has elements, or the result has none: kernels divide by its sizes."""
+
+    def check(node: Node, types: Types) -> bool | str:
+        info = types[index]
+        empty = info is not None and 0 in info.dims and 0 not in (node.output.shape or ())
+        return not empty or tr("its input {input} is empty", input=get_op(node.op).input_name(index))
+
+    return check
+
+
 def byte_output(node: Node, types: Types) -> bool | str:
     """The output is i8 or u8."""
     return node.output.dtype in (DType.I8, DType.U8) or tr(

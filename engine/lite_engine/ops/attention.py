@@ -11,7 +11,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
-from ._conditions import absent, all_of, of_type
+from ._conditions import absent, all_of, has_elements, of_type
 from ._core import define_op
 from ._helpers import same_type, wide
 from ._records import Cost
@@ -255,7 +255,9 @@ def mask_fits(mask: TypeInfo | None, k: TypeInfo, kv_num_heads: int | None) -> b
     return True
 
 
-_on_cpu = all_of(absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible)
+_on_cpu = all_of(
+    absent(4, 5, 6), of_type(1, 2), of_type(3, dtype="f32,bool"), expressible, has_elements(1)
+)
 attention.kernel(
     "cpu",
     "f32_attention",

@@ -27,7 +27,9 @@ def expand_missing(graph: Graph, runs: Callable[[Node, Types], bool]) -> None:
 
 
 def can_expand(node: Node, types: Types) -> bool:
-    """Whether a node can be written out in others."""
+    """Whether a node can be written out in others, whose sizes of 0 and −1 mean something else."""
+    if any(t is not None and not t.is_const and 0 in (t.shape or ()) for t in types):
+        return False
     return node.op in _EXPANSIONS and _EXPANSIONS[node.op][0](node, types)
 
 

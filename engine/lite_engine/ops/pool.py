@@ -12,7 +12,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, DType, Node, TypeInfo
-from ._conditions import within_frames
+from ._conditions import all_of, has_elements, within_frames
 from ._core import REQUIRED, OpDef, define_op, get_op
 from ._helpers import float_kernels, product, wide, window_output, window_pads
 from ._records import Cost
@@ -130,14 +130,15 @@ def flat_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return len(node.outputs) == 1 or tr("its indices are an output")
 
 
-def frame_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
+def _frame_pool(node: Node, types: list[TypeInfo | None]) -> bool | str:
     """flat_pool, also of the frames of a volume."""
-    x = types[0]
-    if x is None or x.rank != 5:
+    if types[0] is None or types[0].rank != 5:
         return flat_pool(node, types)
     ok = True if node.op.startswith("Global") else within_frames(node, types)
     return ok if ok is not True else len(node.outputs) == 1 or tr("its indices are an output")
 
+
+frame_pool = all_of(_frame_pool, has_elements(0))
 
 # ---- MaxPool and MaxUnpool
 

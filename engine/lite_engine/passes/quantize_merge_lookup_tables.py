@@ -46,7 +46,7 @@ def quantize_merge_lookup_tables(graph: Graph, journal: Journal) -> int:
         known = {id(root): every}
         known |= {id(t.output): run_node(t, [every])[0] for t in tables}
         arrays = [None if v is None else known.get(id(v), v.const) for v in node.inputs]
-        answers = run_node(node, arrays)[0]
+        answers = run_node(node, arrays)[0].ravel()
         attrs = {"table": [int(a) for a in answers], "output_dtype": str(node.output.dtype)}
         sources = tuple(dict.fromkeys(s for n in (*tables, node) for s in n.sources))
         made = graph.replace([node], "QLookup", [root], attrs, name=node.name)

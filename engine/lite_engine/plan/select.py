@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from lite_messages import tr
 
 from ..errors import MISFIT, UnsupportedOperatorError
-from ..ir import DType, Node, TypeInfo
+from ..ir import DType, Node, TypeInfo, Value
 from ..ops import KernelRef, OpDef, get_op, is_custom, of_kind
 from .model import Placement
 
@@ -116,8 +116,8 @@ def _runtime_attr(op: OpDef, types: list[TypeInfo | None]) -> str | None:
     return None
 
 
-def _makes_nothing(node: Node) -> bool:
-    return all(0 in (value.shape or ()) for value in node.outputs)
+def _is_empty(value: Value | None) -> bool:
+    return value is not None and value.const is None and 0 in (value.shape or ())
 
 
 def select(
@@ -135,8 +135,9 @@ def select(
 
     Raises UnsupportedOperatorError when not even the reference can.
     """
-    if backend == "opencl" and not refused and _makes_nothing(node):
-        refused = tr("its results have no elements, and a launch needs some")
+    device = backend == "opencl" and not refused
+    if device and any(map(_is_empty, (*node.inputs, *node.outputs))):
+        refused = tr("a value without elements has no buffer")
     given_up = [refused] if refused else []
     for candidate in FALLBACK[backend][len(given_up) :]:
         if candidate == "reference":

@@ -99,6 +99,11 @@ def run_step(plan: Plan, step: Step, arrays: Mapping[int, np.ndarray]) -> list[n
     outer = {id(v): a for v, a in zip(captured(step.node), logical[count:]) if a is not None}
     own = zip(step.node.inputs, logical)
     outer |= {id(v): a for v, a in own if v is not None and a is not None}
+    if any(a is not None and not a.size for a in logical):
+        made = [plan.tensors[i] for i in step.outputs if i >= 0]
+        nothing = all(t.shape_known and not t.size for t in made)
+        if nothing and len(made) == len(step.outputs):  # formulas divide by sizes
+            return [t.to_logical(np.empty(t.dims, t.dtype.np)) for t in made]
     results = evaluate(step.node, logical[:count], outer)
     for index, result in zip(step.outputs, results, strict=False):
         tensor = plan.tensors[index]

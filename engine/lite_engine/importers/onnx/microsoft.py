@@ -279,10 +279,10 @@ def _(call: Call, emit: Emit) -> None:
     _around(call, emit, "Conv", (0,))
 
 
-@upgrades("QLinearConv")
+@upgrades("QLinearConv", "QLinearAveragePool", "QLinearGlobalAveragePool")
 def _(call: Call, emit: Emit) -> None:
     if call.attrs.pop("channels_last", 0):
-        _around(call, emit, "QLinearConv", (0,))
+        _around(call, emit, call.op, (0,))
 
 
 @upgrades("com.microsoft::QLinearWhere")
