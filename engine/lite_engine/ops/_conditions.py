@@ -112,7 +112,8 @@ def has_elements(index: int) -> Condition:
     def check(node: Node, types: Types) -> bool | str:
         info = types[index]
         empty = info is not None and 0 in info.dims and 0 not in (node.output.shape or ())
-        return not empty or tr("its input {input} is empty", input=get_op(node.op).input_name(index))
+        name = get_op(node.op).input_name(index)
+        return not empty or tr("its input {input} is empty", input=name)
 
     return check
 
