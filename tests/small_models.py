@@ -26,6 +26,9 @@ class Builder:
     def ints(self, *values: int):
         return self.graph.constant(np.array(values, np.int64))
 
+    def scalar_int(self, value: int):
+        return self.graph.constant(np.array(value, np.int64))
+
     def scalar(self, value: float):
         return self.graph.constant(np.array(value, np.float32))
 

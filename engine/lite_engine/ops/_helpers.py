@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -186,6 +188,16 @@ def symbol_product(symbol: str, times: int) -> Dim:
     if multiple := _MULTIPLE.fullmatch(symbol):
         symbol, times = multiple["symbol"], times * int(multiple["times"])
     return None if times > _LARGEST else symbol if times == 1 else f"{times}*({symbol})"
+
+
+def elements_of(sizes: Iterable[Dim]) -> tuple[int, Counter[str]] | None:
+    """How many elements a shape has: a number times symbols. None where a size is unknown."""
+    parts = [split_symbol(size) for size in sizes]
+    symbols = [symbol for _, symbol in parts if symbol != ""]
+    known = [symbol for symbol in symbols if symbol is not None]
+    if len(known) < len(symbols):
+        return None
+    return math.prod(times for times, _ in parts), Counter(known)
 
 
 def split_symbol(dim: Dim) -> tuple[int, str | None]:

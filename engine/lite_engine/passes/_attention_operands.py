@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Dim, Graph, Node, Value
+from ..ir import Dim, Graph, Node, Shape, Value
 from ._core import infer_new
-from ._rewrite import static_shape
+from ._rewrite import known_shape, reshape_target
 from .merge_views import RESHAPES
 from .recompose_activations import number
 
@@ -37,7 +37,7 @@ class Operand:
     swapped: bool = False
     scale: float = 1.0
     perm: tuple[int, ...] | None = None
-    sizes: tuple[int, ...] | None = None
+    sizes: tuple[Dim, ...] | None = None
     nodes: tuple[Node, ...] = ()  # that it stands for, besides what computes `value`
 
     @property
@@ -48,7 +48,7 @@ class Operand:
         """(batch, heads, length, size)"""
         value, perm = self.value, self.perm
         if perm is not None and self.sizes is not None:
-            if self.sizes != static_shape(value):
+            if self.sizes != known_shape(value):
                 value = _reshaped(graph, before, value, self.sizes)
             value = _added(graph, before, "Transpose", [value], {"perm": list(perm)})
         if self.swapped:
@@ -60,25 +60,51 @@ class Operand:
             axes = graph.constant(np.array([0], np.int64))
             return _added(graph, before, "Unsqueeze", [value, axes])
         if len(self.lead) != 2 or value.shape[:-2] != self.lead:
-            shape = [-1, self.heads, *value.shape[-2:]]
-            value = _reshaped(graph, before, value, shape)
+            value = _reshaped(graph, before, value, self._split(value.shape))
         return value
 
+    def _split(self, shape: Shape) -> Shape:
+        """(batch, heads, length, size) of a matrix for each of some other leading axes."""
+        return (None, self.heads, *shape[-2:])
+
+    def reachable(self) -> bool:
+        """Can `plain` be written down, with at most one open size that moves?"""
+        shape = self.value.shape or ()
+        if self.perm is not None and self.sizes is not None:
+            if self.sizes != shape and reshape_target(self.sizes, shape) is None:
+                return False
+            shape = tuple(self.sizes[p] for p in self.perm)
+        if self.swapped:
+            shape = (*shape[:-2], *shape[:-3:-1])
+        same = len(self.lead) == 2 and shape[:-2] == self.lead
+        same = same or (len(self.lead) == 1 and len(shape) == 3)
+        return same or reshape_target(self._split(shape), shape) is not None
+
     def packable(self) -> bool:
-        """Does it come from (batch, length, heads, size), fixed in size?"""
+        """Does it come from (batch, length, heads, size), of which heads and size are numbers?"""
         if self.perm is None or self.sizes is None:
             return False
         sizes = self.sizes
         whole = self.lead in ((*(sizes[:-3] or (1,)), sizes[-2]), (sizes[-2],))
-        return _heads_first(self.perm) and not self.swapped and whole
+        shape = self._packed_shape()
+        written = shape is not None and reshape_target(shape, self.value.shape) is not None
+        return _heads_first(self.perm) and not self.swapped and whole and written
+
+    def _packed_shape(self) -> Shape | None:
+        """(batch, length, heads * size)"""
+        *lead, length, heads, size = self.sizes or ()
+        if not (isinstance(heads, int) and isinstance(size, int)):
+            return None
+        open_batch = [n for n in lead if not isinstance(n, int)]
+        fixed = math.prod(n for n in lead if isinstance(n, int))
+        batch = fixed if not open_batch else open_batch[0] if len(lead) == 1 else None
+        return batch, length, heads * size
 
     def packed(self, graph: Graph, before: Node) -> Value:
         """(batch, length, heads * size)"""
-        sizes = self.sizes
-        assert sizes is not None
-        length, heads, size = sizes[-3:]
-        batch = math.prod(sizes[:-3])
-        return _reshaped(graph, before, self.value, [batch, length, heads * size])
+        shape = self._packed_shape()
+        assert shape is not None
+        return _reshaped(graph, before, self.value, shape)
 
     def times(self, graph: Graph, factor: np.ndarray, before: Node) -> Operand:
         """Multiplied by a constant for each head."""
@@ -91,36 +117,48 @@ class Operand:
         return replace(self, nodes=(node, *self.nodes), **changes)
 
 
-def trace(value: Value, *, swapped: bool = False) -> Operand:
-    """The operand before views, turns and multiplications by a number."""
-    found = Operand(value, tuple((value.shape or ())[:-2]), swapped)
+def trace(value: Value, *, lead: tuple[Dim, ...] | None = None, swapped: bool = False) -> Operand:
+    """The operand before views, turns and multiplications by a number; `lead` where it is not the
+    value's own."""
+    found = best = Operand(value, lead or tuple((value.shape or ())[:-2]), swapped)
     while (further := _further(found)) is not None:
         found = further
+        best = found if found.reachable() else best
     node = found.value.producer
     if node is None or node.op != "Transpose":
-        return found
-    sizes, perm = static_shape(node.input(0)), list(node.attrs.get("perm") or ())  # type: ignore[arg-type]
+        return best
+    sizes, perm = known_shape(node.input(0)), list(node.attrs.get("perm") or ())
     if sizes is None:
-        return found
+        return best
     if found.swapped:
         perm[-2:] = perm[:-3:-1]
+    perm, sizes = _without_ones(perm, sizes, len(found.lead) + 2)
     if not _heads_first(perm):
         perm, sizes = _ones_in_place(perm, sizes)
     if not _heads_first(perm):
-        return found
+        return best
     inner = found.behind(node, value=node.input(0), swapped=False, perm=tuple(perm), sizes=sizes)
     while (less := _unscaled(inner)) is not None:
         inner = less
-    return inner
+    return inner if inner.reachable() else best
 
 
-def _ones_in_place(perm: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+def _without_ones(
+    perm: Sequence[int], sizes: Sequence[Dim], rank: int
+) -> tuple[list[int], tuple[Dim, ...]]:
+    """The permutation and the shape before it without as many sizes of 1 as are beyond `rank`."""
+    spare = [p for p in range(len(perm)) if sizes[p] == 1][: max(0, len(perm) - rank)]
+    kept = [p for p in range(len(perm)) if p not in spare]
+    return [kept.index(p) for p in perm if p in kept], tuple(sizes[p] for p in kept)
+
+
+def _ones_in_place(perm: Sequence[int], sizes: Sequence[Dim]) -> tuple[list[int], tuple[Dim, ...]]:
     """The permutation and the shape before it where sizes of 1 already lie as they will."""
     ones = [i for i, p in enumerate(perm) if sizes[p] == 1]
     places = [i for i in range(len(perm)) if i not in ones]
     longer = [p for p in range(len(perm)) if sizes[p] != 1]
     place_of = dict(zip(longer, places, strict=True))
-    shape = [1] * len(perm)
+    shape: list[Dim] = [1] * len(perm)
     for axis, place in place_of.items():
         shape[place] = sizes[axis]
     return [i if i in ones else place_of[p] for i, p in enumerate(perm)], tuple(shape)
@@ -132,7 +170,7 @@ def _further(found: Operand) -> Operand | None:
     if node is None or (node.op not in RESHAPES and node.op != "Transpose"):
         return _unscaled(found)
     value = node.input(0)
-    sizes, inner = static_shape(found.value), None if value is None else static_shape(value)
+    sizes, inner = known_shape(found.value), known_shape(value)
     if value is None or sizes is None or inner is None or len(inner) < 3:
         return None
     if node.op != "Transpose":
@@ -166,28 +204,34 @@ def shared_by_groups(keys: Operand, values: Operand) -> tuple[Operand, Operand]:
 
 def _unrepeated(operand: Operand) -> Operand | None:
     """x of Reshape(Expand(Unsqueeze(x, 2))): (batch, heads, length, size). `trace` has gone through
-    the Reshape where it could."""
+    the Reshape where the heads could be written down again."""
     if operand.perm is not None or len(operand.lead) != 2:
         return None
     node = operand.value.producer
+    if node is not None and node.op in RESHAPES:
+        operand = _further(operand) or operand
+        node = operand.value.producer
     if node is None or node.op != "Expand" or node.input(0) is None:
         return None
-    repeated = static_shape(operand.value)
-    single = static_shape(node.input(0))  # type: ignore[arg-type]
+    repeated, single = known_shape(operand.value), known_shape(node.input(0))
     if repeated is None or single is None or len(repeated) != 5 or len(single) != 5:
         return None
     batch, heads, group, *rest = repeated
+    if not (isinstance(heads, int) and isinstance(group, int)):
+        return None
     if single != (batch, heads, 1, *rest) or operand.lead != (batch, heads * group):
         return None
-    base = trace(node.input(0), swapped=operand.swapped)  # type: ignore[arg-type]
+    base = trace(node.input(0), lead=(batch, heads), swapped=operand.swapped)  # type: ignore[arg-type]
+    if not base.reachable():
+        return None
     nodes = (*base.nodes, node, *operand.nodes)
-    return replace(base, lead=(batch, heads), scale=base.scale * operand.scale, nodes=nodes)
+    return replace(base, scale=base.scale * operand.scale, nodes=nodes)
 
 
 def packed_output(graph: Graph, root: Node) -> Node | None:
     """The Transpose behind the product of weights and values whose output is (batch, length, heads,
-    size) in memory; None where there is none, or sizes are open."""
-    shape, reader = static_shape(root.output), graph.sole_reader(root.output)
+    size) in memory; None where there is none, or sizes are unknown."""
+    shape, reader = known_shape(root.output), graph.sole_reader(root.output)
     if shape is None or reader is None or reader.op != "Transpose":
         return None
     perm = list(reader.attrs.get("perm") or ())
@@ -234,15 +278,16 @@ def attention_of(
         axes = graph.constant(np.array([0], np.int64))
         graph.replace([root], "Squeeze", [node.output, axes])
     else:
-        shape = graph.constant(np.array(static_shape(last.output), np.int64))
+        target = reshape_target(last.output.shape or (), node.output.shape)
+        shape = graph.constant(np.array(target, np.int64))
         graph.replace([last], "Reshape", [node.output, shape])
     return node
 
 
-def _reshaped(graph: Graph, before: Node, value: Value, shape: Sequence[Any]) -> Value:
-    return _added(
-        graph, before, "Reshape", [value, graph.constant(np.array(list(shape), np.int64))]
-    )
+def _reshaped(graph: Graph, before: Node, value: Value, shape: Shape) -> Value:
+    target = reshape_target(shape, value.shape)
+    assert target is not None
+    return _added(graph, before, "Reshape", [value, graph.constant(np.array(target, np.int64))])
 
 
 def _added(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Node, Value
+from ..ir import Dim, Graph, Node, Value
 
 
 def bypass(graph: Graph, node: Node, value: Value, nested: Iterable[Graph]) -> str:
@@ -53,6 +53,28 @@ def static_shape(value: Value) -> tuple[int, ...] | None:
     if value.shape is None or not all(isinstance(d, int) for d in value.shape):
         return None
     return tuple(d for d in value.shape if isinstance(d, int))
+
+
+def known_shape(value: Value | None) -> tuple[Dim, ...] | None:
+    """The shape when every dimension is a number or a symbol."""
+    if value is None or value.shape is None or None in value.shape:
+        return None
+    return tuple(value.shape)
+
+
+def reshape_target(shape: Sequence[Dim], source: Sequence[Dim] | None) -> list[int] | None:
+    """The constant by which a Reshape of a value of shape `source` gives `shape`: 0 stands for a
+    symbol that stays in its place, −1 for what is left. None where more than one size is open."""
+    if 0 in shape:
+        return None  # it would be taken for a size that stays
+    kept = source or ()
+    target = []
+    for i, size in enumerate(shape):
+        if isinstance(size, int):
+            target.append(size)
+        else:
+            target.append(0 if size is not None and i < len(kept) and kept[i] == size else -1)
+    return target if target.count(-1) <= 1 else None
 
 
 def same_shape(a: Value, b: Value) -> bool:

@@ -14,9 +14,6 @@ way.
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-
 import numpy as np
 
 from ..errors import ShapeError
@@ -24,13 +21,13 @@ from ..ir import Dim, DType, Graph, Journal, Node, Shape, Value
 from ..ops import fold_node, infer_outputs, nested_graphs
 from ..ops._helpers import (
     broadcast_shapes,
-    split_symbol,
+    elements_of,
     symbol_limited,
     symbol_product,
     symbol_quotient,
 )
 from ._core import graph_pass
-from ._rewrite import constant_like
+from ._rewrite import constant_like, reshape_target
 from .fold_constants import KEEP
 
 Elements = list[Dim]
@@ -258,7 +255,8 @@ def _meant(node: Node, data: Value, elements: Elements) -> Elements:
 def _left(have: Shape | None, elements: Elements) -> Dim:
     """What −1 stands for: all elements of `have` over those that the other sizes hold. (b, 2, 2, n)
     to (b, −1, n) leaves 4. None where that is no size or one of two symbols."""
-    total, over = _product(have), _product([e for e in elements if e != -1])
+    total = None if have is None else elements_of(have)
+    over = elements_of(e for e in elements if e != -1)
     if total is None or over is None or not total[0] or not over[0] or over[1] - total[1]:
         return None
     symbols = list((total[1] - over[1]).elements())
@@ -266,15 +264,6 @@ def _left(have: Shape | None, elements: Elements) -> Dim:
     if rest or len(symbols) > 1:
         return None
     return symbol_product(symbols[0], times) if symbols else times
-
-
-def _product(sizes: Shape | Elements | None) -> tuple[int, Counter[str]] | None:
-    """Sizes as a number times symbols."""
-    parts = [split_symbol(size) for size in ((None,) if sizes is None else sizes)]
-    symbols = [symbol for _, symbol in parts if symbol != ""]
-    if None in symbols:
-        return None
-    return math.prod(times for times, _ in parts), Counter(s for s in symbols if s)
 
 
 def _counted(node: Node, known: dict[int, Elements]) -> Shape | None:
@@ -287,6 +276,15 @@ def _counted(node: Node, known: dict[int, Elements]) -> Shape | None:
 
 def _is(value: Value | None, number: int) -> bool:
     return value is not None and value.const is not None and bool((value.const == number).all())
+
+
+def _tiled(node: Node, known: dict[int, Elements]) -> Shape | None:
+    """Each size so often as is asked for: one of 1 as often as there are samples."""
+    x, times, found = node.inputs[0], _elements(node.input(1), known), node.output.shape
+    if x is None or x.shape is None or times is None or len(x.shape) != len(times):
+        return found
+    made = (_compute("Mul", size, n) for size, n in zip(x.shape, times))
+    return tuple(m if f is None else f for f, m in zip(found or (None,) * len(times), made))
 
 
 def _cut(node: Node, known: dict[int, Elements]) -> Shape | None:
@@ -318,6 +316,7 @@ _SIZED = {
     "Range": _counted,
     "Reshape": _asked,
     "Slice": _cut,
+    "Tile": _tiled,
 }
 
 
@@ -327,16 +326,8 @@ def _fold_reshape(graph: Graph, node: Node, known: dict[int, Elements]) -> bool:
     elements = known.get(id(shape))
     if elements is None or data is None or all(isinstance(e, int) for e in elements):
         return False
-    if node.attrs.get("allowzero", 0) and 0 in elements:
-        return False
-    target: list[int] = []
-    for i, element in enumerate(_meant(node, data, elements)):
-        if isinstance(element, int):
-            target.append(element)
-        else:  # an axis that stays as it is, or what is left
-            same = element is not None and _size_at(data, i) == element
-            target.append(0 if same else -1)
-    if target.count(-1) > 1:
+    target = reshape_target(_meant(node, data, elements), data.shape)
+    if target is None:
         return False
     array = np.array(target, np.int64)
     node.attrs.pop("allowzero", None)

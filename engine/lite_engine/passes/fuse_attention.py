@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Journal, Node, Value
+from ..ir import Graph, Journal, Node, Shape, Value
 from ..ops import find_op
 from ._attention_operands import (
     HIDES,
@@ -232,10 +232,13 @@ def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bo
     arrays, computed, causal = [], [], False
     for bias, added, scale in scores.biases:
         if bias.const is not None:
+            array = bias.const * np.float32(scale)
             there = static_shape(added)
-            if shape is None or there is None:
+            if there is None and added.shape == known:
+                there = shape = _where_it_repeats(array, known or ())
+            if there is None or shape is None:
                 raise Refusal(tr("the bias needs fixed sizes"), product)
-            arrays.append(_like_scores(bias.const * np.float32(scale), there, shape))
+            arrays.append(_like_scores(array, there, shape))
         elif scale != 1.0:
             raise Refusal(tr("the sum of scores and bias is scaled"), product)
         elif added.shape != known or not 2 <= len(bias.shape or ()) <= len(known or ()):
@@ -262,6 +265,15 @@ def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bo
         infer_new([node])
         computed[-2:] = [node.output]
     return (computed[0] if computed else None), causal
+
+
+def _where_it_repeats(bias: np.ndarray, scores: Shape) -> tuple[int, ...] | None:
+    """The shape of the scores with 1 for all axes but the keys, whose number is fixed, where the
+    bias repeats along the open ones."""
+    if not scores or not isinstance(scores[-1], int) or len(scores) > 4:
+        return None
+    repeats = all(n in (1, size) for n, size in zip(bias.shape[::-1], scores[::-1]))
+    return (*[1] * (len(scores) - 1), scores[-1]) if repeats else None
 
 
 def _like_scores(bias: np.ndarray, there: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:

@@ -37,11 +37,11 @@ class fuse_gemm_residual:
             return skip(tr("the other operand is constant"), m.add)
         if not same_shape(_behind(m).output, m.other):
             return skip(tr("the operands differ in shape, or it is not known"), m.add)
-        made = static_shape(m.gemm.output)
-        if made is None:
-            return skip(tr("the number of rows is not known"), m.gemm)
+        columns = _columns(m)
+        if columns is None:
+            return skip(tr("the number of columns is not known"), m.gemm)
         bias = m.array("c")
-        if bias is not None and bias.size not in (1, made[-1]):
+        if bias is not None and bias.size not in (1, columns):
             return skip(tr("the bias is not one number per column"), m.gemm)
         if "turn" in m.bound and _perm(m) != _to_channels_first(len(m.other.shape)):
             return skip(tr("the rows are put into another order"), m.turn)
@@ -61,7 +61,8 @@ class fuse_gemm_residual:
             back = {"perm": np.argsort(_perm(m)).tolist()}
             before.append(_added(graph, m, "Transpose", [m.other], ".turned", back))
             inputs[3] = before[-1].output
-        rows = graph.constant(np.array(static_shape(m.gemm.output)), graph.unique(f"{name}.rows"))
+        flat = np.array(static_shape(m.gemm.output) or (-1, _columns(m)), np.int64)
+        rows = graph.constant(flat, graph.unique(f"{name}.rows"))
         before.append(_added(graph, m, "Reshape", [inputs[3], rows], ".flat"))
         inputs[3] = before[-1].output
         gemm = _added(graph, m, "Gemm", inputs, "", attrs)
@@ -87,6 +88,11 @@ def _added(
     """A new node before the addition."""
     name = graph.unique(f"{m.gemm.name}{ending}")
     return graph.add(op, inputs, attrs, name=name, before=m.add)
+
+
+def _columns(m: Match) -> int | None:
+    columns = (m.gemm.output.shape or (None,))[-1]
+    return columns if isinstance(columns, int) and columns > 0 else None
 
 
 def _behind(m: Match) -> Node:

@@ -10,13 +10,16 @@ sending their numbers through the nodes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
+from ..errors import ShapeError
 from ..ir import Graph, Journal, Node, Value
 from ..ops import get_op, run_node
+from ..ops._helpers import split_symbol
 from ._core import graph_pass, infer_new
-from ._rewrite import static_shape
+from ._rewrite import known_shape, reshape_target, static_shape
 from .merge_views import RESHAPES
 
 _VIEWS = (*RESHAPES, "Transpose", "Identity")
@@ -83,9 +86,21 @@ def _source(moves: list[Node]) -> Value | None:
     if len(read) != 1 or not any(n.op == "Slice" for n in moves):
         return None
     (source,) = read.values()
-    fixed = static_shape(source) and all(static_shape(n.output) is not None for n in moves)
+    shape = known_shape(source)
+    fixed = shape is not None and all(isinstance(size, int) for size in shape[1:])
     known = all(v.const is not None for n in moves if n.op != "Concat" for v in n.inputs[1:] if v)
-    return source if source.const is None and fixed and known else None
+    written = fixed and reshape_target(moves[-1].output.shape or (None, None), ()) is not None
+    whole = written and known and all(_keeps_open_axes(n) for n in moves)
+    return source if source.const is None and whole else None
+
+
+def _keeps_open_axes(node: Node) -> bool:
+    """A Slice of an open axis takes another part of it at another size."""
+    if node.op != "Slice":
+        return True
+    shape, axes = node.inputs[0].shape or (), node.input(3)  # type: ignore[union-attr]
+    cut = range(len(shape)) if axes is None or axes.const is None else axes.const.ravel()
+    return all(isinstance(shape[axis], int) for axis in cut)
 
 
 def _in_channels_last(value: Value) -> bool:
@@ -105,9 +120,35 @@ def _in_channels_last(value: Value) -> bool:
 
 
 def _rows(moves: list[Node], source: Value) -> tuple[int, np.ndarray] | None:
-    """(numbers of a row, the rows of `source` in the order of the result); None for short rows."""
+    """(numbers of a row, the rows of `source` in the order of the result); None for short rows.
+    Where the number of samples is open, those of one sample, if each keeps its own."""
     shape = static_shape(source)
-    assert shape is not None
+    if shape is not None:
+        return _followed(moves, source, shape)
+    sample = _sample(source)
+    one = _followed(moves, source, sample)
+    if one is None:
+        return None
+    width, rows = one
+    count = math.prod(sample) // width
+    for n in (2, 3):
+        several = _followed(moves, source, (n * sample[0], *sample[1:]))
+        each = np.concatenate([rows + i * count for i in range(n)])
+        if several is None or several[0] != width or not np.array_equal(several[1], each):
+            return None
+    return one
+
+
+def _sample(source: Value) -> list[int]:
+    """What a value of an open number of samples holds of each: (49, 8) of (49*(N), 8)."""
+    first, *inner = source.shape or ()
+    return [split_symbol(first)[0], *(size for size in inner if isinstance(size, int))]
+
+
+def _followed(
+    moves: list[Node], source: Value, shape: Sequence[int]
+) -> tuple[int, np.ndarray] | None:
+    """`_rows` of a source of this shape."""
     size = math.prod(shape)
     if not 0 < size <= _MOST:
         return None
@@ -116,7 +157,10 @@ def _rows(moves: list[Node], source: Value) -> tuple[int, np.ndarray] | None:
         inputs = [
             None if v is None else arrays.get(id(v), v.const) for v in node.inputs
         ]  # fmt: skip
-        arrays[id(node.output)] = run_node(node, inputs)[0]
+        try:
+            arrays[id(node.output)] = run_node(node, inputs)[0]
+        except ShapeError:
+            return None  # views that do not fit this number of samples
     places = arrays[id(moves[-1].output)]
     width = math.gcd(shape[-1], places.shape[-1]) if places.ndim and places.size else 0
     if width < _LEAST_ROW:
@@ -129,12 +173,14 @@ def _rows(moves: list[Node], source: Value) -> tuple[int, np.ndarray] | None:
 def _gather(graph: Graph, moves: list[Node], source: Value, width: int, rows: np.ndarray) -> None:
     last = moves[-1]
     sources = tuple(dict.fromkeys(s for n in moves for s in n.sources))
-    sizes = graph.constant(np.array([-1, width], np.int64))
+    samples = [] if static_shape(source) else [-1]
+    count = math.prod(_sample(source)) // width if samples else -1
+    sizes = graph.constant(np.array([*samples, count, width], np.int64))
     flat = graph.add("Reshape", [source, sizes], before=last, sources=sources)
     taken = graph.constant(rows.astype(np.int64))
     picked = graph.add(
-        "Gather", [flat.output, taken], {"axis": 0}, before=last, sources=sources
+        "Gather", [flat.output, taken], {"axis": len(samples)}, before=last, sources=sources
     )  # fmt: skip
     infer_new([flat, picked])
-    shape = graph.constant(np.array(static_shape(last.output), np.int64))
-    graph.replace(moves, "Reshape", [picked.output, shape])
+    target = reshape_target(last.output.shape or (), picked.output.shape)
+    graph.replace(moves, "Reshape", [picked.output, graph.constant(np.array(target, np.int64))])

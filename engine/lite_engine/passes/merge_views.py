@@ -13,7 +13,7 @@ from lite_messages import tr
 from ..ir import Graph, Node
 from ._core import Match, P, Skip, no_match, rule, skip
 from ._layout_rules import perm_of
-from ._rewrite import static_shape
+from ._rewrite import reshape_target, static_shape
 
 #: Views that keep the order of elements.
 RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -42,24 +42,20 @@ class merge_reshapes:
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if _target(m.root) is None:
+        if _target(m) is None:
             return skip(tr("more than one dimension of the result is not known"), m.root)
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
-        target = _target(m.root)
+        target = _target(m)
         assert target is not None
         shape = graph.constant(np.array(target, np.int64), graph.unique(f"{m.root.name}.shape"))
         return graph.replace([m.before, m.root], "Reshape", [m.x, shape])
 
 
-def _target(node: Node) -> list[int] | None:
-    """The result's shape with at most one −1; None when it is not known well enough."""
-    shape = node.output.shape
-    if shape is None or 0 in shape:
-        return None
-    dims = [d if isinstance(d, int) else -1 for d in shape]
-    return dims if dims.count(-1) <= 1 else None
+def _target(m: Match) -> list[int] | None:
+    shape = m.root.output.shape
+    return None if shape is None else reshape_target(shape, m.x.shape)
 
 
 @rule("fold-transpose-of-ones")

@@ -10,9 +10,10 @@ import math
 
 import numpy as np
 
-from ..ir import Graph, Journal, Node, Value
+from ..ir import Dim, Graph, Journal, Node, Shape, Value
+from ..ops._helpers import elements_of
 from ._core import graph_pass, infer_new
-from ._rewrite import static_shape
+from ._rewrite import known_shape, reshape_target, static_shape
 
 
 @graph_pass("recompose-splits", local=True)
@@ -37,7 +38,7 @@ def recompose_splits(graph: Graph, journal: Journal) -> int:
 def _gathers(reshape: Node) -> dict[int, Node]:
     """By index: the readers of a Reshape, where each takes one part of the same axis, and the parts
     lie side by side in the last axis of what is reshaped."""
-    x, split = (static_shape(v) for v in (reshape.input(0), reshape.output) if v is not None)
+    x, split = known_shape(reshape.input(0)), known_shape(reshape.output)
     readers = reshape.output.readers
     if not x or not split or len(readers) < 2:
         return {}
@@ -45,33 +46,51 @@ def _gathers(reshape: Node) -> dict[int, Node]:
     if len(axes) != 1 or any(r.op != "Gather" for r in readers):
         return {}
     (axis,) = axes
-    if math.prod(split[:axis]) != math.prod(x[:-1]) or split[axis] < 2:
+    whole = _whole(split, axis)
+    if whole is None or elements_of(split[:axis]) != elements_of(x[:-1]) or split[axis] == 1:
+        return {}
+    part = (*whole[:-1], whole[-1] // split[axis])  # type: ignore[operator]
+    views = [(whole, x), *((r.output.shape or (None, None), part) for r in readers)]
+    if any(reshape_target(shape, source) is None for shape, source in views):
         return {}
     found: dict[int, Node] = {}
     for reader in readers:
         index = reader.input(1)
         if index is None or index.const is None or index.const.ndim:
             return {}
-        found[int(index.const) % split[axis]] = reader
+        found[int(index.const) % split[axis]] = reader  # type: ignore[operator]
     return found if len(found) == len(readers) else {}
+
+
+def _whole(split: tuple[Dim, ...], axis: int) -> tuple[Dim, ...] | None:
+    """The shape with all from an axis on in one, where those are numbers."""
+    numbers = [n for n in split[axis:] if isinstance(n, int)]
+    whole = math.prod(numbers)
+    return (*split[:axis], whole) if len(numbers) == len(split) - axis and whole else None
 
 
 def _split_reshaped(graph: Graph, reshape: Node, parts: dict[int, Node]) -> None:
     """A Split behind a Reshape that keeps the last axis whole, and each part in its old shape."""
-    source, shape = reshape.input(0), static_shape(reshape.output)
+    source, shape = reshape.input(0), known_shape(reshape.output)
     assert source is not None and shape is not None
     axis = next(int(n.attrs.get("axis", 0)) for n in parts.values()) % len(shape)
     sources = tuple(dict.fromkeys(s for n in (reshape, *parts.values()) for s in n.sources))
-    sizes = np.array([*shape[:axis], math.prod(shape[axis:])], np.int64)
-    whole = graph.add("Reshape", [source, graph.constant(sizes)], before=reshape, sources=sources)
+    sizes = _target(graph, _whole(shape, axis), source)
+    whole = graph.add("Reshape", [source, sizes], before=reshape, sources=sources)
+    count = shape[axis]
+    assert isinstance(count, int)
     split = graph.add(
-        "Split", [whole.output], {"axis": axis, "num_outputs": shape[axis]},
-        outputs=shape[axis], before=reshape, sources=sources,
+        "Split", [whole.output], {"axis": axis, "num_outputs": count},
+        outputs=count, before=reshape, sources=sources,
     )  # fmt: skip
     infer_new([whole, split])
     for index, node in parts.items():
-        wanted = graph.constant(np.array(static_shape(node.output), np.int64))
-        graph.replace([node], "Reshape", [split.outputs[index], wanted])
+        part = split.outputs[index]
+        graph.replace([node], "Reshape", [part, _target(graph, node.output.shape, part)])
+
+
+def _target(graph: Graph, shape: Shape | None, source: Value) -> Value:
+    return graph.constant(np.array(reshape_target(shape or (), source.shape), np.int64))
 
 
 def _slices(value: Value) -> list[tuple[Node, int]]:

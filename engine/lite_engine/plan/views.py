@@ -106,8 +106,10 @@ def _fits(piece: PlanTensor, home: Step, use: _Use) -> bool:
 
 
 def _innermost(step: Step, whole: PlanTensor) -> bool:
+    """Along the last axis of rows: where there are none, no part has a place in them."""
     axis = int(step.attrs.get("axis", 0))
-    return bool(whole.dims) and axis % len(whole.dims) == len(whole.dims) - 1
+    rows = bool(whole.dims) and 0 not in whole.dims
+    return rows and axis % len(whole.dims) == len(whole.dims) - 1
 
 
 def _lay(plan: Plan, piece: PlanTensor, whole: PlanTensor, at: int, use: _Use) -> None:
