@@ -118,6 +118,16 @@ def test_operators_that_onnx_lacks_are_spelled_out(op):
     np.testing.assert_allclose(got, expected, rtol=1e-6)
 
 
+def test_remainder_of_floats_with_the_divisors_sign():
+    graph = Graph()
+    graph.inputs = [Value(n, DType.F32, (6,)) for n in "ab"]
+    graph.outputs = [graph.add("Mod", graph.inputs, {"fmod": 0}, name="y").output]
+    infer_types(graph)
+    a, b = np.float32([54.7, -54.7, 7.5, -7.5, -7.5, 6]), np.float32([0.1, 0.1, -2, -2, np.inf, 3])
+    got = _run(write_bytes(graph), {"a": a, "b": b})[0]
+    np.testing.assert_array_equal(got, np.mod(a, b))
+
+
 def test_an_operator_that_onnx_lacks_is_named():
     graph = Graph()
     graph.inputs = [Value("x", DType.F32, (1, 3, 8, 8))]

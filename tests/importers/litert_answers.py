@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +16,24 @@ Made = tuple[bytes, np.ndarray]
 Make = Callable[[], Made]
 
 
-def litert(make: Make) -> np.ndarray:
-    """What the LiteRT of this environment answers, flat; several outputs one after the other."""
+def outputs_of(content: bytes, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What the LiteRT of this environment answers."""
     from ai_edge_litert.interpreter import (  # type: ignore[import-not-found,unused-ignore]
         Interpreter,
     )
 
-    content, x = make()
     net: Any = Interpreter(model_content=content, num_threads=1)
     net.allocate_tensors()
-    net.set_tensor(net.get_input_details()[0]["index"], x)
+    for detail, x in zip(net.get_input_details(), feeds, strict=True):
+        net.set_tensor(detail["index"], x)
     net.invoke()
-    outputs = [net.get_tensor(d["index"]) for d in net.get_output_details()]
-    return np.concatenate([np.asarray(y).ravel() for y in outputs])
+    return [np.asarray(net.get_tensor(d["index"])) for d in net.get_output_details()]
+
+
+def litert(make: Make) -> np.ndarray:
+    """The same, flat; several outputs one after the other."""
+    content, x = make()
+    return np.concatenate([y.ravel() for y in outputs_of(content, [x])])
 
 
 def read(file: Path, dtype: type) -> dict[str, np.ndarray]:

@@ -11,6 +11,8 @@ import pytest
 from lite_engine.backends.reference import run_graph
 from lite_engine.errors import ModelFormatError
 from lite_engine.importers._emit import Emitter
+from lite_engine.importers._tf_ops import one_hot
+from lite_engine.importers._tf_pieces import gather
 from lite_engine.importers._tf_tables import compute
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import get_op
@@ -109,3 +111,62 @@ def test_broadcast_args(a, b):
 def test_is_finite():
     x = np.array([0, -np.inf, np.nan, 3e38], np.float32)
     np.testing.assert_array_equal(computed("IsFinite", x), np.isfinite(x))
+
+
+WHOLE = np.array([-7, 7, -1, -(2**31), 2**31 - 1, 6], np.int32)
+REAL = np.array([54.7, 1e10, -7.5, -7.5, -54.7, -6], np.float32)
+BY_REAL = np.array([0.1, 3, np.inf, 2, 0.1, -4], np.float32)
+
+
+@pytest.mark.parametrize(
+    "name, inputs, wanted",
+    [
+        ("FloorDiv", (WHOLE, np.int32(3)), [-3, 2, -1, -715827883, 715827882, 2]),
+        ("FloorDiv", (WHOLE, np.int32(-3)), [2, -3, 0, 715827882, -715827883, -2]),
+        ("FloorMod", (WHOLE, np.int32(-3)), [-1, -2, -1, -2, -2, 0]),
+        ("FloorDiv", (REAL, BY_REAL), [547, 3333333248, -0.0, -4, -547, 1]),
+        ("FloorMod", (REAL, BY_REAL),
+         [0.09999994933605194, 1, np.inf, 0.5, 5.21540641784668e-08, -2]),
+        ("ZerosLike", (np.array([1, np.nan, np.inf, -2], np.float32),), [0, 0, 0, 0]),
+        ("OnesLike", (np.array([1, np.nan, np.inf, -2], np.float32),), [1, 1, 1, 1]),
+        ("SelectV2", (np.array([True, False]), REAL[:4].reshape(2, 2), BY_REAL[:4].reshape(2, 2)),
+         [[REAL[0], BY_REAL[1]], [REAL[2], BY_REAL[3]]]),
+        ("Select", (np.array([True, False]), REAL[:4].reshape(2, 2), BY_REAL[:4].reshape(2, 2)),
+         [REAL[:2], BY_REAL[2:4]]),
+    ],
+)  # fmt: skip
+def test_functions_that_onnx_has_otherwise(name, inputs, wanted):
+    """The numbers of TensorFlow 2.21."""
+    got = computed(name, *inputs)
+    wanted = np.asarray(wanted, inputs[-1].dtype)
+    np.testing.assert_array_equal(got, wanted, strict=True)
+
+
+@pytest.mark.parametrize("batch_dims", [1, -1])
+def test_gather_with_an_index_for_each_batch(batch_dims):
+    """batch_dims may be all the axes of the indices, of which a negative one counts from the end:
+    of (3, 1), −1 is 1."""
+    x = np.arange(24, dtype=np.float32).reshape(3, 4, 2)
+    at = np.array([1, 3, 0], np.int32).reshape((3,) if batch_dims == 1 else (3, 1))
+    graph = Graph("op")
+    emit = Emitter(graph)
+    graph.inputs = [Value("x", DType.F32, x.shape)]
+    graph.outputs = [gather(emit, graph.inputs[0], emit.const(at), 1, batch_dims)]
+    (got,) = run_graph(graph, [x])
+    rows = np.take_along_axis(x, at.reshape(3, 1, 1).repeat(2, 2), 1)  # (3, 1, 2)
+    np.testing.assert_array_equal(got, rows[:, 0] if batch_dims == 1 else rows)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8, np.int8])
+@pytest.mark.parametrize("depth", [3, 200])
+def test_one_hot_of_indices_outside(dtype, depth):
+    """All off, below 0 as well."""
+    at = np.array([0, 2, 5, 250 if dtype is np.uint8 else -1], dtype)
+    graph = Graph("op")
+    emit = Emitter(graph)
+    graph.inputs = [Value("x", DType.of(at), at.shape)]
+    values = (emit.const(np.array(v)) for v in (np.int32(depth), np.float32(2), np.float32(-1)))
+    graph.outputs = [one_hot(emit, graph.inputs[0], *values, axis=-1)]
+    (got,) = run_graph(graph, [at])
+    wanted = np.where(at[:, None] == np.arange(depth), 2, -1).astype(np.float32)
+    np.testing.assert_array_equal(got, wanted, strict=True)

@@ -13,6 +13,7 @@ from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
 from lite_engine.runtime.support import model_info
 
+from tests.importers.litert_answers import outputs_of
 from tests.importers.tiny_tflite import TinyModel
 from tests.importers.wire import Num, Table
 
@@ -105,18 +106,6 @@ def _run(tmp_path, content: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
     return Execution(make_plan(graph, "cpu"), threads=1).run(feeds)
 
 
-def _litert(content: bytes, feeds: list[np.ndarray]) -> list[np.ndarray]:
-    interpreter = pytest.importorskip(
-        "ai_edge_litert.interpreter", reason="pip install ai-edge-litert"
-    )
-    net = interpreter.Interpreter(model_content=content, num_threads=1)
-    net.allocate_tensors()
-    for detail, x in zip(net.get_input_details(), feeds, strict=True):
-        net.set_tensor(detail["index"], x)
-    net.invoke()
-    return [net.get_tensor(d["index"]) for d in net.get_output_details()]
-
-
 FLOATS = np.array([[0.5, -1.25, 3.0], [0.75, 0.0, 0.125]], np.float32)
 BYTES = np.array([[-90, 20, 127], [3, 0, -128]], np.int8)
 
@@ -135,8 +124,9 @@ BYTES = np.array([[-90, 20, 127], [3, 0, -128]], np.int8)
 def test_litert_answers_the_same(
     tmp_path, make: Callable[[], bytes], feeds: list[np.ndarray]
 ) -> None:
+    pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
     content = make()
-    found, wanted = _run(tmp_path, content, feeds), _litert(content, feeds)
+    found, wanted = _run(tmp_path, content, feeds), outputs_of(content, feeds)
     assert len(found) == len(wanted)
     for y, want in zip(found, wanted):
         np.testing.assert_array_equal(y, want)

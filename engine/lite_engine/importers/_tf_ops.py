@@ -49,20 +49,6 @@ def clip(emit: Emitter, x: Value, low: float, high: float) -> Value:
     return emit("Clip", x, scalar(emit, x, low), scalar(emit, x, high))
 
 
-def floor_mod(emit: Emitter, a: Value, b: Value) -> Value:
-    """Remainder with the divisor's sign."""
-    if a.dtype is not None and a.dtype.is_float:
-        return emit("Sub", a, emit("Mul", b, emit("Floor", emit("Div", a, b))))
-    return emit("Mod", a, b, fmod=0)
-
-
-def floor_div(emit: Emitter, a: Value, b: Value) -> Value:
-    """⌊a / b⌋; integer Div truncates, so the remainder goes first."""
-    if a.dtype is not None and a.dtype.is_float:
-        return emit("Floor", emit("Div", a, b))
-    return emit("Div", emit("Sub", a, emit("Mod", a, b, fmod=0)), b)
-
-
 def div_no_nan(emit: Emitter, a: Value, b: Value) -> Value:
     """a / b, 0 where b is 0."""
     zero = scalar(emit, a, 0)
@@ -78,7 +64,11 @@ def add_n(emit: Emitter, *parts: Value) -> Value:
 
 
 def zeros_like(emit: Emitter, x: Value) -> Value:
-    return emit("Mul", x, scalar(emit, x, 0))
+    return emit("Expand", scalar(emit, x, 0), emit("Shape", x))
+
+
+def ones_like(emit: Emitter, x: Value) -> Value:
+    return emit("Expand", scalar(emit, x, 1), emit("Shape", x))
 
 
 def cumsum(emit: Emitter, x: Value, axis: Value, exclusive: bool, reverse: bool) -> Value:
@@ -143,12 +133,19 @@ def top_k(emit: Emitter, x: Value, k: Value) -> list[Value]:
 
 
 def one_hot(emit: Emitter, x: Value, depth: Value, on: Value, off: Value, axis: int) -> Value:
+    """All off for a negative index, which ONNX counts from the end: it becomes `depth`."""
     values = emit("Concat", emit.reshape(off, [1]), emit.reshape(on, [1]), axis=0)
-    return emit("OneHot", x, emit.reshape(emit.cast(depth, DType.I64), [1]), values, axis=axis)
+    at, count = emit.cast(x, DType.I64), emit.reshape(emit.cast(depth, DType.I64), [])
+    at = emit("Where", emit("Less", at, scalar(emit, at, 0)), count, at)
+    return emit("OneHot", at, emit.reshape(count, [1]), values, axis=axis)
+
+
+def select_v2(emit: Emitter, condition: Value, a: Value, b: Value) -> Value:
+    return emit("Where", condition, a, b)
 
 
 def select(emit: Emitter, condition: Value, a: Value, b: Value) -> Value:
-    """Where; a rank-1 condition of the old form picks whole rows."""
+    """The older form: a rank-1 condition picks whole rows."""
     if condition.shape is not None and len(condition.shape) == 1 and emit.rank(a) > 1:
         condition = emit.reshape(condition, [-1, *[1] * (emit.rank(a) - 1)])
     return emit("Where", condition, a, b)

@@ -248,7 +248,7 @@ def _cut(
 def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int = 0) -> Value:
     rank = emit.rank(x)
     axis %= max(rank, 1)
-    batch_dims %= max(emit.rank(indices), 1)
+    batch_dims += emit.rank(indices) if batch_dims < 0 else 0
     if not batch_dims:
         return emit("Gather", x, indices, axis=axis)
     if axis != batch_dims:

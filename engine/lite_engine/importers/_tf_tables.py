@@ -10,15 +10,17 @@ from lite_messages import tr
 from ..errors import ModelFormatError
 from ..ir import Value
 from ._emit import Emitter
+from ._floor import floor_div, floor_mod
 from ._tf_ops import (
     add_n,
     div_no_nan,
     expand_dims,
-    floor_div,
-    floor_mod,
     is_finite,
+    ones_like,
     range_,
     rank,
+    select,
+    select_v2,
     top_k,
     zeros_like,
 )
@@ -38,14 +40,16 @@ Computes = Callable[..., Value | list[Value]]
 #: TensorFlow operator → what computes it from its inputs alone.
 COMPUTED: dict[str, Computes] = {
     "AddN": add_n, "DivNoNan": div_no_nan, "FloorDiv": floor_div, "FloorMod": floor_mod,
-    "IsFinite": is_finite, "Range": range_, "Rank": rank, "ZerosLike": zeros_like,
+    "IsFinite": is_finite, "OnesLike": ones_like, "Range": range_, "Rank": rank,
+    "ZerosLike": zeros_like,
 }  # fmt: skip
 #: The same for operators that only move elements.
 MOVED: dict[str, Computes] = {
     "BroadcastArgs": broadcast_args, "BroadcastTo": broadcast_to,
     "MatrixBandPart": matrix_band_part, "ExpandDims": expand_dims, "Fill": fill,
     "GatherNd": gather_nd,
-    "ReverseV2": reverse, "ScatterNd": scatter_nd, "Slice": slice_, "Tile": tile, "TopKV2": top_k,
+    "ReverseV2": reverse, "ScatterNd": scatter_nd, "Select": select, "SelectV2": select_v2,
+    "Slice": slice_, "Tile": tile, "TopKV2": top_k,
 }  # fmt: skip
 
 

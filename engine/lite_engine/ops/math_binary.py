@@ -121,10 +121,8 @@ def _div(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if a.dtype.kind == "f":
         return a / b
     safe = np.where(b == 0, 1, b)
-    if a.dtype.kind == "u":
-        return a // safe
-    quotient = np.abs(a) // np.abs(safe)
-    return (quotient * np.sign(a) * np.sign(safe)).astype(a.dtype)
+    down = a // safe
+    return down + ((a % safe != 0) & ((a < 0) != (safe < 0)))
 
 
 def _mod(a: np.ndarray, b: np.ndarray, *, fmod: int) -> np.ndarray:
@@ -158,7 +156,7 @@ _binary("Div", _div, "ONNX Div-14", opencl="((p)/(q))")
 _binary("Pow", _pow, "ONNX Pow-15", opencl="pow(p,q)").infer(
     lambda a, b: TypeInfo(a.dtype, broadcast_shapes(a.shape, b.shape))  # types may differ
 )
-_mod_op = _binary("Mod", _mod, "ONNX Mod-13", fmod=0)
+_mod_op = _binary("Mod", _mod, "ONNX Mod-13; fmod = 0 of floats is ours", fmod=0)
 float_kernels(_mod_op, "binary", accepts_pitch=True, in_place=True, when=_alike)
 _binary(
     "Atan2",

@@ -111,6 +111,19 @@ def _(call: Call) -> None:
     call.last("Not", [call.emit("Equal", [call[0], call[1]])])
 
 
+@lowers("Mod")
+def _(call: Call) -> bool:
+    """Of floats ONNX has only the remainder with the dividend's sign: b more where b has another"""
+    a, b = call[0], call[1]
+    if call.filled["fmod"] or a.dtype is None or not a.dtype.is_float:
+        return False
+    rest = call.emit("Mod", [a, b], {"fmod": 1})
+    signs = call.emit("Mul", [call.emit("Sign", [rest]), call.emit("Sign", [b])])
+    other = call.emit("Less", [signs, call.const(0, a)])
+    call.last("Where", [other, call.emit("Add", [rest, b]), rest])
+    return True
+
+
 @lowers("Atan2")
 def _(call: Call) -> None:
     """atan(a/b), turned by ±π where b < 0; ±π/2 where b = 0"""

@@ -73,12 +73,6 @@ def erfc(c: Call) -> Value:
     return c.emit("Sub", tf.scalar(c.emit, x, 1), c.emit("Erf", x))
 
 
-@op("OnesLike")
-def ones_like(c: Call) -> Value:
-    x = c.x()
-    return c.emit("Expand", tf.scalar(c.emit, x, 1), c.emit("Shape", x))
-
-
 @op(*tf.REDUCE)
 def reduce(c: Call) -> Value:
     keep = c.attrs.flag("keep_dims", c.attrs.flag("keepdims"))
@@ -214,13 +208,6 @@ def reverse_sequence(c: Call) -> Value:
 @op("OneHot")
 def one_hot(c: Call) -> Value:
     return tf.one_hot(c.emit, c.x(0), c.x(1), c.x(2), c.x(3), c.attrs.number("axis", -1))
-
-
-@op("Select", "SelectV2")
-def select(c: Call) -> Value:
-    if c.node.op == "SelectV2":
-        return c.emit("Where", c.x(0), c.x(1), c.x(2))
-    return tf.select(c.emit, c.x(0), c.x(1), c.x(2))
 
 
 @op("Where")

@@ -10,6 +10,7 @@ from .. import _tf_ops as tf
 from .. import _tf_pieces as pieces
 from .. import _tf_tables as tables
 from .._fake_quant import fake_quant as fake_quant_range
+from .._floor import floor_div
 from ._call import Call, Result, builtin
 
 _UNARY = {
@@ -26,14 +27,15 @@ _BINARY = {
     "ATAN2": "Atan2",
 }  # fmt: skip
 _COMPUTED = {
-    "ADD_N": "AddN", "FLOOR_DIV": "FloorDiv", "FLOOR_MOD": "FloorMod", "RANGE": "Range",
+    "ADD_N": "AddN", "FLOOR_MOD": "FloorMod", "RANGE": "Range",
     "RANK": "Rank", "ZEROS_LIKE": "ZerosLike",
 }  # fmt: skip
 _MOVED = {
     "BROADCAST_ARGS": "BroadcastArgs", "BROADCAST_TO": "BroadcastTo",
     "EXPAND_DIMS": "ExpandDims", "FILL": "Fill",
     "GATHER_ND": "GatherNd", "REVERSE_V2": "ReverseV2", "SCATTER_ND": "ScatterNd",
-    "SLICE": "Slice", "TILE": "Tile", "TOPK_V2": "TopKV2",
+    "SELECT": "Select", "SELECT_V2": "SelectV2", "SLICE": "Slice", "TILE": "Tile",
+    "TOPK_V2": "TopKV2",
 }  # fmt: skip
 _REDUCE = {
     "MEAN": "ReduceMean", "SUM": "ReduceSum", "REDUCE_MAX": "ReduceMax",
@@ -59,6 +61,12 @@ def computed(c: Call) -> Result:
 @builtin(*_MOVED, moves=True)
 def moved(c: Call) -> Result:
     return tables.compute(c.emit, _MOVED[c.op.code], c.xs())
+
+
+@builtin("FLOOR_DIV")
+def floor_division(c: Call) -> Value:
+    """LiteRT divides floats in double precision, TensorFlow in their own."""
+    return floor_div(c.emit, c.x(0), c.x(1), wide=True)
 
 
 @builtin(*_REDUCE)
@@ -201,11 +209,6 @@ def batch_to_space(c: Call) -> Value:
 def reverse_sequence(c: Call) -> Value:
     axes = c.opt("batch_dim"), c.opt("seq_dim")
     return pieces.reverse_sequence(c.emit, c.x(), c.raw(1), *axes)
-
-
-@builtin("SELECT", "SELECT_V2", moves=True)
-def select(c: Call) -> Value:
-    return tf.select(c.emit, c.raw(0), c.x(1), c.x(2))
 
 
 # ---- integers about tensors
