@@ -41,7 +41,8 @@ def description(dtype: str, dims: tuple[int, ...]) -> bytes:
 class PaddleProgram:
     """`feed`, `weight`, `op` in order, then `save`."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int = 2006002) -> None:
+        self.version = version
         self.vars: dict[str, bytes] = {}
         self.ops: list[bytes] = []
         self.weights: dict[str, np.ndarray] = {}
@@ -86,7 +87,7 @@ class PaddleProgram:
         block = field(1, 0) + field(2, -1)
         block += b"".join(field(3, v) for v in self.vars.values())
         block += b"".join(field(4, o) for o in self.ops)
-        return field(1, block) + field(4, field(1, 2006002))
+        return field(1, block) + field(4, field(1, self.version))
 
     def parameters(self) -> bytes:
         return b"".join(record(self.weights[n]) for n in sorted(self.weights))

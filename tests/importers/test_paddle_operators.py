@@ -23,10 +23,11 @@ def normal(*shape: int) -> np.ndarray:
 
 def run_one(
     folder: Path, kind: str, feeds: dict[str, np.ndarray], inputs: dict[str, Any],
-    outputs: dict[str, Any], weights: dict[str, np.ndarray] | None = None, **attrs: Any,
+    outputs: dict[str, Any], weights: dict[str, np.ndarray] | None = None,
+    version: int = 2006002, **attrs: Any,
 ) -> list[np.ndarray]:  # fmt: skip
     """One operator; the outputs of its slots in order."""
-    p = PaddleProgram()
+    p = PaddleProgram(version)
     for name, array in feeds.items():
         p.feed(name, array.shape, array.dtype.name)
     for name, array in (weights or {}).items():
@@ -87,6 +88,112 @@ def test_functions_of_two(tmp_path: Path) -> None:
     np.testing.assert_allclose(z, np.arctan2(x, y), rtol=1e-6)
     (z,) = run_one(tmp_path, "not_equal", {"x": x, "y": y}, {"X": "x", "Y": "y"}, {"Out": "z"})
     assert np.array_equal(z, x != y)
+
+
+@pytest.mark.parametrize(
+    "decimals, wanted",
+    [(0, [1, -2, 33, -33, 2, 15]), (1, [1.3, -2.4, 33.3, -33, 2.5, 15]),
+     (-1, [0, -0.0, 30, -30, 0, 20])],
+)  # fmt: skip
+def test_round(tmp_path: Path, decimals: int, wanted: list[float]) -> None:
+    """The numbers of Paddle 3.3.1."""
+    x = np.array([1.26, -2.35, 33.3, -33, 2.5, 15], np.float32)
+    (y,) = run_one(tmp_path, "round", {"x": x}, {"X": "x"}, {"Out": "y"}, decimals=decimals)
+    np.testing.assert_allclose(y, np.asarray(wanted, np.float32), rtol=2e-7)
+    whole = np.array([-33, 15], np.int32)
+    (y,) = run_one(tmp_path, "round", {"x": whole}, {"X": "x"}, {"Out": "y"}, decimals=decimals)
+    assert np.array_equal(y, whole)
+
+
+WHOLE = [-7, 7, -1, -(2**31), 2**31 - 1]
+REAL, BY_REAL = [54.7, 1e10, -54.7, 5.5, -7.5], [0.1, 3, 0.1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    "kind, version, a, b, wanted",
+    [
+        ("elementwise_floordiv", 3003001, WHOLE, [3] * 5, [-3, 2, -1, -715827883, 715827882]),
+        ("elementwise_floordiv", 2006002, WHOLE, [-3] * 5, [2, -3, 0, 715827882, -715827883]),
+        ("elementwise_floordiv", 2004002, WHOLE, [3] * 5, [-2, 2, 0, -715827882, 715827882]),
+        ("elementwise_mod", 3003001, WHOLE, [3] * 5, [2, 1, 2, 1, 1]),
+        ("elementwise_floordiv", 3003001, REAL, BY_REAL, [546, 3333333248, -547, 2, -4]),
+        ("elementwise_mod", 3003001, REAL, BY_REAL,
+         [0.09999994933605194, 1, 5.21540641784668e-08, 1.5, 0.5]),
+        ("elementwise_mod", 3003001, [-7.5, 7.5], [np.inf, np.inf], [np.inf, 7.5]),
+    ],
+)  # fmt: skip
+def test_division_rounds_down(
+    tmp_path: Path, kind: str, version: int, a: list[float], b: list[float], wanted: list[float]
+) -> None:
+    """The numbers of Paddle 3.3.1, whose kernels 2.6.2 has as well; 2.4 truncated integers."""
+    dtype = np.int32 if a is WHOLE else np.float32
+    x, y = np.array(a, dtype), np.array(b, dtype)
+    (z,) = run_one(tmp_path, kind, {"x": x, "y": y}, {"X": "x", "Y": "y"}, {"Out": "z"},
+                   version=version)  # fmt: skip
+    assert np.array_equal(z, np.array(wanted, dtype))
+
+
+@pytest.mark.parametrize(
+    "dtype, out_dtype, wanted",
+    [("int32", -1, "int64"), ("bool", -1, "int64"), ("float32", 3, "int64"), ("uint8", -1, "uint8"),
+     ("float32", -1, "float32")],
+)  # fmt: skip
+def test_sum_has_a_type_of_its_own(tmp_path: Path, dtype: str, out_dtype: int, wanted: str) -> None:
+    """Elements are converted before they are added: 2·(2³¹ − 1) and ⌊1.7⌋ + ⌊1.7⌋ show it."""
+    x = np.array({"int32": [2**31 - 1] * 2, "float32": [1.7] * 2}.get(dtype, [1, 0]), dtype)
+    (y,) = run_one(tmp_path, "reduce_sum", {"x": x}, {"X": "x"}, {"Out": "y"}, dim=[0],
+                   reduce_all=True, out_dtype=out_dtype)  # fmt: skip
+    assert y.dtype == wanted
+    np.testing.assert_allclose(y, x.astype(wanted).sum(dtype=wanted), rtol=1e-6)
+
+
+@pytest.mark.parametrize("order", [0.0, 0.5, 1.0, 2.0, 3.0, np.inf, -np.inf])
+def test_norm_of_vectors(tmp_path: Path, order: float) -> None:
+    x = np.array([[1, 0, 2, 0], [0, 0, 0, 0], [1, -1, 5, 3]], np.float32)
+    (y,) = run_one(tmp_path, "p_norm", {"x": x}, {"X": "x"}, {"Out": "y"}, porder=order, axis=1)
+    np.testing.assert_allclose(y, np.linalg.norm(x, order, axis=1), rtol=1e-6)
+
+
+def test_matrix_times_vector(tmp_path: Path) -> None:
+    x, v = normal(3, 4), normal(4)
+    (y,) = run_one(tmp_path, "mv", {"x": x, "v": v}, {"X": "x", "Vec": "v"}, {"Out": "y"})
+    np.testing.assert_allclose(y, x @ v, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "stride, size, at", [(1, (5, 6), (1, 0)), (2, (9, 12), (1, 0)), (3, (14, 17), (0, 0))]
+)
+def test_transposed_convolution_pads_as_its_input_does(
+    tmp_path: Path, stride: int, size: tuple[int, int], at: tuple[int, int]
+) -> None:
+    """Sizes and places within the whole of Paddle 3.3.1, whatever the dilations say."""
+    x, w = normal(1, 3, 5, 6), normal(3, 2, 3, 2)
+    whole = np.zeros((1, 2, 4 * stride + 3, 5 * stride + 2))
+    for i, j in np.ndindex(5, 6):
+        patch = np.einsum("nc,cohw->nohw", x[:, :, i, j], w)
+        whole[:, :, i * stride : i * stride + 3, j * stride : j * stride + 2] += patch
+    (y,) = run_one(tmp_path, "conv2d_transpose", {"x": x}, {"Input": "x", "Filter": "w"},
+                   {"Output": "y"}, {"w": w}, strides=[stride] * 2, dilations=[2, 2],
+                   padding_algorithm="SAME", data_format="NCHW")  # fmt: skip
+    wanted = whole[:, :, at[0] : at[0] + size[0], at[1] : at[1] + size[1]]
+    np.testing.assert_allclose(y, wanted, atol=1e-5)
+
+
+def test_transposed_convolution_of_an_open_size(tmp_path: Path) -> None:
+    """Only stride 1 pads every size alike."""
+    for stride in (1, 2):
+        p = PaddleProgram()
+        p.feed("x", (1, 3, -1, 6))
+        p.op("conv2d_transpose", {"Input": "x", "Filter": p.weight("w", normal(3, 2, 3, 2))},
+             {"Output": "y"}, strides=[stride] * 2, padding_algorithm="SAME")  # fmt: skip
+        p.fetch("y")
+        path = p.save(tmp_path)
+        if stride == 1:
+            (y,) = run_graph(load(path), {"x": normal(1, 3, 4, 6)}).values()
+            assert y.shape == (1, 2, 4, 6)
+        else:
+            with pytest.raises(UnsupportedOperatorError, match="SAME needs a fixed input size"):
+                load(path)
 
 
 def test_two_scales_in_one(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from .fused import hard_swish, prelu_slope, scaled_swish
 
 _SAME = {
     "relu": "Relu", "sigmoid": "Sigmoid", "tanh": "Tanh", "exp": "Exp", "log": "Log",
-    "sqrt": "Sqrt", "abs": "Abs", "floor": "Floor", "ceil": "Ceil", "round": "Round", "sin": "Sin",
+    "sqrt": "Sqrt", "abs": "Abs", "floor": "Floor", "ceil": "Ceil", "sin": "Sin",
     "cos": "Cos", "tan": "Tan", "asin": "Asin", "acos": "Acos", "atan": "Atan", "sinh": "Sinh",
     "cosh": "Cosh", "asinh": "Asinh", "acosh": "Acosh", "atanh": "Atanh", "erf": "Erf",
     "softsign": "Softsign", "sign": "Sign", "reciprocal": "Reciprocal", "silu": "Silu",
@@ -25,6 +25,20 @@ _SAME = {
 @translates(*_SAME)
 def _(op: Call) -> None:
     op.set("Out", op.node(_SAME[op.type], [op.need("X")]))
+
+
+@translates("round")
+def _(op: Call) -> None:
+    """To a multiple of 10^-decimals; integers stay as they are, whatever `decimals` says."""
+    x, decimals = op.need("X"), int(op.attr("decimals", 0))
+    if not op.dtype(x).is_float:
+        op.set("Out", x)
+    elif not decimals:
+        op.set("Out", op.node("Round", [x]))
+    else:
+        power = op.const(10.0 ** abs(decimals), like=x)
+        there, back = ("Mul", "Div") if decimals > 0 else ("Div", "Mul")
+        op.set("Out", op.node(back, [op.node("Round", [op.node(there, [x, power])]), power]))
 
 
 def _clip(op: Call, x: Value, low: float | Value | None, high: float | Value | None) -> Value:

@@ -7,6 +7,7 @@ from typing import Any
 from lite_messages import tr
 
 from ....ir import Value
+from ..._nhwc import same_pads
 from ..registry import Call, translates
 from .fused import fused_activation
 from .lite_int8 import bias_of, weight_of, with_int8_input, with_int8_output
@@ -93,6 +94,8 @@ def _(op: Call) -> None:
         x = channels_first(op, x)
     strides, dilations = spatial(op, "strides", n), spatial(op, "dilations", n)
     pads = window_pads(op, n)
+    if "auto_pad" in pads:
+        pads, dilations = _pads_of_input(op, x, w, strides), [1] * n
     extra = op.ints("output_padding")
     size = op.ints("output_size")
     if size:
@@ -104,6 +107,17 @@ def _(op: Call) -> None:
     )  # fmt: skip
     y = fused_activation(op, y)
     op.set("Output", channels_last(op, y) if last else with_int8_output(op, y))
+
+
+def _pads_of_input(op: Call, x: Value, w: Value, strides: list[int]) -> dict[str, Any]:
+    """SAME as Paddle understands it here: the pads of a convolution that reads x (N,C,*S)."""
+    pairs = []
+    for axis, stride in enumerate(strides, 2):
+        size, kernel = op.size(x, axis), op.size(w, axis)
+        if kernel is None or (size is None and stride != 1):
+            raise op.unsupported(tr("padding SAME needs a fixed input size; import with shapes=…"))
+        pairs.append(same_pads(size or 1, kernel, stride, 1))  # stride 1 pads any size alike
+    return {"pads": [begin for begin, _ in pairs] + [end for _, end in pairs]}
 
 
 def _extra_of_size(

@@ -6,6 +6,7 @@ import numpy as np
 from lite_messages import tr
 
 from ....ir import DType, Value
+from ..._floor import floor_div, floor_mod
 from ..registry import Call, translates
 from .fused import activation, fused_activation
 
@@ -113,20 +114,18 @@ def _(op: Call) -> None:
 
 @translates("elementwise_mod")
 def _(op: Call) -> None:
-    """x − ⌊x/y⌋·y, the sign of the divisor"""
-    x, y = _operands(op)
-    if op.dtype(x).is_float:
-        whole = op.node("Floor", [op.node("Div", [x, y])])
-        op.set("Out", op.node("Sub", [x, op.node("Mul", [whole, y])]))
-    else:
-        op.set("Out", op.node("Mod", [x, y]))
+    """The rest has the sign of the divisor."""
+    op.set("Out", floor_mod(op.scope.emit, *_operands(op)))
 
 
 @translates("elementwise_floordiv", "floor_divide")
 def _(op: Call) -> None:
+    """Before 2.5, Paddle had only integers here, and cut off (its issue 53299)."""
     x, y = _operands(op)
-    z = op.node("Div", [x, y])
-    op.set("Out", op.node("Floor", [z]) if op.dtype(x).is_float else z)
+    if op.dtype(x).is_float or not 0 < op.scope.program.version < 2005000:
+        op.set("Out", floor_div(op.scope.emit, x, y, wide=True))
+    else:
+        op.set("Out", op.node("Div", [x, y]))
 
 
 _COMPARE = {

@@ -30,9 +30,8 @@ def flat(op: Call, x: Value, columns: int) -> Value:
 
 @translates("matmul", "matmul_v2", "bmm", "mv", "fused_matmul")
 def _(op: Call) -> None:
-    x, y = with_int8_input(op, "X"), weight_of(op, "Y", axis=1)
-    if op.type == "mv":
-        y = weight_of(op, "Vec")
+    x = with_int8_input(op, "X")
+    y = weight_of(op, "Vec") if op.type == "mv" else weight_of(op, "Y", axis=1)
     if op.attr("transpose_X", op.attr("trans_x", False)):
         x = swap_last(op, x)
     if op.attr("transpose_Y", op.attr("trans_y", False)):

@@ -121,6 +121,9 @@ def _(op: Call) -> None:
 
 def _p_norm(op: Call, x: Value, order: float, axis: int, keep: int) -> Value:
     axes = op.const([axis])
+    if order == 0.0:  # the number of elements other than 0
+        there = op.cast(op.node("NotEqual", [x, op.const(0, like=x)]), op.dtype(x))
+        return op.node("ReduceSum", [there, axes], keepdims=keep)
     if order == 2.0:
         return op.node("ReduceL2", [x, axes], keepdims=keep)
     size = op.node("Abs", [x])

@@ -36,13 +36,14 @@ def _axes(op: Call, x: Value) -> Value | None:
 
 @translates(*_REDUCE)
 def _(op: Call) -> None:
+    """Over elements of the result's type, which for sums of bool and int32 is int64."""
     x = op.need("X")
-    if op.type == "reduce_sum" and x.dtype is DType.BOOL:
+    if int(op.attr("out_dtype", -1)) >= 0:
+        x = op.cast(x, op.attr_dtype("out_dtype", 5))
+    elif op.type == "reduce_sum" and x.dtype in (DType.BOOL, DType.I32):
         x = op.cast(x, DType.I64)
     keep = op.flag("keep_dim", op.flag("keepdim"))
-    y = op.node(_REDUCE[op.type], [x, _axes(op, x)], keepdims=int(keep))
-    number = int(op.attr("out_dtype", -1))
-    op.set("Out", y if number < 0 else op.cast(y, op.attr_dtype("out_dtype", 5)))
+    op.set("Out", op.node(_REDUCE[op.type], [x, _axes(op, x)], keepdims=int(keep)))
 
 
 @translates("reduce_all", "reduce_any")
