@@ -63,6 +63,26 @@ def test_transposed_convolution_of_an_open_size(tensorflow_imported, kernel, str
     np.testing.assert_allclose(run(graph, x=X, size=size)["y"], wanted, atol=1e-4)
 
 
+@pytest.mark.parametrize("padding, height", [("SAME", 16), ("SAME", 17), ("VALID", 19)])
+def test_transposed_convolution_of_an_open_axis_to_a_given_size(
+    tensorflow_imported, padding, height
+):
+    """The sizes are those of the convolution whose gradient it is: ⌈16/3⌉ = ⌈17/3⌉ = 6 rows."""
+    w = RNG.standard_normal((4, 3, 4, 3)).astype(np.float32)  # (kh,kw,O,C)
+    size = np.array([2, height, 20 if padding == "SAME" else 21, 4], np.int32)
+    graph = tensorflow_imported([
+        placeholder("x", (2, None, 7, 3)), const("size", size), const("w", w),
+        node("y", "Conv2DBackpropInput", "size", "w", "x", strides=[1, 3, 3, 1], padding=padding),
+    ])  # fmt: skip
+    whole = np.zeros((2, 5 * 3 + 4, 6 * 3 + 3, 4))
+    for i, j in np.ndindex(6, 7):
+        patch = np.einsum("nc,hwoc->nhwo", X[:, i, j], w)
+        whole[:, 3 * i : 3 * i + 4, 3 * j : 3 * j + 3] += patch
+    before = [(full - want) // 2 for full, want in zip(whole.shape[1:3], size[1:3])]
+    wanted = whole[:, before[0] : before[0] + size[1], before[1] : before[1] + size[2]]
+    np.testing.assert_allclose(run(graph, x=X)["y"], wanted, atol=1e-4)
+
+
 def taps(size: int, new: int, half_pixel: bool) -> np.ndarray:
     """(new, size) weights of a bicubic resize: a = −1/2 without what lies outside, or the old form,
     a = −3/4 with the border repeated. Source: Keys 1981, TensorFlow's resize_bicubic_op.cc."""

@@ -92,6 +92,41 @@ def test_answers(tmp_path, name: str, backend: str) -> None:
     np.testing.assert_array_equal(found, case.answer, strict=True)
 
 
+def _dense(rows: tuple[int, ...], quantized: bool, bias: bool) -> tuple[bytes, np.ndarray]:
+    """A fully connected layer that keeps its input's axes."""
+    rng, m = np.random.default_rng(3), TinyModel()
+    weights = rng.integers(-100, 100, (3, 4))
+    if quantized:
+        x = m.tensor("x", "int8", (*rows, 4), scale=0.05, zero=-3)
+        w = m.tensor("w", "int8", (3, 4), weights, scale=0.01)
+        b = m.tensor("b", "int32", (3,), [100, -50, 20], scale=0.0005)
+        y = m.tensor("y", "int8", (*rows, 3), scale=0.05, zero=2)
+        data = rng.integers(-128, 128, (*rows, 4)).astype(np.int8)
+    else:
+        x, y = (m.tensor(n, "float32", (*rows, size)) for n, size in (("x", 4), ("y", 3)))
+        w = m.tensor("w", "float32", (3, 4), weights * 0.01)
+        b = m.tensor("b", "float32", (3,), [1, 2, 3])
+        data = rng.standard_normal((*rows, 4)).astype(np.float32)
+    m.op(9, [x, w, b if bias else -1], [y], Table(_2=Num("?", 1)), kind=8)
+    return m.bytes([x], [y]), data
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("quantized", [False, True])
+@pytest.mark.parametrize("rows", [(), (2,), (2, 3)])
+def test_fully_connected_keeps_axes(
+    tmp_path, rows: tuple[int, ...], quantized: bool, bias: bool
+) -> None:
+    pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")
+    content, x = _dense(rows, quantized, bias)
+    (wanted,) = outputs_of(content, [x])
+    (tmp_path / "model.tflite").write_bytes(content)
+    graph = optimize_graph(load(tmp_path / "model.tflite"))
+    (found,) = Execution(make_plan(graph, "cpu"), threads=1).run([x])
+    assert found.shape == wanted.shape == (*rows, 3)
+    np.testing.assert_allclose(found, wanted, rtol=0 if quantized else 1e-5)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_litert_answers_the_same(name: str) -> None:
     pytest.importorskip("ai_edge_litert", reason="pip install ai-edge-litert")

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from lite_engine.backends.reference import run_graph
 from lite_engine.importers import onnx as importer
+from lite_engine.ir import DType, Graph, Value
+from lite_engine.plan import make_plan
+from lite_engine.runtime.execute import Execution
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 ort = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
@@ -133,6 +136,19 @@ def test_integers(op: str) -> None:
         apart = np.abs(got.astype(np.int64) - wanted.astype(np.int64))
         assert apart.max() <= steps
         assert (apart > 0).mean() <= 0.01
+
+
+@pytest.mark.cpu
+def test_integer_product_of_a_vector() -> None:
+    """Kernels take matrices: the plan leaves it to the reference."""
+    x, *constants = u8(20), *Q, i8(20, 7), s(0.01), z(0, np.int8), s(0.06), z(128)
+    graph = Graph("g")
+    graph.inputs = [Value("x", DType.U8, x.shape)]
+    inputs = [*graph.inputs, *(graph.constant(c) for c in constants)]
+    graph.outputs = [graph.add("QLinearMatMul", inputs).output]
+    (got,) = Execution(make_plan(graph, "cpu"), threads=1).run([x])
+    ((_, wanted),) = both("QLinearMatMul", [x, *constants], 1, "")
+    np.testing.assert_array_equal(got, wanted, strict=True)
 
 
 @pytest.mark.parametrize("op", FLOATS)

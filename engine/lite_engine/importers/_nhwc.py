@@ -137,6 +137,8 @@ def conv_transpose(
     kernel = [d or 0 for d in emit.dims(w)[2:]]
     begins, ends, extra = [], [], []
     for have, want, k, s in zip(emit.dims(first)[2:], size, kernel, strides):
+        if have is None and want is not None:  # what a convolution makes of the wanted size
+            have = -(-(want if padding == "SAME" else want - k + 1) // s)
         if have is None or want is None:  # the rule's own size: in·stride, plus k − s if VALID
             surplus = k - s if padding == "SAME" else min(0, k - s)
         else:

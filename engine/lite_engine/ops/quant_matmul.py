@@ -174,7 +174,9 @@ def _(
 
 
 def _matrix(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    b = types[3]
+    a, b = types[0], types[3]
+    if a is None or a.rank < 2:
+        return tr("a is a vector")
     return (b is not None and b.rank == 2) or tr("b is a batch of matrices")
 
 

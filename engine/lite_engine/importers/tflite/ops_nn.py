@@ -137,9 +137,9 @@ def fully_connected(c: Call) -> Value:
     if _dynamic.takes(c):
         return _dynamic_dense(c, units[1])
     bias, x = c.bias(2), c.raw(0)
-    leading = c.emit.dims(x)[:-1] if c.opt("keep_num_dims") and c.emit.rank(x) > 2 else None
+    leading = c.emit.dims(x)[:-1] if _keeps_axes(c, x) else None
     known = leading is not None and [isinstance(d, int) for d in leading].count(False) <= 1
-    if leading is not None and (bias is None or not known):
+    if leading and (bias is None or not known):
         y = c.emit("MatMul", c.x(), c.weight(1, (1, 0)))
         return c.activation(y if bias is None else c.emit("Add", y, bias))
     rows = x
@@ -156,10 +156,14 @@ def fully_connected(c: Call) -> Value:
     return c.emit.reshape(y, [*(d if isinstance(d, int) else -1 for d in leading), units[0]])
 
 
+def _keeps_axes(c: Call, x: Value) -> bool:
+    """The answer is more, or less, than rows."""
+    return bool(c.opt("keep_num_dims")) and c.emit.rank(x) not in (0, 2)
+
+
 def _dynamic_dense(c: Call, depth: int) -> Value:
     x = c.x(0)
-    rank = c.emit.rank(x)
-    if not (c.opt("keep_num_dims") and rank > 2) and (rank != 2 or c.emit.dims(x)[1] != depth):
+    if not _keeps_axes(c, x) and (c.emit.rank(x) != 2 or c.emit.dims(x)[1] != depth):
         x = c.emit.reshape(x, [-1, depth])
     return c.activation(_dynamic.dense(c, x))
 
