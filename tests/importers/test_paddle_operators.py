@@ -247,6 +247,31 @@ def test_slice_and_decrease(tmp_path: Path) -> None:
     assert np.array_equal(y, x[1, :, -3:])
 
 
+@pytest.mark.parametrize("start", [-10, -4, -3, -1, 2, 5])
+@pytest.mark.parametrize("step", [-1, 2])
+def test_slices_are_those_of_python(tmp_path: Path, start: int, step: int) -> None:
+    """Which ONNX's are not where a backward one starts before the axis; parts written as well."""
+    x, end = normal(3, 2), -100 if step < 0 else 3
+    (y,) = run_one(tmp_path, "strided_slice", {"x": x}, {"Input": "x"}, {"Out": "y"}, axes=[0],
+                   starts=[start], ends=[end], strides=[step])  # fmt: skip
+    assert np.array_equal(y, x[start:end:step])
+    (y,) = run_one(
+        tmp_path,
+        "set_value",
+        {"x": x},
+        {"Input": "x"},
+        {"Out": "y"},
+        axes=[0],
+        starts=[start],
+        ends=[end],
+        steps=[step],
+        shape=[1],
+        fp32_values=[7.0],
+    )
+    x[start:end:step] = 7
+    assert np.array_equal(y, x)
+
+
 def test_quantised_weight_and_activation(tmp_path: Path) -> None:
     """A QAT pair: activation by its stored scale, weight per channel by its own maxima."""
     x, w = normal(2, 4), normal(4, 3)

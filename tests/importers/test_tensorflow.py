@@ -193,6 +193,23 @@ def test_computed_slice_and_masks(tensorflow_imported):
     np.testing.assert_array_equal(found, X[:, :3, -1])
 
 
+@pytest.mark.parametrize("computed", [False, True])
+@pytest.mark.parametrize("step", [-2, -1, 1])
+def test_slices_are_those_of_python(tensorflow_imported, step, computed):
+    """Which ONNX's are not where a backward one starts before the axis."""
+    x = np.arange(5, dtype=np.float32)
+    for start in (-10, -6, -5, -1, 0, 4, 7):
+        given = np.int32([start])
+        graph = tensorflow_imported([
+            placeholder("x", (5,)), const("end", np.int32([-100 if step < 0 else 2])),
+            placeholder("begin", (1,), np.int32) if computed else const("begin", given),
+            const("step", np.int32([step])), node("y", "StridedSlice", "x", "begin", "end", "step"),
+        ])  # fmt: skip
+        feeds = {"x": x, "begin": given} if computed else {"x": x}
+        wanted = x[start : -100 if step < 0 else 2 : step]
+        np.testing.assert_array_equal(run(graph, **feeds)["y"], wanted, str(start))
+
+
 def test_asserts_and_control_inputs_are_dropped(tensorflow_imported):
     graph = tensorflow_imported([
         placeholder("x", (2,)), const("limit", np.float32(0)), node("ok", "Greater", "x", "limit"),

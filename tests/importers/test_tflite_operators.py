@@ -53,6 +53,14 @@ class Case:
 
 
 SELECT, SELECT_V2, GATHER, ONE_HOT, ZEROS_LIKE, FLOOR_DIV, FLOOR_MOD = 64, 123, 36, 85, 93, 90, 95
+STRIDED_SLICE = 45
+
+
+def _cut(start: int, end: int, step: int, wanted: list[float]) -> Case:
+    constants = tuple(np.array([n], np.int32) for n in (start, end, step))
+    return Case(STRIDED_SLICE, [np.arange(5, dtype=np.float32)], wanted, constants, 32, Table())
+
+
 CASES = {
     "rows": Case(SELECT, [np.array([True, False]), PAIR, -PAIR], [[1, 2], [-3, -4]]),
     "columns": Case(SELECT_V2, [np.array([True, False]), PAIR, -PAIR], [[1, -2], [3, -4]]),
@@ -77,6 +85,11 @@ CASES = {
     "quotient": Case(FLOOR_DIV, [WHOLE, THREE], [-3, 2, -1, -715827883, 715827882, 2]),
     "quotient by less": Case(FLOOR_DIV, [WHOLE, MINUS_THREE],
                              [2, -3, 0, 715827882, -715827883, -2]),
+    "from before the axis": _cut(-10, -100, -1, []),
+    "from just before the axis": _cut(-6, -100, -1, []),
+    "from its first element": _cut(-5, -100, -1, [0]),
+    "from behind the axis": _cut(10, -100, -2, [4, 2, 0]),
+    "forward from before the axis": _cut(-10, 2, 1, [0, 1]),
     "remainder": Case(FLOOR_MOD, [WHOLE, THREE], [2, 1, 2, 1, 1, 0]),
     "remainder by less": Case(FLOOR_MOD, [WHOLE, MINUS_THREE], [-1, -2, -1, -2, -2, 0]),
 }  # fmt: skip

@@ -12,6 +12,7 @@ from ..errors import ModelFormatError, UnsupportedOperatorError
 from ..ir import DType, Value
 from ._dilation import Blocked, undo_blocks
 from ._emit import Emitter
+from ._slices import python_slice
 from ._tf_ops import scalar, squeeze
 
 _END = np.iinfo(np.int64).max
@@ -242,7 +243,9 @@ def _cut(
         and not starts.const.any()
         and bool((stops.const == _END).all())
     )
-    return x if whole or not axes else emit("Slice", x, starts, stops, axes, by)
+    if whole or not axes:
+        return x
+    return python_slice(emit, x, starts, stops, axes, emit.const(by))
 
 
 def gather(emit: Emitter, x: Value, indices: Value, axis: int, batch_dims: int = 0) -> Value:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..ir import DType, Node
 from ._bounding import Bounding, Count, Size, SizeRule
+from ._helpers import slice_of
 from ._inferred import infer_node
 
 
@@ -50,7 +51,7 @@ def _slice(b: Bounding, node: Node) -> np.ndarray | None:
     if given is None or given[0].ndim != 1 or any(c is None or c.size != 1 for c in bounds):
         return None
     start, end, *rest = (int(c.item()) for c in bounds if c is not None)
-    return given[0][start : end : rest[1] if len(rest) > 1 else 1]
+    return given[0][slice_of(start, end, rest[1] if len(rest) > 1 else 1, given[0].size)]
 
 
 def _concat(b: Bounding, node: Node) -> np.ndarray | None:

@@ -42,6 +42,12 @@ def check_word(name: str, given: str, *words: str) -> None:
     check_choice(name, given, words, error=ShapeError)
 
 
+def slice_of(start: int, end: int, step: int, size: Dim) -> slice:
+    """ONNX's slice of an axis as Python's: the two clamp alike, but for a start before the axis,
+    from which backwards ONNX takes the first element and Python nothing."""
+    return slice(max(start, -size) if step < 0 and isinstance(size, int) else start, end, step)
+
+
 def normalise_axis(axis: int, rank: int) -> int:
     """A non-negative axis. Raises ShapeError when it lies outside [-rank, rank)."""
     if not -rank <= axis < max(rank, 1):

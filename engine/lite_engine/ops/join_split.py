@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..errors import ShapeError
 from ..ir import Dim, TypeInfo
 from ._conditions import separate_axes
 from ._core import REQUIRED, define_op
-from ._helpers import ANY, known_ints, normalise_axes, normalise_axis, unknown_dims
+from ._helpers import ANY, known_ints, normalise_axes, normalise_axis, slice_of, unknown_dims
 from ._records import Cost
 from ._samples import Draw, Sample, ints
 
@@ -35,7 +35,7 @@ _NO_END = (1 << 31) - 1
 
 
 def slices_of(
-    rank: int,
+    dims: Sequence[Dim],
     starts: list[int] | None,
     ends: list[int] | None,
     axes: list[int] | None,
@@ -56,11 +56,11 @@ def slices_of(
                 steps=len(steps),
             )
         )
-    out = [slice(None)] * rank
-    for start, end, axis, step in zip(starts, ends, normalise_axes(axes, rank), steps):
+    out = [slice(None)] * len(dims)
+    for start, end, axis, step in zip(starts, ends, normalise_axes(axes, len(dims)), steps):
         if step == 0:
             raise ShapeError(tr("a step of a slice must not be 0"))
-        out[axis] = slice(start, end, step)  # Python clamps as ONNX does, backwards too
+        out[axis] = slice_of(start, end, step, dims[axis])
     return out
 
 
@@ -76,7 +76,7 @@ def _(
         gone = normalise_axes(touched, x.rank)
         return x.with_shape(tuple(None if i in gone else d for i, d in enumerate(x.dims)))
     out: list[Dim] = []
-    for d, s in zip(x.dims, slices_of(x.rank, *given)):
+    for d, s in zip(x.dims, slices_of(x.dims, *given)):
         if s == slice(None) or (s.start == 0 and s.stop >= _NO_END and s.step == 1):
             out.append(d)
         else:
@@ -88,7 +88,7 @@ def _(
 def _(x: np.ndarray, *inputs: np.ndarray | None) -> np.ndarray:
     """x[start:end:step] per named axis; ends are clamped"""
     given = [None if v is None else [int(i) for i in v.ravel()] for v in inputs]
-    return x[tuple(slices_of(x.ndim, *given))].copy()
+    return x[tuple(slices_of(x.shape, *given))].copy()
 
 
 slice_op.cost(lambda x, *_: _MOVE)
@@ -207,6 +207,7 @@ def _(draw: Draw) -> Iterator[Sample]:
     for starts, ends, axes, steps in (
         ([1], [4], [0], [1]), ([0, 2], [9, 5], [1, 2], [1, 1]), ([-3], [2**63 - 1], [-1], [1]),
         ([-1], [-(2**63)], [1], [-1]), ([5, 0], [1, 100], [0, 2], [-2, 3]), ([3], [3], [0], [1]),
+        ([-10], [-100], [1], [-1]),
     ):  # fmt: skip
         yield Sample([draw(6, 8, 33), *(ints(*v) for v in (starts, ends, axes, steps))])
     yield Sample([draw(1, 6, 5, 7), ints(1, 1), ints(5, 4), ints(1, 3)])

@@ -22,6 +22,7 @@ from ..ops import fold_node, infer_outputs, nested_graphs
 from ..ops._helpers import (
     broadcast_shapes,
     elements_of,
+    slice_of,
     symbol_limited,
     symbol_product,
     symbol_quotient,
@@ -145,7 +146,7 @@ def _slice(node: Node, known: dict[int, Elements]) -> Elements | None:
         return None
     start, stop, stride = limits[0][0], limits[1][0], step[0]  # type: ignore[index]
     if isinstance(start, int) and isinstance(stop, int) and isinstance(stride, int) and stride:
-        return data[start:stop:stride]
+        return data[slice_of(start, stop, stride, len(data))]
     return None
 
 

@@ -7,22 +7,16 @@ from lite_messages import tr
 
 from ....ir import DType, Value
 from ..registry import Call, translates
+from .shape import sliced
 
 
 @translates("set_value")
 def _(op: Call) -> None:
     """The part is addressed by its element numbers and scattered into the flattened tensor."""
     x = op.need("Input")
-    axes = op.ints("axes")
-    numbers = [
-        op.list_input(f"{n}Tensor", f"{n}TensorList", n.lower())
-        for n in ("Starts", "Ends", "Steps")
-    ]
     shape = op.node("Shape", [x])
     total = op.node("Range", [op.const(0), op.node("Size", [x]), op.const(1)])
-    index = op.node(
-        "Slice", [op.node("Reshape", [total, shape]), *numbers[:2], op.const(axes), numbers[2]]
-    )
+    index = sliced(op, op.node("Reshape", [total, shape]), "Steps")
     gone = op.ints("decrease_axes")
     if gone:
         index = op.node("Squeeze", [index, op.const(gone)])

@@ -6,6 +6,7 @@ import numpy as np
 from lite_messages import tr
 
 from ....ir import DType, Value
+from ..._slices import python_slice
 from ..program import MAX_RANK
 from ..registry import Call, translates
 from .conv import channels_first, channels_last, is_channels_last
@@ -137,16 +138,23 @@ def _(op: Call) -> None:
         op.set(slot, op.node("Squeeze", [part, op.const([axis])]), i)
 
 
+def sliced(op: Call, x: Value, steps: str) -> Value:
+    """x[start:end:step] along the attribute `axes`; `steps` is the name of that list."""
+    starts, ends, by = (
+        op.list_input(f"{name}Tensor", f"{name}TensorList", name.lower())
+        for name in ("Starts", "Ends", steps)
+    )
+    axes = op.ints("axes")
+    if not axes:
+        return x
+    if starts is None or ends is None:
+        raise op.unsupported(tr("it has no starts or no ends"))
+    return python_slice(op.scope.emit, x, starts, ends, axes, by)
+
+
 @translates("slice", "strided_slice")
 def _(op: Call) -> None:
-    x = op.need("Input")
-    axes = op.ints("axes")
-    starts = op.list_input("StartsTensor", "StartsTensorList", "starts")
-    ends = op.list_input("EndsTensor", "EndsTensorList", "ends")
-    steps = op.list_input("StridesTensor", "StridesTensorList", "strides")
-    y = x
-    if axes:
-        y = op.node("Slice", [x, starts, ends, op.const(axes), steps])
+    y = sliced(op, op.need("Input"), "Strides")
     gone = op.ints("decrease_axis")
     if gone:
         y = op.node("Squeeze", [y, op.const(gone)])
