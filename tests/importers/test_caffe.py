@@ -163,6 +163,7 @@ def test_v1_layers_with_old_blobs(tmp_path):
     np.testing.assert_allclose(run(graph, X)["s"][0], score / score.sum(), rtol=1e-4)
 
 
+TAPS = np.array([[1, 0], [0.5, 0.5], [0, 1]], np.float32)
 LAYERS = {
     'type: "AbsVal"': np.abs(X),
     'type: "BNLL"': np.log1p(np.exp(X)),
@@ -190,6 +191,11 @@ LAYERS = {
     'type: "ShuffleChannel" shuffle_channel_param { group: 2 }': X,
     'type: "Eltwise" bottom: "data" eltwise_param { coeff: 2 coeff: -0.5 }': 1.5 * X,
     'type: "Eltwise" bottom: "data" eltwise_param { operation: PROD }': X * X,
+    # the corners of what is left, its middle halfway between them
+    'type: "Interp" interp_param { height: 3 width: 3 pad_beg: -1 pad_end: -2 }':
+        TAPS @ X[:, :, 1:3, 1:3] @ TAPS.T,
+    'type: "Interp" interp_param { zoom_factor: 2 pad_beg: -3 }': TAPS @ X[:, :, 3:, 3:] @ TAPS.T,
+    'type: "Interp" interp_param { shrink_factor: 2 pad_end: -2 }': X[:, :, :3:2, :3:2],
     'type: "Concat" bottom: "data" concat_param { axis: 2 }': np.concatenate([X, X], 2),
 }  # fmt: skip
 
@@ -307,6 +313,12 @@ LIES = {
     " reshape_param { axis: 2147483647 shape { dim: 1 } } }",
     "shape of a reshape": 'layer { name: "r" type: "Reshape" bottom: "data" top: "r"'
     " reshape_param { axis: 3 shape { dim: 0 dim: 0 } num_axes: 1 } }",
+    "coefficients": 'layer { name: "e" type: "Eltwise" bottom: "data" bottom: "data" top: "e"'
+    " eltwise_param { coeff: 2 } }",
+    "positive pads": 'layer { name: "i" type: "Interp" bottom: "data" top: "i"'
+    " interp_param { height: 3 width: 3 pad_beg: 1 } }",
+    "pads of everything": 'layer { name: "i" type: "Interp" bottom: "data" top: "i"'
+    " interp_param { height: 3 width: 3 pad_beg: -2 pad_end: -3 } }",
     "oldest format": 'layers { layer { name: "x" type: "conv" } }',
     "no layers": "base_lr: 0.1",
 }

@@ -151,6 +151,15 @@ def test_integer_product_of_a_vector() -> None:
     np.testing.assert_array_equal(got, wanted, strict=True)
 
 
+def test_one_hot_of_floats() -> None:
+    """Cut to whole numbers, negative ones counted from the end."""
+    x = np.float32([0.2, -0.4, 1.7, -1.2, 2.9, 3.5, -3.9, -0.9])
+    inputs = [x, np.float32([3]), np.float32([0, 1])]
+    ((got, wanted),) = both("OneHot", inputs, 1, "", axis=-1)
+    np.testing.assert_array_equal(got, wanted, strict=True)
+    assert wanted[1].tolist() == [1, 0, 0]
+
+
 @pytest.mark.parametrize("op", FLOATS)
 def test_floats(op: str) -> None:
     inputs, attrs, outputs = FLOATS[op]

@@ -267,9 +267,10 @@ def _(indices: TypeInfo, depth: TypeInfo, values: TypeInfo, *, axis: int) -> Typ
 
 @one_hot.reference
 def _(indices: np.ndarray, depth: np.ndarray, values: np.ndarray, *, axis: int) -> np.ndarray:
-    """values[1] at the index along a new axis, values[0] elsewhere"""
+    """values[1] at the index, cut to a whole number, along a new axis, values[0] elsewhere"""
     n = int(depth.ravel()[0])
     at = axis % (indices.ndim + 1)
+    indices = indices.astype(np.int64, copy=False)
     wanted = np.where(indices < 0, indices + n, indices)
     choices = np.arange(n).reshape([-1 if i == at else 1 for i in range(indices.ndim + 1)])
     hit = np.expand_dims(wanted, at) == choices

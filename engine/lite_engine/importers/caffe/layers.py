@@ -249,6 +249,16 @@ def eltwise(c: Call) -> Value:
     p = c.param("eltwise_param")
     kind, xs = p.text("operation", "SUM"), list(c.bottoms)
     coefficients = p.floats("coeff")
+    if len(coefficients) not in (0, len(xs)):
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: expected a coefficient for each of {inputs} inputs, "
+                "or none, found {coefficients}",
+                layer=c.layer.name,
+                inputs=len(xs),
+                coefficients=len(coefficients),
+            )
+        )
     if kind in ("SUM", "1") and coefficients:
         xs = [x if k == 1 else c.emit("Mul", x, float(k)) for x, k in zip(xs, coefficients)]
     op = {"PROD": "Mul", "0": "Mul", "SUM": "Add", "1": "Add", "MAX": "Max", "2": "Max"}.get(kind)

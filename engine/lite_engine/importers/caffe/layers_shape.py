@@ -131,9 +131,23 @@ def shuffle_channel(c: Call) -> Value:
 
 @layer("Interp")
 def interp(c: Call) -> Value:
-    """Bilinear with aligned corners, to a size or by factors."""
-    p = c.param("interp_param")
-    height, width = c.emit.dims(c.x)[2:4]
+    """Bilinear with aligned corners, to a size or by factors, of what negative pads leave."""
+    p, x = c.param("interp_param"), c.x
+    before, after = p.int("pad_beg", 0), p.int("pad_end", 0)
+    left = [d + before + after for d in c.emit.dims(x)[2:4] if d is not None]
+    if max(before, after) > 0 or min(left, default=1) < 1:
+        raise ModelFormatError(
+            tr(
+                "prototxt: layer {layer}: pad_beg and pad_end must be at most 0 and leave a part "
+                "of the input, found {before} and {after}",
+                layer=c.layer.name,
+                before=before,
+                after=after,
+            )
+        )
+    if before or after:
+        x = c.emit("Slice", x, [-before] * 2, [after or np.iinfo(np.int64).max] * 2, [2, 3], [1, 1])
+    height, width = c.emit.dims(x)[2:4]
     if p.has("height") and p.has("width"):
         size = [p.int("height", 0), p.int("width", 0)]
     elif height is None or width is None:
@@ -144,7 +158,7 @@ def interp(c: Call) -> Value:
         zoom, shrink = p.int("zoom_factor", 1), p.int("shrink_factor", 1)
         size = [((d - 1) // shrink + 1) for d in (height, width)]
         size = [d + (d - 1) * (zoom - 1) for d in size]
-    return c.emit("Resize", c.x, None, None, [*[d or 1 for d in c.emit.dims(c.x)[:2]], *size],
+    return c.emit("Resize", x, None, None, [*[d or 1 for d in c.emit.dims(x)[:2]], *size],
                   mode="linear", coordinate_transformation_mode="align_corners")  # fmt: skip
 
 
