@@ -139,6 +139,20 @@ CASES = {
             column = Unsqueeze(first, one)
             y = Sub(xs, column)
         }""",
+    "one_row": """
+        (float[4] best, float all, float[4] last, float[4] running) {
+            sums = ReduceSum<keepdims = 0>(xs, one)
+            at = ArgMax<axis = 0, keepdims = 0>(sums)
+            row = Gather(xs, at)
+            best = Softmax<axis = 0>(row)
+            all = ReduceSum<keepdims = 0>(row)
+            count = Squeeze(count1, zeros)
+            back = Sub(at, count)
+            last = Gather(xs, back)
+            axis = Constant<value_int = 1>()
+            totals = CumSum(xs, axis)
+            running = Gather(totals, at)
+        }""",
     "suppressed": """
         (float[k,4] y, int64[k] kept) {
             low, size = Split<axis = 1, num_outputs = 2>(xs)
@@ -222,7 +236,7 @@ def test_native_without_numpy(case: str, tmp_path: Path) -> None:
     predictor = Predictor(Model(fixed), host_target())
     assert {step.backend for step in predictor.plan().steps} == {"cpu"}
     for seed, share in enumerate((0.6, 1, 0.2, 0)):
-        if share == 0 and case in ("meetings", "joined"):
+        if share == 0 and case in ("meetings", "joined", "one_row"):
             continue  # the maximum of nothing is an error there
         feeds = inputs(seed, share)
         same(predictor.run(feeds), oracle(path, feeds))
@@ -245,6 +259,11 @@ def test_a_file_has_the_program(tmp_path: Path) -> None:
     [
         ("float[n] y) { y = ReduceMean<keepdims = 0>(ss) }", "ReduceMean"),
         ("float[4] y) { last = Constant<value_int = -1>() y = Gather(xs, last) }", "a negative"),
+        ("float[n,4] y) { y = CumSum(xs, nought) }", "CumSum"),
+        (
+            "int64 y) { y = ArgMax<axis = 0, keepdims = 0, select_last_index = 1>(ss) }",
+            "ArgMax",
+        ),
         ("float[n,n] y) { t = Transpose(xs) y = MatMul(xs, t) }", "MatMul"),
     ],
 )  # fmt: skip

@@ -92,7 +92,7 @@ def _reduce(b: Bounding, node: Node) -> Found:
     gone = normalise_axes(list(axes), rank)
     if rows.axis in gone:
         fill = NEUTRAL[node.op]
-        if fill is None:
+        if fill is None or node.attrs.get("select_last_index"):  # might be a row that is not there
             raise refusal(node)
         node.set_input(0, b.masked(value, fill(value.type.dtype)))
         return [None]
@@ -211,10 +211,8 @@ def _piece(
 
 def _chosen(b: Bounding, node: Node) -> Found:
     """An If, both of whose branches ran."""
-    condition = first(node)
-    for value, (one, other) in zip(list(node.outputs), b.branches(node)):
-        b.graph.replace_uses(value, _choice(b, node, condition, one, other))
-    b.graph.remove(node)
+    condition = b.write.shaped(first(node))  # a scalar: results keep their rank, which may be 0
+    b.replace(node, *[_choice(b, node, condition, *pair) for pair in b.branches(node)])
     return None
 
 
@@ -230,7 +228,7 @@ def _choice(b: Bounding, node: Node, condition: Value, one: Value, other: Value)
         counts = _number(b, size[axis])
         pair = (zero, counts) if empty[0] else (counts, zero)
         most = size[axis]
-        base = b.write("Where", b.write.shaped(condition, 1), *pair)
+        base = b.write("Where", condition, *pair)
         bound = most.bound if isinstance(most, Count) else most
         kept = b.write("Identity", value)
         return b.mark(kept, Rows(axis, Count(base, bound)))

@@ -60,12 +60,15 @@ def elementwise(b: Bounding, node: Node) -> Found:
 
 
 def along(b: Bounding, node: Node) -> Found:
-    """A function of each line along an axis."""
+    """A function of each line along an axis, which is an attribute or a constant input."""
     rows, op = b.of(first(node)), find_op(node.op)
     if rows is None or op is None or any(b.of(v) for v in node.inputs[1:]):
         raise refusal(node)
-    axis = op.filled_attrs(node)["axis"]
-    if normalise_axis(int(axis), rank_of(node.inputs[0])) == rows.axis:
+    axis = op.filled_attrs(node).get("axis")
+    for i, value in enumerate(node.inputs):
+        if value is not None and op.input_name(i) == "axis":
+            axis = None if value.const is None else value.const.item()
+    if axis is None or normalise_axis(int(axis), rank_of(first(node))) == rows.axis:
         raise refusal(node)
     return [rows for _ in node.outputs]
 
@@ -131,10 +134,11 @@ def _unsqueeze(b: Bounding, node: Node) -> Found:
 
 def _flatten(b: Bounding, node: Node) -> Found:
     value = first(node)
-    rows, axis = b.of(value), node.attrs.get("axis", 1) % max(rank_of(value), 1)
+    rows, axis = b.of(value), node.attrs.get("axis", 1)
     if rows is None:
         return ()
     dims = b.dims(value)
+    axis += len(dims) if axis < 0 else 0  # up to the rank itself: all before, nothing behind
     ends = [*dims[:axis]], [*dims[axis:]]
     part = 0 if rows.axis < axis else 1
     place = rows.axis - (0 if part == 0 else axis)
@@ -196,10 +200,10 @@ def _from_front(b: Bounding, indices: Value, count: Count) -> Value:
                 tr("a negative index counts from the end of an axis whose size depends on data")
             )
         return indices
-    length = b.number(count)
+    length = b.write.shaped(b.number(count))  # a scalar: indices keep their rank, which may be 0
     if indices.dtype is not DType.I64:
         length = b.write("Cast", length, to=indices.dtype)
-    zero = np.zeros(1, indices.type.dtype.np)
+    zero = np.zeros((), indices.type.dtype.np)
     return b.write(
         "Where", b.write("Less", indices, zero), b.write("Add", indices, length), indices
     )

@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError
-from ..ir import Graph, Node, Value
+from ..ir import Graph, Node, TypeInfo, Value
 from ._infer import fold_node
 from ._inferred import infer_node
 from ._writer import Writer
@@ -105,6 +105,7 @@ class Bounding:
     def typed(self, node: Node) -> None:
         """Infers a node's types. Raises Unbounded where a size stays open."""
         for value, info in zip(node.outputs, infer_node(node), strict=False):
+            self._keeps(value, info)
             value.dtype, value.shape = info.dtype, info.shape
             if is_open(value) and (value.readers or self.graph.is_output(value)):
                 raise Unbounded(tr("the shape of {name} depends on data", name=value.name))
@@ -141,8 +142,8 @@ class Bounding:
         """A value that holds these integers when it runs."""
         flat: list[Size] = list(sizes.ravel())
         if not any(isinstance(s, Count) for s in flat):
-            whole = sizes.astype(np.int64)
-            return self.graph.constant(whole)
+            truths = bool(flat) and all(isinstance(s, bool) for s in flat)
+            return self.graph.constant(sizes.astype(bool if truths else np.int64))
         parts = [self.number(s) if isinstance(s, Count) else np.array([s], np.int64) for s in flat]
         joined = self.write("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
         assert isinstance(joined, Value)
@@ -193,10 +194,21 @@ class Bounding:
             self._masks[key] = self.write("Less", places, self.number(rows.count))
         return self.write("Where", self._masks[key], value, np.array(fill, value.dtype.np))
 
-    def replace(self, node: Node, value: Value) -> None:
-        """`value` in the place of a node's only output."""
-        self.graph.replace_uses(node.output, value)
+    def replace(self, node: Node, *values: Value) -> None:
+        """`values` in the places of a node's outputs."""
+        for before, value in zip(node.outputs, values, strict=False):
+            self._keeps(before, value.type)
+            self.graph.replace_uses(before, value)
         self.graph.remove(node)
+
+    def _keeps(self, before: Value, after: TypeInfo) -> None:
+        """Raises Unbounded where a rule gave a value another type, rank or fixed size."""
+        old, new = before.shape, after.shape
+        if before.dtype is None or old is None or new is None:
+            return
+        fits = len(old) == len(new) and all(a == b for a, b in zip(old, new) if isinstance(a, int))
+        if before.dtype is not after.dtype or not fits:
+            raise Unbounded(tr("the sizes of {name} do not fit each other", name=before.name))
 
     # ---- branches
 
