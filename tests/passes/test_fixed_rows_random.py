@@ -57,7 +57,8 @@ class Body:
         name = self.pick(self.floats, lambda d: d[:1] == ("n",))
         assert name is not None
         keep, op = self.coin(0, 1), self.coin("ArgMax", "ArgMin")
-        at = self.add(f"{op}<axis = 0, keepdims = {keep}>({name})")
+        how = f"axis = 0, keepdims = {keep}, select_last_index = {self.coin(0, 1)}"
+        at = self.add(f"{op}<{how}>({name})")
         if self.coin(0, 1):
             at = self.add(f"Sub({at}, {self.add('Squeeze(count1, zeros)')})")
         if self.coin(0, 1):

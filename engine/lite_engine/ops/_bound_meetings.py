@@ -92,13 +92,23 @@ def _reduce(b: Bounding, node: Node) -> Found:
     gone = normalise_axes(list(axes), rank)
     if rows.axis in gone:
         fill = NEUTRAL[node.op]
-        if fill is None or node.attrs.get("select_last_index"):  # might be a row that is not there
+        if fill is None:
             raise refusal(node)
         node.set_input(0, b.masked(value, fill(value.type.dtype)))
+        if node.attrs.get("select_last_index"):
+            b.replace(node, _there(b, node, rows.count))
+            return None
         return [None]
     kept = node.attrs.get("keepdims", 1)
     shift = 0 if kept else sum(a < rows.axis for a in gone)
     return [Rows(rows.axis - shift, rows.count)]
+
+
+def _there(b: Bounding, node: Node, count: Count) -> Value:
+    """A last index: of equal values, open rows come behind those that are there."""
+    found = b.write(node.op, *node.inputs, **node.attrs)
+    last = b.write("Sub", b.write.shaped(b.number(count)), np.array(1))
+    return b.write("Min", found, last)
 
 
 def _top_k(b: Bounding, node: Node) -> Found:
