@@ -1,4 +1,4 @@
-"""`lite convert` says what a lower precision costs."""
+"""`lite convert` says what a lower precision costs and which layers need Python."""
 
 from __future__ import annotations
 
@@ -51,3 +51,29 @@ def test_a_large_network_is_not_emulated_unasked(tmp_path, capsys, monkeypatch):
     fix = f"lite compare {out} --backends arm,arm --precision fp32,fp16"
     assert f"takes long under emulation; to measure: {fix}" in capsys.readouterr().out
     assert main(fix.split()[1:]) == 0
+
+
+LINES = """<ir_version: 9, opset_import: ["" : 18]> g (float[9] m, float[9,4] x) => (float[n,4] y) {
+    found = NonZero(m)
+    places = Transpose(found)
+    rows = GatherND(x, places)
+    y = Neg(rows)
+}"""
+
+
+def test_layers_that_need_python_are_named(tmp_path, capsys):
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    onnx.save(onnx.parser.parse_model(LINES), tmp_path / "m.onnx")
+    words = ["convert", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.lite")]
+    assert main([*words, "--targets", "x86,opencl"]) == 0
+    note = (
+        "no program for lite_run: it cannot run GatherND, Neg without Python; "
+        "`lite convert --outputs places` ends before that"
+    )
+    assert capsys.readouterr().out.splitlines()[1:] == [f"x86: {note}", f"opencl: {note}"]
+    assert main(["info", str(tmp_path / "m.lite"), "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    without = {s["op"] for s in told["support"] if not s["supported"] and s["target"] == "x86"}
+    assert without == {"GatherND", "Neg"}
+    assert main([*words, "--targets", "x86", "--outputs", "places", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == {}

@@ -30,7 +30,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
     for target in model.targets:
         state = validity(model, target)
         good = "good" if state.usable else "warning"
-        note = model.metadata.get("notes", {}).get(target, "")
+        note = model.notes.get(target, "")
         extra = tr("; without Python: {note}", note=note) if note else ""
         if target == "arm" and state.usable and host_target() != "arm":
             extra += tr("; emulated, used only with --backend arm")
@@ -80,7 +80,7 @@ def _on_device(model: Model, path: Path, backend: str, device: Device) -> list[C
             features=", ".join(tested.features),
         )
         return [Check(name, "bad", summary, tr("convert the model again")), reached]
-    note = model.metadata.get("notes", {}).get(tested.target)
+    note = model.notes.get(tested.target)
     decision = _decision(model, name, backend, device)
     if note and decision.state == "good":
         decision.state, decision.summary = "warning", f"{decision.summary}; {note}"

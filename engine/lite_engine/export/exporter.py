@@ -281,7 +281,7 @@ def check_programs(written: Iterable[Model], target: str) -> None:
     """Raises TargetMismatchError for a model whose file has no program for the target."""
     page = target == web.TARGET
     for model in written:
-        note = model.metadata.get("notes", {}).get(web.MODULE if page else target)
+        note = model.notes.get(web.MODULE if page else target)
         if note and page:
             raise TargetMismatchError(
                 tr("{model} cannot run in a page: {note}", model=model.name, note=note)

@@ -101,9 +101,14 @@ class Contents:
     def all_graphs(self) -> list[Graph]:
         return [self.graph, *self.graphs.values()]
 
+    @property
+    def notes(self) -> dict[str, str]:
+        """Why a written file has no program for lite_run, by target."""
+        return dict(self.metadata.get("notes", {}))
+
     def describe(self) -> list[dict[str, Any]]:
         """What the file says of each target, for `lite info`."""
-        notes = self.metadata.get("notes", {})
+        notes = self.notes
         return [
             {
                 "target": t,

@@ -11,7 +11,7 @@ from ..backends.opencl.native_plan import Shared, cpu_kernel, custom_texts, enco
 from ..backends.opencl.profile import PROFILES
 from ..backends.opencl.registry import Target
 from ..backends.opencl.tuning import EFFORTS
-from ..errors import UnsupportedOperatorError, UsageError
+from ..errors import UsageError
 from ..passes.fixed_rows import specialised_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable
@@ -27,21 +27,21 @@ VARIANTS = EFFORTS["rapid"]
 
 
 def opencl_programs(
-    model: Contents, pool: WeightTable, *, ship_kernels: bool = False, tunable: bool = False
+    model: Contents,
+    plan: Plan,
+    pool: WeightTable,
+    *,
+    ship_kernels: bool = False,
+    tunable: bool = False,
 ) -> dict[str, bytes]:
-    """Section → program. Weights are those of `pool`, packed where the program runs: a further kind
-    of device costs its launches only. With `ship_kernels` also the kernels of custom operators,
-    with `tunable`, or where the model holds what a device measured, further variants of each layer.
+    """Section → program of an `opencl_plan` without layers that need Python. Weights are those of
+    `pool`, packed where the program runs: a further kind of device costs its launches only. With
+    `ship_kernels` also the kernels of custom operators, with `tunable`, or where the model holds
+    what a device measured, further variants of each layer.
 
-    Raises UnsupportedOperatorError when a layer runs in Python only, ShapeError for a model that
-    the format cannot hold, UsageError for more than ten kernels to ship.
+    Raises ShapeError for a model that the format cannot hold, UsageError for more than ten kernels
+    to ship.
     """
-    plan = opencl_plan(model)
-    missing = sorted({s.op for s in plan.steps if s.backend == "reference"})
-    if missing:
-        raise UnsupportedOperatorError(
-            tr("the runner cannot run {missing}", missing=", ".join(missing)), tuple(missing)
-        )
     made = programs_of(plan, pool, ways=VARIANTS if tunable or measured_devices(model) else 1)
     return made | (shipped(custom_texts(plan), f"{KERNEL_TEXT}{{i}}") if ship_kernels else {})
 

@@ -15,7 +15,7 @@ from .._version import __version__
 from ..backends.cpu.custom import KERNEL, libraries_of
 from ..errors import LiteError, UsageError
 from ..ir import DType, Graph, to_text
-from ..passes.fixed_rows import specialised_rows
+from ..passes.fixed_rows import rows_so_far, specialised_rows
 from ..plan import Plan, make_plan
 from ..plan.program import WeightTable, encode
 from ._container import aligned, container, write_container
@@ -23,9 +23,15 @@ from .contents import Contents
 from .derived import derive
 from .ending import native_ends
 from .needs import needs_of, to_bytes
-from .opencl_programs import KERNEL_TEXT, measured_devices, opencl_programs, shipped
+from .opencl_programs import (
+    KERNEL_TEXT,
+    measured_devices,
+    opencl_plan,
+    opencl_programs,
+    shipped,
+)
 from .plugin_programs import plugin_program
-from .precision import CPU_TARGETS, OR_FP32, PRECISIONS, SECTION_WORDS, computed
+from .precision import CPU_TARGETS, ON_CPU, OR_FP32, PRECISIONS, SECTION_WORDS, computed
 from .scales import scales_of
 from .web_view import SECTION as WEB_VIEW
 from .web_view import web_view
@@ -134,27 +140,23 @@ def _programs(
     for target in model.targets:
         if target == "opencl":
             try:
+                plan = opencl_plan(model)
+                if _python_only(plan):
+                    made.notes[target] = _python_note(model, target)
+                    continue
                 made.sections |= opencl_programs(
-                    model, pool, ship_kernels=ship_kernels, tunable=tunable
+                    model, plan, pool, ship_kernels=ship_kernels, tunable=tunable
                 )
             except LiteError as error:
-                made.notes[target] = tr("no OpenCL program for the runner: {error}", error=error)
+                made.notes[target] = tr("no program for lite_run: {error}", error=error)
         elif target in CPU_TARGETS:
             try:
                 plans = cpu_plans(model, target, known)
+                if _python_only(plans[f"PROG.{SECTION_WORDS[target]}"]):
+                    made.notes[target] = _python_note(model, target)
+                    continue
             except LiteError as error:
-                made.notes[target] = tr("no program for the runner: {error}", error=error)
-                continue
-            missing = _python_only(plans[f"PROG.{SECTION_WORDS[target]}"])
-            if missing:
-                made.notes[target] = tr(
-                    "the runner without Python cannot run {missing}", missing=", ".join(missing)
-                )
-                graph = model.graph_in(computed(target, model.precision(target)))
-                if ends := native_ends(graph, plans[f"PROG.{SECTION_WORDS[target]}"]):
-                    made.notes[target] += tr(
-                        "; `lite convert --outputs {ends}` ends before that", ends=",".join(ends)
-                    )
+                made.notes[target] = tr("no program for lite_run: {error}", error=error)
                 continue
             made.sections |= {tag: encode(plan, pool) for tag, plan in plans.items()}
             if target == "wasm":
@@ -184,13 +186,7 @@ def cpu_plans(
         features["HALF"] = None
     plans, known = {}, {} if known is None else known
     for section, have in features.items():
-        written = computed(target, precision)
-        how: dict[str, Any] = {
-            "precision": computed(target, precision, have),
-            "tuning": model.tuning.get(target),
-            "overrides": {n: computed(target, w, have) if w in PRECISIONS else w
-                          for n, w in words.items()},
-        }  # fmt: skip
+        written, how = computed(target, precision), _how(model, target, have)
         key = repr((written, how))
         if key not in known:
             fixed = specialised_rows(model.graph_in(written))
@@ -210,12 +206,43 @@ def _graph(graph: Graph, pool: WeightTable) -> bytes:
     return _json({"text": text, "arrays": table, "metadata": _plain(metadata)})
 
 
-def _python_only(plan: Plan) -> list[str]:
-    """Operators that only the NumPy reference runs, and layers that were put elsewhere by hand."""
-    return sorted(
-        {s.op if s.backend == "reference" else f"{s.name} on {s.backend}"
-         for s in plan.steps if s.backend != "cpu"}
-    )  # fmt: skip
+def _how(model: Contents, target: str, have: tuple[str, ...] | None) -> dict[str, Any]:
+    """Of a plan for a CPU with those features (None: all)."""
+    words = model.overrides.get(target, {})
+    return {
+        "precision": computed(target, model.precision(target), have),
+        "tuning": model.tuning.get(target),
+        "overrides": {n: computed(target, w, have) if w in PRECISIONS else w
+                      for n, w in words.items()},
+    }  # fmt: skip
+
+
+def _python_note(model: Contents, target: str) -> str:
+    """Which layers keep a target from a program, and where the model can end before them."""
+    graph = model.graph_in(computed(target, model.precision(target)))
+    rows, refused = rows_so_far(graph)
+    how = _how(model, target, ())
+    how["overrides"] |= dict.fromkeys(refused, "reference")
+    plan = make_plan(rows, ON_CPU.get(target, target), specialised=True, **how)
+    missing = _python_only(plan)
+    note = tr(
+        "no program for lite_run: it cannot run {missing} without Python",
+        missing=", ".join(sorted(set(missing.values()))),
+    )
+    if ends := native_ends(graph, missing):
+        note += tr("; `lite convert --outputs {ends}` ends before that", ends=",".join(ends))
+    return note
+
+
+def _python_only(plan: Plan) -> dict[str, str]:
+    """Steps by name of operators that only the NumPy reference runs, and of layers that were put
+    elsewhere by hand."""
+    here = {"cpu", plan.backend}
+    return {
+        s.name: s.op if s.backend == "reference" else f"{s.name} on {s.backend}"
+        for s in plan.steps
+        if s.backend not in here and s.op != "Copy"
+    }
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from lite_messages import tr
 
-from ..ir import DType, Node, Value
+from ..ir import DType, Node, Value, node_reads
 from ._bounding import Bounding, Count, Rows, Rule, Size, Unbounded
 from ._core import find_op
 from ._helpers import normalise_axes, normalise_axis, residual_of
@@ -23,7 +23,7 @@ def refusal(node: Node) -> Unbounded:
 
 
 def alone(b: Bounding, node: Node) -> Found:
-    if any(b.of(v) for v in node.inputs) or node.has_subgraph:
+    if any(map(b.of, node_reads(node))):
         raise refusal(node)
     return ()
 

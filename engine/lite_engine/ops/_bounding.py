@@ -9,7 +9,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError
-from ..ir import Graph, Node, TypeInfo, Value
+from ..ir import Graph, Node, TypeInfo, Value, node_reads
 from ._infer import fold_node
 from ._inferred import infer_node
 from ._writer import Writer
@@ -67,21 +67,31 @@ class Bounding:
         self._masks: dict[tuple[Count, int], Value] = {}
         self._branches: dict[int, tuple[list[Value], list[Value]]] = {}
         self._waiting: list[Node] = []
+        self._lost: set[int] = set()  # open values that no rule bounded
         self._written: Writer | None = None
 
-    def run(self, sizes: Mapping[str, SizeRule], rule_of: Callable[[Node], Rule]) -> None:
+    def run(
+        self, sizes: Mapping[str, SizeRule], rule_of: Callable[[Node], Rule]
+    ) -> dict[str, Unbounded]:
+        """Why layers have no bound, by name; what reads their open results keeps its sizes."""
+        refused: dict[str, Unbounded] = {}
         names = [v.name for v in self.graph.outputs]
         self._waiting = list(reversed(self.graph.nodes))
         while self._waiting:
             node = self._waiting.pop()
             self._written = Writer(self.graph, node)
-            try:
-                self._step(node, sizes, rule_of)
-            except LiteError as error:
-                raise Unbounded(error, where=node.name) from None
+            lost = any(id(v) in self._lost for v in node_reads(node))
+            if not lost:
+                try:
+                    self._step(node, sizes, rule_of)
+                except LiteError as error:
+                    refused[node.name], lost = Unbounded(error, where=node.name), True
+            if lost:
+                self._lost |= {id(v) for v in node.outputs if is_open(v)}
         self._written = Writer(self.graph, None)
         for i, name in enumerate(names):
             self._end(i, name)
+        return refused
 
     def _step(
         self, node: Node, sizes: Mapping[str, SizeRule], rule_of: Callable[[Node], Rule]

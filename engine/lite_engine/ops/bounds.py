@@ -18,18 +18,27 @@ from ._bound_sizes import SIZES
 from ._bounding import Bounding, Rule, Unbounded, is_open
 from ._core import find_op
 
-__all__ = ["Unbounded", "bounded", "is_open"]
+__all__ = ["Unbounded", "bounded", "bounded_so_far", "is_open"]
 
 
 def bounded(graph: Graph) -> Graph:
     """A copy of a specialised graph in which every size is fixed. Results whose number of rows
     depends on data have as many as there can be; those that are not there come last and hold −1
     (0 where the type has none). Raises Unbounded that names the node."""
+    out, refused = bounded_so_far(graph)
+    for error in refused.values():
+        raise error
+    return out
+
+
+def bounded_so_far(graph: Graph) -> tuple[Graph, dict[str, Unbounded]]:
+    """The same as far as there are bounds, and why layers have none, by name. Such a graph tells
+    which layers those are, and is not to be run."""
     out = graph.copy()
     walk = Bounding(out)
-    walk.run(SIZES, lambda node: _rule_of(walk, node))
+    refused = walk.run(SIZES, lambda node: _rule_of(walk, node))
     out.remove_unread()
-    return out
+    return out, refused
 
 
 def _rule_of(walk: Bounding, node: Node) -> Rule:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..ir import Graph, Node, Shape
 from ..ops import find_op, is_specialised, specialise
-from ..ops.bounds import Unbounded, bounded, is_open
+from ..ops.bounds import Unbounded, bounded, bounded_so_far, is_open
 
 
 def fixed_rows(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph:
@@ -45,6 +45,19 @@ def with_fixed_rows(
         return bounded(fixed), None
     except Unbounded:
         return out, fixed  # whoever asks learns which layers then run where
+
+
+def rows_so_far(
+    graph: Graph, shapes: Mapping[str, Shape] | None = None
+) -> tuple[Graph, dict[str, str]]:
+    """`specialised_rows` as far as sizes have bounds, and why layers have none, by name. Where
+    there are such layers, the graph is to be looked at only. Raises ShapeError."""
+    out, fixed = with_fixed_rows(graph, shapes)
+    fixed = specialise(out, shapes) if fixed is None else fixed
+    if not any(is_open(v) for node in fixed.nodes for v in node.outputs):
+        return fixed, {}
+    fixed, refused = bounded_so_far(fixed)
+    return fixed, {name: error.what for name, error in refused.items()}
 
 
 def is_settled(graph: Graph) -> bool:

@@ -15,10 +15,10 @@ from ..display import Displayed
 from ..errors import BackendUnavailableError, LiteError
 from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
 from ..model_file.precision import ON_CPU
-from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros, specialise
+from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
-from ..passes.fixed_rows import is_settled, with_fixed_rows
+from ..passes.fixed_rows import is_settled, rows_so_far
 from ..plan import kernels_for
 from .answer import as_dict
 from .assumed import with_sizes
@@ -218,12 +218,11 @@ def support_table(
 
     The file's nodes and the optimised ones find each other by their sources.
     """
-    ready = graph
+    ready, refused = graph, dict[str, str]()
     try:
         ready = optimize_graph(graph) if optimized is None else optimized
         if not is_settled(ready):
-            ready, fixed = with_fixed_rows(ready, assumed)  # as in a program
-            ready = specialise(ready, assumed) if fixed is None else fixed
+            ready, refused = rows_so_far(ready, assumed)  # as in a program
     except LiteError:
         pass  # shapes stay open, or no passes apply: each row says so
     made: dict[str, list[Node]] = {}
@@ -250,7 +249,7 @@ def support_table(
         for target in targets:
             own = TARGET_BACKEND.get(target, target)
             if own not in of_backend:
-                of_backend[own] = _support(name, len(uses), list(images.values()), target)
+                of_backend[own] = _support(name, len(uses), list(images.values()), target, refused)
             rows.append(replace(of_backend[own], target=target))
     return rows, becomes
 
@@ -267,8 +266,10 @@ def _sources(node: Node) -> tuple[str, ...]:
     return tuple(node.sources) or (node.name,)
 
 
-def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
-    """One row: `nodes` are what the `count` uses became."""
+def _support(
+    name: str, count: int, nodes: list[Node], target: str, refused: Mapping[str, str]
+) -> Support:
+    """One row: `nodes` are what the `count` uses became, `refused` why some have no bound."""
     own = TARGET_BACKEND.get(target, target)
     if not nodes:
         folded = tr("folded into others before it runs")
@@ -276,7 +277,7 @@ def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
     missing: Counter[str] = Counter()
     example: dict[str, Node] = {}
     for node in nodes:
-        why = _why_not(node, target)
+        why = refused.get(node.name) or _why_not(node, target)
         if why is not None:
             reason = why if node.op == name else tr("it becomes {op}: {why}", op=node.op, why=why)
             missing[reason] += 1
@@ -285,7 +286,8 @@ def _support(name: str, count: int, nodes: list[Node], target: str) -> Support:
         return Support(name, count, target, True, backend=own)
     (reason, uses), *_ = missing.most_common(1)
     some = tr(" ({count} of {all})", count=uses, all=len(nodes)) if uses < len(nodes) else ""
-    backend, fix = _instead(example[reason], target)
+    cpu = example[reason].name not in refused and _why_not(example[reason], "x86") is None
+    backend, fix = _instead(example[reason], target, cpu)
     return Support(name, count, target, False, reason + some, fix, backend)
 
 
@@ -316,18 +318,18 @@ def _static(types: list[TypeInfo | None]) -> bool:
     return all(t is None or t.is_static for t in types)
 
 
-def _instead(node: Node, target: str) -> tuple[str, str]:
+def _instead(node: Node, target: str, cpu: bool) -> tuple[str, str]:
     """The backend that runs a node without a kernel on a target ("" when none does), and what that
-    means."""
+    means; `cpu`: whether the CPU has a kernel."""
     op = find_op(node.op)
     if op is None:
         own = "::" in node.op
         return "", DEFINE_IT if own else tr(
             "export with another opset, or replace it before export"
         )
-    if target not in TARGET_BACKEND and _why_not(node, "x86") is None:
+    if target not in TARGET_BACKEND and cpu:
         return "cpu", tr("runs on the CPU")
-    if target == "opencl" and _why_not(node, "x86") is None:
+    if target == "opencl" and cpu:
         return "cpu", tr("runs on the CPU, with copies to and from the device")
     if op._reference is not None or op.has_subgraphs:
         return "reference", tr("runs in Python with NumPy; the runner without Python cannot run it")

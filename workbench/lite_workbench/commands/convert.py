@@ -38,13 +38,14 @@ EMULATED_MACS = 1_000_000_000
 
 @dataclass
 class Converted:
-    """A written file, the model in it, what the passes did and, for targets in fp16 or bf16, what
-    that costs (output → Difference) or why it was not measured."""
+    """A written file, the model in it, what the passes did; for targets in fp16 or bf16, what that
+    costs (output → Difference) or why it was not measured; why targets have no program."""
 
     path: Path
     model: Model
     source_layers: int
     losses: dict[str, str | dict[str, Difference]]
+    notes: dict[str, str]
     warmed: Warmed | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,6 +62,7 @@ class Converted:
                 else {name: {"rel_l2": d.rel_l2, "max_abs": d.max_abs} for name, d in loss.items()}
                 for target, loss in self.losses.items()
             },
+            "notes": self.notes,
             "journal": self.model.journal.to_dict(),
             "warmed": self.warmed.to_dict() if self.warmed else None,
         }
@@ -258,7 +260,9 @@ def _call(args: argparse.Namespace) -> Converted:
     plugins = [name for name in args.plugins.split(",") if name]
     model.save(out, ship_kernels=args.ship_kernels, tunable=args.tunable, backends=plugins)
     warmed = warm(model) if args.warm else None
-    return Converted(out, model, len(graph.nodes), _losses(model, out), warmed)
+    return Converted(
+        out, model, len(graph.nodes), _losses(model, out), read_model(out).notes, warmed
+    )
 
 
 def _losses(model: Model, path: Path) -> dict[str, str | dict[str, Difference]]:
@@ -350,6 +354,7 @@ def _show(result: Converted, args: argparse.Namespace) -> str:
         )
     )
     lines += result.loss_lines()
+    lines += [f"{t}: {result.notes[t]}" for t in result.model.targets if t in result.notes]
     lines += [str(result.warmed)] if result.warmed else []
     return "\n".join(lines)
 

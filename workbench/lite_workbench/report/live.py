@@ -81,7 +81,7 @@ def write_runtime(folder: Path) -> dict[str, Any]:
 def save_for_pages(model: Model, path: Path) -> Path:
     """The model for the one target that a page has. Raises TargetMismatchError."""
     made = model.but(targets=["wasm"]).save(path)
-    if note := read_model(made).metadata.get("notes", {}).get("wasm"):
+    if note := read_model(made).notes.get("wasm"):
         raise TargetMismatchError(
             tr("{model} cannot run in a page: {note}", model=model.name, note=note)
         )
