@@ -11,7 +11,9 @@ from lite_engine.compare.originals import open_original
 from lite_engine.errors import UsageError
 from lite_engine.model_file import Model
 from lite_engine.quantize import Options, quantize
+from lite_engine.quantize.groups import Groups
 from lite_engine.quantize.weight_only import quantize_weights
+from lite_engine.quantize.weights_int4 import quantize_weights_int4
 from lite_engine.runtime import host_target
 
 from tests.small_models import Builder, attention, classifier, image
@@ -60,6 +62,37 @@ def test_weights_alone_in_8_bits_are_explained() -> None:
     model = optimize(quantize_weights(parent.graph))
     result = compare(native(parent), native(model), image(parent.graph))
     assert result.agrees and any(x.explained for x in result.layers), result.verdict
+
+
+@pytest.mark.parametrize("groups", [Groups(16), Groups(64, symmetric=False)])
+def test_weights_alone_in_4_bits_are_explained(groups) -> None:
+    parent = optimize(classifier())
+    packed = quantize_weights_int4(parent.graph, groups).graph
+    result = compare(native(parent), native(optimize(packed)), image(parent.graph))
+    assert result.agrees and any(x.explained for x in result.layers), result.verdict
+    assert result.answer is not None and result.answer.sqnr_db > 10
+    product = next(n for n in packed.nodes if n.op == "MatMulNBits")
+    scales = product.inputs[2]
+    broken = scales.const.copy()
+    broken[3] *= -1
+    product.set_input(2, packed.constant(broken))
+    result = compare(native(parent), native(optimize(packed)), image(parent.graph))
+    assert not result.agrees
+    assert set(product.sources) <= set((result.first_divergence or {})["sources"]), result.verdict
+
+
+def test_packed_weights_behind_a_sum_are_explained() -> None:
+    """The float model adds within the convolution, the packed one behind it."""
+    b = Builder((1, 8, 12, 12), "sum")
+    y = b.conv(b.x, 8, 32, 3, name="first", activation="Relu")
+    z = b.conv(b.conv(y, 32, 32, 1, name="inner", activation="Relu"), 32, 32, 1, name="outer")
+    graph = b.done(b.add("Add", y, z, name="sum"))
+    parent = optimize(graph)
+    packed = optimize(quantize_weights_int4(parent.graph, Groups(32)).graph)
+    for a, b in ((parent, packed), (packed, parent)):
+        result = compare(native(a), native(b), image(graph))
+        assert result.agrees, result.verdict
+        assert [x.sources[-1] for x in result.layers] == ["first", "inner", "sum"]
 
 
 def test_a_narrow_range_clips_and_is_named() -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ir import Graph, Node, Value
-from ..model_file.precision import is_quantised
+from ..model_file.precision import holds_blocks, is_quantised
 from ..ops._bf16 import bf16_to_f32, f32_to_bf16
+from ..quantize.groups import SIZES, Groups, nearest_in_groups
 from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
 from ..quantize.weight_only import weights_of
 from .alignment import Pair, closure
@@ -123,7 +124,7 @@ def _explained(
     }
     graph, given = isolated_graph(ordered, known)
     theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
-    _round_weights(graph, coarser, theirs, across)
+    _round_weights(graph, coarser, theirs, _blocks_of(pairs, is_a, across), across)
     rounded = finer.predictor.like(graph).run(given)
     found = {}
     for pair in pairs:
@@ -205,16 +206,34 @@ def _short(array: np.ndarray, precision: str) -> np.ndarray:
         return array.astype(np.float16).astype(np.float32)
 
 
+def _blocks_of(
+    pairs: Sequence[Pair], is_a: bool, across: Mapping[str, Value | None]
+) -> dict[str, Node]:
+    """Our layer → the one with packed weights that leads to the same value of the other side; of
+    several the one with most of its sources."""
+    known = {v.name for v in across.values() if v is not None}
+    found: dict[str, Node] = {}
+    for own, its in (_nodes(p, is_a) for p in pairs):
+        packed = [n for n in closure(its, known) if holds_blocks(n)] if its else []
+        for node in closure(own, across) if own and packed else ():
+            found[node.name] = max(packed, key=lambda n: len({*n.sources} & {*node.sources}))
+    return found
+
+
 def _round_weights(
-    graph: Graph, side: Side, theirs: Mapping[str, Node | None], across: Mapping[str, Value | None]
+    graph: Graph,
+    side: Side,
+    theirs: Mapping[str, Node | None],
+    blocks: Mapping[str, Node],
+    across: Mapping[str, Value | None],
 ) -> None:
-    """Constants as a side stores them: 8 bits per output channel for the weights of a quantised
-    model, times the factors of the channels that they read; except where that side's own layer
-    (`theirs`, by our name) has the same floats. The graph is isolated_graph's, whose constants are
-    its own."""
+    """Constants as a side stores them: in the groups of `blocks`, else 8 bits per output channel
+    for the weights of a quantised model, times the factors of the channels that they read; except
+    where that side's own layer (`theirs`, by our name) has the same floats. The graph is
+    isolated_graph's, whose constants are its own."""
     for node in graph.nodes:
         axes = weights_of(node) if is_quantised(side.graph) else {}
-        other = theirs.get(node.name)
+        other, packed = theirs.get(node.name), blocks.get(node.name)
         for i, value in enumerate(node.inputs):
             if value is None or value.const is None or value.const.dtype != np.float32:
                 continue
@@ -224,6 +243,9 @@ def _round_weights(
                 axis = axes[i] % value.const.ndim
                 if node.op == "Gemm" and node.attrs.get("transB", 0):
                     axis = 0
+                if packed is not None:
+                    value.const = _in_groups(value.const, axis, packed)
+                    continue
                 by_channel = _scales_read(node, value.const, axis, across)
                 value.const = (_eight_bits(value.const * by_channel, axis) / by_channel).astype(
                     np.float32
@@ -242,6 +264,18 @@ def _scales_read(
     if quant is None or inner == axis or w.shape[inner] != np.size(quant.scale):
         return 1.0
     return quant.scale.reshape([-1 if i == inner else 1 for i in range(w.ndim)])
+
+
+def _in_groups(w: np.ndarray, axis: int, packed: Node) -> np.ndarray:
+    """Weights as a layer with packed ones holds them, rounded to nearest; as they are where they
+    are not its matrix."""
+    rows, columns, size = (packed.attrs[k] for k in ("N", "K", "block_size"))
+    if w.shape[axis] != rows or w.size != rows * columns or size not in SIZES:
+        return w
+    groups = Groups(size, packed.input(3) is None, packed.attrs.get("bits", 4))
+    front = np.moveaxis(w, axis, 0)
+    real = nearest_in_groups(front.reshape(rows, columns), groups).real()
+    return np.moveaxis(real.reshape(front.shape), 0, axis).copy()
 
 
 def _eight_bits(w: np.ndarray, axis: int) -> np.ndarray:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from lite_messages import tr
 
 from ..errors import UsageError, check_choice
+from ..ops import find_op
 
 if TYPE_CHECKING:
-    from ..ir import Graph
+    from ..ir import Graph, Node
 
 #: Those whose program the native runtime executes on a processor.
 CPU_TARGETS = ("x86", "arm", "wasm")
@@ -93,7 +94,15 @@ def told(graph: Graph, precision: str) -> str:
 
 def is_quantised(graph: Graph) -> bool:
     """Some of its layers hold integers that stand for real numbers."""
-    return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)
+    return any(
+        n.op in _INTEGER or n.op.startswith("QLinear") or holds_blocks(n) for n in graph.nodes
+    )
+
+
+def holds_blocks(node: Node) -> bool:
+    """Its weights are packed, in groups that have a scale each."""
+    op = find_op(node.op)
+    return op is not None and op.blocks
 
 
 def parse_targets(targets: str | Sequence[str]) -> list[str]:

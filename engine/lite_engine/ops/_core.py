@@ -68,6 +68,7 @@ class OpDef:
     #: gives other numbers every time: never folded, never shared
     random: bool = False
     dynamic: bool = False  # makes bytes of its float input as it runs
+    blocks: bool = False  # computes in floats with packed weights: MatMulNBits' inputs and attrs
     training: bool = False  # part of training: a loss, an optimizer's step
     #: inputs that are weights → the axis of their output channels (of their inputs', where a
     #: product has its weight first)

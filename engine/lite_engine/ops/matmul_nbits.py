@@ -30,6 +30,7 @@ matmul_nbits = define_op(
         "K": REQUIRED, "N": REQUIRED, "bits": 4, "block_size": REQUIRED, "accuracy_level": 0,
         "weight_prepacked": 0, **FUSED,
     },
+    blocks=True,
     source="com.microsoft MatMulNBits-1; activation is ours",
 )  # fmt: skip
 

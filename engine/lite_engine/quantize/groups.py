@@ -1,6 +1,6 @@
-"""Weights in 4 bits with a scale, and a zero point if asymmetric, for each group of inputs.
+"""Weights in b = 4 bits with a scale, and a zero point if asymmetric, for each group of inputs.
 
-    w[n,k] ≈ (q[n,k] − z[n,g])·s[n,g],   0 ≤ q ≤ 15,   g = k // size
+    w[n,k] ≈ (q[n,k] − z[n,g])·s[n,g],   0 ≤ q < 2^b,   g = k // size
 
 Each group's range is clipped to the share of SHRINK with the least squared error. With the
 correlations H = E[xxᵀ] of the inputs, rounding errors are compensated column by column as in
@@ -32,14 +32,25 @@ class Groups:
 
     size: int = 64
     symmetric: bool = True
+    bits: int = 4
 
     def __post_init__(self) -> None:
         check_choice(tr("group size"), self.size, SIZES)
 
+    @property
+    def top(self) -> int:
+        """The largest integer."""
+        return (1 << self.bits) - 1
+
+    @property
+    def middle(self) -> int:
+        """The zero point of symmetric groups."""
+        return 1 << (self.bits - 1)
+
 
 @dataclass(frozen=True)
 class Packed:
-    """A matrix (N,K) in groups: q u8 (N,K) of 0…15, scales f32 and zeros u8 (N, groups)."""
+    """A matrix (N,K) in groups: q u8 (N,K), scales f32 and zeros u8 (N, groups)."""
 
     q: np.ndarray
     scales: np.ndarray
@@ -53,13 +64,14 @@ class Packed:
         return np.asarray(q * self.scales[:, at])
 
     def inputs(self) -> list[np.ndarray | None]:
-        """b, scales and zero_points of MatMulNBits; zero points of 8 are left out."""
+        """b, scales and zero_points of MatMulNBits; those of symmetric groups are left out."""
         rows, columns = self.q.shape
         count = group_count(columns, self.groups.size)
-        padded = np.full((rows, count * self.groups.size), 8, np.uint8)
+        bits, middle = self.groups.bits, self.groups.middle
+        padded = np.full((rows, count * self.groups.size), middle, np.uint8)
         padded[:, :columns] = self.q
-        blocks = pack_bits(padded.reshape(rows, count, -1), 4)
-        zeros = None if (self.zeros == 8).all() else pack_bits(self.zeros, 4)
+        blocks = pack_bits(padded.reshape(rows, count, -1), bits)
+        zeros = None if (self.zeros == middle).all() else pack_bits(self.zeros, bits)
         return [blocks, self.scales, zeros]
 
 
@@ -68,21 +80,21 @@ def parameters(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Scale f32 and zero point u8 (N,) of a block (N, ≤ size); `importance` (≤ size,) weighs the
     squared errors of its columns."""
-    tiny = np.finfo(np.float32).tiny
+    tiny, top, middle = np.finfo(np.float32).tiny, groups.top, groups.middle
     best = np.full(len(block), np.inf)
-    scales, zeros = np.full(len(block), tiny, np.float32), np.full(len(block), 8, np.uint8)
+    scales, zeros = np.full(len(block), tiny, np.float32), np.full(len(block), middle, np.uint8)
     low, high = np.minimum(block.min(axis=1), 0), np.maximum(block.max(axis=1), 0)
     for share in SHRINK:
         if groups.symmetric:
-            # -8 has no counterpart: the larger side gets it
+            # -2^(b-1) has no counterpart: the larger side gets it
             reach = np.where(high > -low, high, low) * share
-            scale = np.where(reach == 0, tiny, reach / -8)
-            zero = np.full(len(block), 8.0)
+            scale = np.where(reach == 0, tiny, reach / -middle)
+            zero = np.full(len(block), float(middle))
         else:
-            scale = np.maximum((high - low) * share / 15, tiny)
-            zero = np.clip(np.rint(-low * share / scale), 0, 15)
+            scale = np.maximum((high - low) * share / top, tiny)
+            zero = np.clip(np.rint(-low * share / scale), 0, top)
         scale = scale.astype(np.float32)
-        noise = np.square(_rounded(block, scale[:, None], zero[:, None]) - block)
+        noise = np.square(_rounded(block, scale[:, None], zero[:, None], top) - block)
         error = noise.sum(axis=1) if importance is None else noise @ importance
         better = error < best
         best = np.where(better, error, best)
@@ -90,12 +102,12 @@ def parameters(
     return scales.astype(np.float32), zeros.astype(np.uint8)
 
 
-def _integers(w: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> np.ndarray:
-    return np.clip(np.rint(w / scale) + zero, 0, 15)
+def _integers(w: np.ndarray, scale: np.ndarray, zero: np.ndarray, top: int) -> np.ndarray:
+    return np.clip(np.rint(w / scale) + zero, 0, top)
 
 
-def _rounded(w: np.ndarray, scale: np.ndarray, zero: np.ndarray) -> np.ndarray:
-    return np.asarray((_integers(w, scale, zero) - zero) * scale)
+def _rounded(w: np.ndarray, scale: np.ndarray, zero: np.ndarray, top: int) -> np.ndarray:
+    return np.asarray((_integers(w, scale, zero, top) - zero) * scale)
 
 
 def nearest_in_groups(
@@ -118,7 +130,7 @@ def compensated_in_groups(w: np.ndarray, groups: Groups, h: np.ndarray) -> Packe
         if j % groups.size == 0:
             scales[:, g], zeros[:, g] = parameters(now[:, j : j + groups.size], groups)
         zero = zeros[:, g].astype(np.float64)
-        whole = _integers(now[:, j], scales[:, g].astype(np.float64), zero)
+        whole = _integers(now[:, j], scales[:, g].astype(np.float64), zero, groups.top)
         q[:, j] = whole
         return np.asarray((whole - zero) * scales[:, g])
 
@@ -132,7 +144,8 @@ def _by_columns(w: np.ndarray, groups: Groups, importance: np.ndarray | None) ->
         block = w[:, begin : begin + groups.size].astype(np.float32)
         own = None if importance is None else importance[begin : begin + groups.size]
         scale, zero = parameters(block, groups, own)
-        parts.append(_integers(block, scale[:, None], zero[:, None].astype(np.float32)))
+        whole = _integers(block, scale[:, None], zero[:, None].astype(np.float32), groups.top)
+        parts.append(whole)
         scales.append(scale)
         zeros.append(zero)
     return Packed(
