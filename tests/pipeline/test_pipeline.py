@@ -15,7 +15,7 @@ from lite_engine._native import host_arch, runner_path
 from lite_engine.errors import LiteError, ModelFormatError, UsageError
 from lite_engine.ir import DType, Graph, QuantParams, Value
 from lite_engine.model_file import open_model
-from lite_engine.pipeline import Pipeline, is_bundle
+from lite_engine.pipeline import Frames, Pipeline, Stream, feed, is_bundle
 from lite_engine.pipeline.native import NativePipeline
 from lite_engine.runtime import host_target
 from lite_engine.system import LINUX
@@ -247,14 +247,29 @@ def test_the_exported_application_is_built_from_its_folder_alone(
     assert [s["name"] for s in got["times"]["stages"]] == ["whole", "center"]
     assert drawn.read_bytes() == want.drawn()
     assert (folder / "README.md").read_text().count("two.lite") >= 3
-    (tmp_path / "frames").mkdir()
-    for i, data in enumerate((photo.read_bytes(), b'no "image"', photo.read_bytes())):
-        (tmp_path / "frames" / f"{i}.jpg").write_bytes(data)
-    lines = ran(*prefix, program, folder / "two.lite", "--stream", tmp_path / "frames").splitlines()
-    first, damaged, last = map(json.loads, lines)
-    assert [first["frame"], damaged["frame"], last["frame"]] == [0, 1, 2]
+    frames = tmp_path / "frames"
+    (frames / "4").mkdir(parents=True)
+    for i, data in enumerate((photo.read_bytes(), b'no "image"', b"", photo.read_bytes())):
+        (frames / f"{i}.jpg").write_bytes(data)
+    (frames / "2.jpg").unlink()
+    (frames / "2.jpg").symlink_to("gone.jpg")
+    lines = ran(*prefix, program, folder / "two.lite", "--stream", frames).splitlines()
+    first, damaged, gone, last = map(json.loads, lines)
+    assert [first["frame"], damaged["frame"], gone["frame"], last["frame"]] == [0, 1, 2, 3]
     assert first["answer"]["answers"] == last["answer"]["answers"] == got["answers"]
     assert first["latency_ms"] > 0 and "image" in damaged["error"]
+    assert gone["error"] == "the image is empty or cannot be read"
+    runner = runner_path("aarch64" if target == "arm" else host_arch())
+    also = ran(*prefix, runner, folder / "two.lite", "--stream", frames).splitlines()
+    assert [json.loads(x).get("error") for x in also] == [json.loads(x).get("error") for x in lines]
+    with Stream(want) as running:
+        told = [str(f.error or "") for f in feed(running, Frames(frames))]
+    assert told == [json.loads(x).get("error", "") for x in lines]
+    usage = "error: usage: app two.lite PHOTO [DRAWN.png] | --stream FOLDER\n"
+    for words in ([photo, drawn, "more"], ["--stream"], ["--stream", frames, "more"]):
+        command = [*prefix, program, folder / "two.lite", *words]
+        done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (1, usage)
     if target == "host":
         again = ran(sys.executable, "-S", folder / "app/app.py", folder / "lib/liblite_runtime.so",
                     folder / "two.lite", photo)  # fmt: skip

@@ -22,10 +22,11 @@ _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
 
 
 class Frames:
-    """The frames of a folder, by name, or of a Motion-JPEG file; each is the bytes of an image.
+    """The frames of a folder, by name, or of a Motion-JPEG file; each is the bytes of an image, or
+    none of a file that cannot be read: its answer is an error. Folders in it are passed over.
 
-    Raises UsageError where there is none, and what reading a file raises; ModelFormatError where
-    the Motion-JPEG file is overwritten in the meantime.
+    Raises UsageError where there is none, and what reading a Motion-JPEG file raises;
+    ModelFormatError where that is overwritten in the meantime.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -34,8 +35,9 @@ class Frames:
         self._places: list[tuple[int, int]] = []
         if self.path.is_dir():
             self._files = sorted(
-                p for p in self.path.iterdir() if p.is_file() and not p.name.startswith(".")
-            )
+                p for p in self.path.iterdir()
+                if (p.is_file() or not p.exists()) and not p.name.startswith(".")
+            )  # fmt: skip
         elif self.path.is_file() and self.path.stat().st_size:
             self._data = map_file(self.path)
             self._places = list(_jpegs(self._data))
@@ -50,7 +52,10 @@ class Frames:
 
     def __iter__(self) -> Iterator[bytes]:
         for file in self._files:
-            yield file.read_bytes()
+            try:
+                yield file.read_bytes()
+            except OSError:
+                yield b""
         for begin, end in self._places:
             for state in states([self._data]):
                 state.check()

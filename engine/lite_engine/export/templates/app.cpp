@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,10 +29,12 @@ struct Closer {
   void operator()(lite_stream* stream) const { lite_stream_close(stream); }
 };
 
+// Nothing of a file that cannot be read.
 std::string read(const char* path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(std::string(path) + " cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
 }
 
 std::unique_ptr<lite_file, Closer> open(const char* model) {
@@ -79,13 +81,19 @@ void tell(const lite_frame& frame) {
   }
 }
 
+bool is_folder(const std::string& path) {
+  return std::unique_ptr<DIR, Closer>(opendir(path.c_str())) != nullptr;
+}
+
 // By name, but for hidden ones.
 std::vector<std::string> files_of(const std::string& folder) {
   const std::unique_ptr<DIR, Closer> open(opendir(folder.c_str()));
   if (!open) throw std::runtime_error(folder + " is not a folder that can be read");
   std::vector<std::string> files;
-  while (const dirent* entry = readdir(open.get()))
-    if (entry->d_name[0] != '.') files.push_back(folder + "/" + entry->d_name);
+  while (const dirent* entry = readdir(open.get())) {
+    const std::string path = folder + "/" + entry->d_name;
+    if (entry->d_name[0] != '.' && !is_folder(path)) files.push_back(path);
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -125,8 +133,10 @@ void tell_memory() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 3) throw std::runtime_error("usage: app @MODEL@ PHOTO [DRAWN.png] | --stream FOLDER");
-  if (argc > 3 && std::string(argv[2]) == "--stream")
+  const bool frames = argc > 2 && std::string(argv[2]) == "--stream";
+  if (argc < 3 || argc > 4 || (frames && argc < 4))
+    throw std::runtime_error("usage: app @MODEL@ PHOTO [DRAWN.png] | --stream FOLDER");
+  if (frames)
     stream(argv[1], argv[3]);
   else
     run(argv[1], argv[2], argc > 3 ? argv[3] : nullptr);

@@ -193,7 +193,8 @@ bool run_pipeline(App* app, Bytes photo, char* error, size_t bytes) {
   app->photo = make<View>();
   if (!app->photo) return say(error, bytes, "does not fit in memory");
   const char* what = app->hears ? "sound" : "image";
-  if (const char* why = app->hears ? decode_wav(photo, &app->sound) : decode_image(photo, &app->photo->image))
+  if (const char* why = !photo.size  ? "is empty or cannot be read"
+                        : app->hears ? decode_wav(photo, &app->sound) : decode_image(photo, &app->photo->image))
     return say(error, bytes, "the %s %s", what, why);
   app->decode_ns = now() - start;
   Array<View*> views;

@@ -11,6 +11,18 @@ namespace {
 
 constexpr size_t kChunk = 1 << 16;
 
+// Of one in a folder; false where it is too long.
+bool path_of(const char* folder, const char* name, char (&path)[4096]) {
+  return snprintf(path, sizeof path, "%s/%s", folder, name) < static_cast<int>(sizeof path);
+}
+
+bool is_folder(const char* folder, const char* name) {
+  char path[4096];
+  DIR* inner = path_of(folder, name, path) ? opendir(path) : nullptr;
+  if (inner) closedir(inner);
+  return inner != nullptr;
+}
+
 int by_name(const void* a, const void* b) {
   return strcmp(*static_cast<char* const*>(a), *static_cast<char* const*>(b));
 }
@@ -33,7 +45,7 @@ bool Frames::open(const char* from, char* error, size_t bytes) {
   while (good) {
     const dirent* entry = readdir(folder);
     if (!entry) break;
-    if (entry->d_name[0] == '.') continue;
+    if (entry->d_name[0] == '.' || is_folder(from, entry->d_name)) continue;
     if (count_ == room) {
       room = 2 * room + 16;
       char** grown = static_cast<char**>(realloc(names_, static_cast<size_t>(room) * sizeof(char*)));
@@ -50,12 +62,11 @@ bool Frames::open(const char* from, char* error, size_t bytes) {
   return true;
 }
 
-int Frames::read_file(const char* name, char* error, size_t bytes) {
+void Frames::read_file(const char* name) {
   char path[4096];
-  const int length = snprintf(path, sizeof path, "%s/%s", folder_, name);
-  FILE* file = length < static_cast<int>(sizeof path) ? lite::open_file(path, "rb") : nullptr;
-  if (!file) return snprintf(error, bytes, "%.300s cannot be read", name), -1;
   size_ = 0;
+  FILE* file = path_of(folder_, name, path) ? lite::open_file(path, "rb") : nullptr;
+  if (!file) return;
   for (;;) {
     if (size_ == room_) {
       const size_t room = 2 * room_ + kChunk;
@@ -68,18 +79,17 @@ int Frames::read_file(const char* name, char* error, size_t bytes) {
     if (!read) break;
     size_ += read;
   }
-  const bool good = feof(file) != 0;
+  if (!feof(file)) size_ = 0;
   fclose(file);
-  return good ? 1 : (snprintf(error, bytes, "%.300s cannot be read", name), -1);
 }
 
 int Frames::next(const uint8_t** data, size_t* size, char* error, size_t bytes) {
   if (names_) {
     if (at_ == count_) return 0;
-    const int read = read_file(names_[at_++], error, bytes);
-    *data = data_;
+    read_file(names_[at_++]);
+    *data = size_ ? data_ : reinterpret_cast<const uint8_t*>("");
     *size = size_;
-    return read;
+    return 1;
   }
   for (;;) {
     const int found = stream_.next(data, size);

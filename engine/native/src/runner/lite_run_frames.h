@@ -1,4 +1,5 @@
-// The frames of a stream: files of a folder, or JPEG files one after the other on standard input.
+// The frames of a stream: files of a folder, or JPEG files one after the other on standard input. A file that cannot be
+// read is a frame without bytes, whose answer is an error; folders in the folder are passed over.
 #pragma once
 
 #include "jpeg_frames.h"
@@ -13,7 +14,7 @@ class Frames {
   int next(const uint8_t** data, size_t* size, char* error, size_t bytes);
 
  private:
-  int read_file(const char* name, char* error, size_t bytes);
+  void read_file(const char* name);
 
   const char* folder_ = nullptr;
   char** names_ = nullptr;
