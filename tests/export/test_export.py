@@ -125,15 +125,18 @@ def chosen(*command: object, raw: Path, env: dict[str, str] | None = None) -> No
 
 
 def refuses(*command: object, raw: Path, env: dict[str, str] | None = None) -> None:
-    """Inputs of another size, and paths of nothing, are one line each."""
+    """Inputs of another size, what is not there, folders and wrong usage are one line each."""
     data, other = raw.read_bytes(), raw.with_name("other.raw")
-    for wrong in (data[:-4], data + bytes(4), None):
-        other.unlink() if wrong is None else other.write_bytes(wrong)
-        words = [*map(str, command), str(other)]
-        found = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120)
-        assert found.returncode == 1 and found.stdout == "", wrong
-        assert found.stderr.startswith("error: ") and found.stderr.count("\n") == 1
-        assert "other.raw" in found.stderr and (wrong is None or f"{len(data)} " in found.stderr)
+    needed, *words = f"{len(data)} ", "cannot be read", "No such file", "Is a directory", "usage: "
+    for wrong in ([data[:-4]], [data + bytes(4)], ["gone"], ["."], [], [raw, "cpu", "more"]):
+        if wrong and isinstance(wrong[0], bytes):
+            other.write_bytes(wrong[0])
+            wrong = [other]
+        line = [*map(str, (*command, *wrong) if wrong else command[:-1])]
+        found = subprocess.run(line, env=env, capture_output=True, text=True, timeout=120)
+        assert found.returncode == 1 and found.stdout == "" and found.stderr.count("\n") == 1, wrong
+        assert found.stderr.startswith(("error: ", "usage: "))
+        assert any(w in found.stderr for w in ([needed] if wrong == [other] else words)), wrong
 
 
 def test_c(exported, raw, want, tmp_path):
@@ -184,10 +187,12 @@ def test_java(exported, raw, want, tmp_path):
     env = {**os.environ, "LD_LIBRARY_PATH": str(exported / "lib")}
     check(run(*start, exported / "classifier.lite", raw, env=env), want)
     chosen(*start, exported / "classifier.lite", raw=raw, env=env)
+    refuses(*start, exported / "classifier.lite", raw=raw, env=env)
     bad = subprocess.run(
         [*map(str, start), str(raw)], env=env, capture_output=True, text=True, timeout=60
     )
-    assert bad.returncode == 1 and "not a .lite file" in bad.stderr
+    assert bad.returncode == 1 and bad.stderr.startswith("error: ")
+    assert "not a .lite file" in bad.stderr and bad.stderr.count("\n") == 1
 
 
 #: Outputs of these types, each x + 1 as one.

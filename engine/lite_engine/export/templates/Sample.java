@@ -7,12 +7,23 @@ import lite.LiteRuntime;
 
 /** Runs the model once: java Sample MODEL.lite [INPUT.raw [BACKEND]]; see sample.c. */
 public final class Sample {
-  public static void main(String[] args) throws IOException {
+  public static void main(String[] args) {
+    try {
+      run(args);
+    } catch (IOException | RuntimeException | LinkageError error) {
+      System.err.println("error: " + error.getMessage());
+      System.exit(1);
+    }
+  }
+
+  private static void run(String[] args) throws IOException {
+    if (args.length < 1 || args.length > 3)
+      throw new IllegalArgumentException("usage: Sample MODEL.lite [INPUT.raw [BACKEND]]");
     LiteRuntime.Options options = new LiteRuntime.Options();
     if (args.length > 2) options.backend = args[2];
     try (LiteRuntime model = new LiteRuntime(args[0], options)) {
       if (args.length > 1) {
-        byte[] bytes = Files.readAllBytes(Path.of(args[1]));
+        byte[] bytes = read(args[1]);
         ByteBuffer input = model.input(0);
         if (bytes.length != input.remaining())
           throw new IOException(args[1] + ": " + input.remaining() + " bytes are needed");
@@ -27,6 +38,14 @@ public final class Sample {
         System.out.println(line);
       }
       System.err.println(model.choice());
+    }
+  }
+
+  private static byte[] read(String path) throws IOException {
+    try {
+      return Files.readAllBytes(Path.of(path));
+    } catch (IOException error) {
+      throw new IOException(path + " cannot be read");
     }
   }
 

@@ -13,12 +13,18 @@ static int failed(const char* what) {
   return 1;
 }
 
-static int fill(void* data, size_t bytes, const char* path) {
+/* 0 with one line in `error`. */
+static int fill(void* data, size_t bytes, const char* path, char* error, size_t error_bytes) {
   FILE* file = fopen(path, "rb");
   const size_t got = file ? fread(data, 1, bytes, file) : 0;
-  const int all = file && fgetc(file) == EOF;
+  const int all = file && got == bytes && fgetc(file) == EOF;
+  const int read = file && !ferror(file);
   if (file) fclose(file);
-  return got == bytes && all;
+  if (!read)
+    snprintf(error, error_bytes, "%s cannot be read", path);
+  else if (!all)
+    snprintf(error, error_bytes, "%s: %zu bytes are needed", path, bytes);
+  return read && all;
 }
 
 /* One value of any type, by its number in lite_tensor_info; 16-bit floats as their bits. */
@@ -53,7 +59,7 @@ static void print_output(lite_program* program, int i) {
 
 int main(int argc, char** argv) {
   char error[512] = "";
-  if (argc < 2) return failed("usage: sample MODEL.lite [INPUT.raw [BACKEND]]");
+  if (argc < 2 || argc > 4) return failed("usage: sample MODEL.lite [INPUT.raw [BACKEND]]");
   lite_options options = {0};
   if (argc > 3)
     while (lite_backend_name(options.backend) && strcmp(argv[3], lite_backend_name(options.backend)))
@@ -68,9 +74,8 @@ int main(int argc, char** argv) {
     lite_program_tensor(program, input, &info);
     void* data = lite_program_data(program, input);
     memset(data, 0, info.bytes);
-    if (argc > 2 && !fill(data, info.bytes, argv[2])) {
-      snprintf(error, sizeof error, "%s: %zu bytes are needed", argv[2], info.bytes);
-    } else if (lite_program_run(program, error, sizeof error) == 0) {
+    const int filled = argc < 3 || fill(data, info.bytes, argv[2], error, sizeof error);
+    if (filled && lite_program_run(program, error, sizeof error) == 0) {
       for (int i = 0; i < lite_program_num_outputs(program); ++i) print_output(program, i);
       fprintf(stderr, "%s\n", lite_program_choice(program));
       code = 0;

@@ -32,7 +32,7 @@ static void print_values(const lite::Tensor& tensor) {
 }
 
 int main(int argc, char** argv) try {
-  if (argc < 2) throw lite::Error("usage: sample MODEL.lite [INPUT.raw [BACKEND]]");
+  if (argc < 2 || argc > 4) throw lite::Error("usage: sample MODEL.lite [INPUT.raw [BACKEND]]");
   lite::Options options;
   if (argc > 3) options.backend = argv[3];
   lite::Model model(argv[1], options);
@@ -41,6 +41,7 @@ int main(int argc, char** argv) try {
   if (argc > 2) {
     std::ifstream file(argv[2], std::ios::binary);
     file.read(input.as<char>(), static_cast<std::streamsize>(input.bytes));
+    if (!file.is_open() || file.bad()) throw lite::Error(std::string(argv[2]) + " cannot be read");
     if (!file || file.peek() != std::ifstream::traits_type::eof())
       throw lite::Error(std::string(argv[2]) + ": " + std::to_string(input.bytes) + " bytes are needed");
   }
