@@ -31,7 +31,7 @@ def check_file(path: Path, backend: str = "auto", device: Device | None = None) 
         state = validity(model, target)
         good = "good" if state.usable else "warning"
         note = model.notes.get(target, "")
-        extra = tr("; without Python: {note}", note=note) if note else ""
+        extra = f"; {note}" if note else ""
         if target == "arm" and state.usable and host_target() != "arm":
             extra += tr("; emulated, used only with --backend arm")
         summary = f"{model.display_precision(target)}: {state.reason}{extra}"
