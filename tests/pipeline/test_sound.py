@@ -105,7 +105,8 @@ def test_other_kinds_of_samples_mean_the_same() -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "not a WAV file"),
+        (b"", "empty or cannot be read"),
+        (b"RIFF", "not a WAV file"),
         (b"RIFF" + bytes(4) + b"WAVE", "no samples"),
         (wav(np.zeros(0, np.int16)), "no samples"),
         (wav(np.zeros(9, np.int16), 44100), "another sample rate"),
