@@ -145,6 +145,7 @@ class Conversion(TypedDict):
     layers_set: dict[str, dict[str, str]]
     layers: Sizes
     precision_loss: dict[str, str | dict[str, Loss]]
+    notes: dict[str, str]
     journal: JournalDocument
 
 
