@@ -118,6 +118,46 @@ def test_the_command_writes_a_document_and_reads_a_limit(digit_folders, capsys):
     assert "top-1" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("float_word", ["float", "fp32"])
+def test_the_float_version_of_a_mixed_file_is_computed_in_floats(
+    float_word, digit_folders, tmp_path, capsys
+):
+    """x86 is int8 in the file: its float scores are those of the model that it was made from."""
+    source, data = str(lw.shipped("digits.onnx")), str(digit_folders / "data.npz")
+    mixed = str(tmp_path / "mixed.lite")
+    words = ["convert", source, "-o", mixed, "--targets", "x86,opencl", "--precision", "x86=int8"]
+    assert main([*words, "--calibration", str(lw.shipped("digits_held_back.npz"))]) == 0
+
+    def scores(model, *words):
+        capsys.readouterr()
+        rest = ["--data", data, "--backend", "x86", "--limit", "20", "--json", "-"]
+        assert main(["evaluate", model, *rest, *words]) == 0
+        made = json.loads(capsys.readouterr().out)
+        ordered = sorted(made["rows"], key=lambda row: row["name"])
+        rows = [[side["score"] for side in row["sides"].values()] for row in ordered]
+        return [side["precision"] for side in made["sides"]], np.array(rows)
+
+    precisions, got = scores(mixed, "--versions", f"{float_word},int8")
+    wanted = scores(source)[1]
+    assert precisions == ["fp32", "int8"]
+    np.testing.assert_allclose(got[:, :1], wanted, atol=1e-6)
+    assert np.abs(got[:, 1:] - wanted).max() > 1e-4
+    assert scores(mixed)[0] == ["int8"]  # what is not asked for is as in the file
+
+
+@pytest.mark.parametrize("word", ["float", "fp32", "fp16", "bf16"])
+def test_a_file_of_integers_alone_has_no_float_version(word, digit_folders, tmp_path, capsys):
+    integers, data = str(tmp_path / "q.lite"), str(digit_folders / "data.npz")
+    assert main(["quantize", str(lw.shipped("digits.onnx")), "-o", integers, "--targets", "x86",
+                 "--calibration", str(lw.shipped("digits_held_back.npz"))]) == 0  # fmt: skip
+    said = "holds no float version, only int8; give the float model that it was made from\n"
+    for words in (["evaluate", "--versions", f"{word},int8"], ["recommend", "--max-drop", "1%"]):
+        capsys.readouterr()
+        assert main([words[0], integers, "--data", data, *words[1:]]) == 2
+        assert capsys.readouterr().err == f"error: {integers} {said}"
+    assert main(["evaluate", integers, "--data", data, "--limit", "5"]) == 0
+
+
 def test_names_are_found_among_the_labels():
     labels = ["n01440764 tench, Tinca tinca", "Egyptian cat", "background"]
     data = Dataset("d", "classification", [Sample("a", None, 0)], ["tinca  Tinca", "egyptian_cat"])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.devices import find_device
 from lite_engine.errors import LiteError
+from lite_engine.model_file import in_float
 from lite_engine.runtime import host_target, strict_json, usability
 from lite_messages import tr, trn
 
@@ -131,12 +132,12 @@ def recommend(
     kinds: Collection[str] = KINDS,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Recommendation:
-    """Measures the versions of `recommend_versions` (these `kinds`) on these backends of `device`
-    (default: all that work there), and writes the fastest within the budgets to `output`. A fifth
-    of the data calibrates, all versions are judged on the same others. `resume` names a folder that
-    keeps what is finished. `progress` counts versions; the total is not known before the end.
-    Raises LiteError."""
-    names = list(backends) or _backends(device)
+    """Measures the versions of a float model, those of `recommend_versions` (these `kinds`), on
+    these backends of `device` (default: all that work there), and writes the fastest within the
+    budgets to `output`. A fifth of the data calibrates, all versions are judged on the same others.
+    `resume` names a folder that keeps what is finished. `progress` counts versions; the total is
+    not known before the end. Raises LiteError."""
+    model, names = in_float(model), list(backends) or _backends(device)
     _, judging = split(data, None)
     notes: list[str] = []
     found: list[Candidate] = []

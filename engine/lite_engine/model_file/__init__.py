@@ -1,6 +1,6 @@
 """Models on disk: `.lite` reading and writing."""
 
-from .changes import retarget, with_int8, with_outputs, with_shapes
+from .changes import in_float, retarget, with_int8, with_outputs, with_shapes
 from .contents import TRAVELLING
 from .layers import parse_layers, with_layers
 from .model import Model
@@ -14,6 +14,7 @@ __all__ = [
     "Model",
     "computed",
     "file_parts",
+    "in_float",
     "is_lite",
     "open_model",
     "optimize",

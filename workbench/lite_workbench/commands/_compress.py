@@ -50,10 +50,11 @@ def add_compression(parser: argparse.ArgumentParser, *, max_drop: str) -> None:
 
 
 def opened(args: argparse.Namespace) -> Model:
-    """The model, with the preprocessing and the targets of the command line."""
-    from lite_engine.model_file import parse_targets
+    """The float model, with the preprocessing and the targets of the command line. Raises
+    UsageError."""
+    from lite_engine.model_file import in_float, parse_targets
 
-    model = load_model(args)
+    model = in_float(load_model(args))
     set_preprocess(model, args)
     model.targets = (
         parse_targets(args.targets) if args.targets else model.targets or ["x86", "arm", "opencl"]

@@ -11,6 +11,7 @@ from lite_engine.lines import read_labels
 from lite_engine.settings import BACKENDS
 from lite_messages import tr
 
+from ..names import FLOAT, GIVEN
 from ._base import (
     ADAPTER_HELP,
     PREPROCESS_HELP,
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from ..cluster import Cluster, Progress
     from ..evaluate import Dataset, Evaluation, PipelineSide, Side
 
-#: What --versions takes besides files: how one file may run.
-PRECISIONS = {"float": None, "fp32": "fp32", "fp16": "fp16", "bf16": "bf16", "int8": "int8"}
+#: What --versions takes besides files: how one file may run. FLOAT is its float graph in the
+#: float precision that the file has for the backend.
+PRECISIONS = {GIVEN: None, FLOAT: None, **{p: p for p in ("fp32", "fp16", "bf16", "int8")}}
 SHOWN = 10
 
 
@@ -143,11 +145,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--versions",
-        default="float",
+        default=GIVEN,
         metavar="V,…",
         help=tr(
-            "float, fp16, bf16, int8 (if the file has it) or other model files; the "
-            "first is the baseline (default: float)"
+            "float, fp16, bf16, int8 (each if the file has it) or other model files; the "
+            "first is the baseline (default: as in the file)"
         ),
     )
     parser.add_argument(
@@ -210,6 +212,7 @@ def sides_of(args: argparse.Namespace) -> Sequence[Side | PipelineSide]:
 def _pipelines(args: argparse.Namespace) -> list[PipelineSide]:
     """Raises UsageError."""
     from lite_engine.errors import UsageError
+    from lite_engine.model_file import in_float
     from lite_engine.pipeline import Pipeline
 
     from ..evaluate import PipelineSide
@@ -225,7 +228,9 @@ def _pipelines(args: argparse.Namespace) -> list[PipelineSide]:
     there = "" if args.device == "local" else f"@{args.device}"
     sides = []
     for version in versions:
-        pipeline = Pipeline.open(args.model if version == "float" else version)
+        pipeline = Pipeline.open(args.model if version in (GIVEN, FLOAT) else version)
+        if version == FLOAT:
+            pipeline = pipeline.but({p.name: in_float(p.model) for p in pipeline.parts})
         for backend in backends:
             name = "@".join(
                 [shown[version]] * (len(versions) > 1) + [backend] * (len(backends) > 1)
@@ -299,14 +304,18 @@ def _words(text: str, option: str) -> list[str]:
 
 
 def _version(args: argparse.Namespace, version: str) -> Model:
-    """The model, or another file; with the preprocessing that was given."""
+    """The model, or another file; with the preprocessing that was given. Raises UsageError for a
+    float version of a file that has none."""
+    from lite_engine.model_file import in_float
+
     path = args.model if version in PRECISIONS else version
     given = {**vars(args), "model": path, "precision": PRECISIONS.get(version)}
     if path != args.model:
         given["params"] = None
     model = load_model(argparse.Namespace(**given))
     set_preprocess(model, args)
-    return model
+    float_asked = version in PRECISIONS and version not in (GIVEN, "int8")
+    return in_float(model) if float_asked else model
 
 
 def _show(result: Evaluation, args: argparse.Namespace) -> str:
