@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import errno
 import json
+import subprocess
 from pathlib import Path
 
 import lite_workbench as lw
 import numpy as np
 import pytest
+from lite_engine import Predictor
+from lite_engine._native import runner_path
 from lite_engine.devices import add_entry
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.model_file import read_model
@@ -74,7 +77,35 @@ def test_the_chosen_version_keeps_the_budgets(data, tmp_path, capsys, unpruned):
     said = capsys.readouterr().out
     assert "larger than 0.01 MB" in said and "no version is within the budgets" in said
     assert main([*words, "--max-drop", "6%"]) == 2
-    assert "belongs to another model, other budgets or other data" in capsys.readouterr().err
+    assert (
+        "belongs to another model, other budgets, other backends or other data"
+        in capsys.readouterr().err
+    )
+
+
+def test_the_written_file_runs_on_the_backend_that_it_is_for(data, tmp_path, capsys, unpruned):
+    """lite_run runs it, and the size that was judged is that of the file, evidence included: one
+    byte less, and it is too large."""
+    out, kept = tmp_path / "best.lite", str(tmp_path / "kept")
+    words = ["recommend", MODEL, "--data", str(data), "--backends", "x86", "--max-drop", "5%",
+             "--try", "weights", "--resume", kept, "-o", str(out), "--json", "-"]  # fmt: skip
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    best, size = found["candidates"][0], out.stat().st_size
+    assert best["file_bytes"] == size and read_model(out).targets == ["x86"]
+    np.save(tmp_path / "x.npy", np.load(data)["images"][:1, None].astype("f") / 255)
+    run = [runner_path(), out, "--input", f"image={tmp_path / 'x.npy'}", "--output", tmp_path]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    wanted = Predictor(MODEL, "reference").run(image=np.load(tmp_path / "x.npy"))["probability"]
+    np.testing.assert_allclose(np.load(tmp_path / "probability.npy"), wanted, atol=0.05)
+
+    main([*words, "--max-mb", repr((size - 1) / 1e6)])
+    found = json.loads(capsys.readouterr().out)
+    again = next(c for c in found["candidates"] if c["version"] == best["version"])
+    assert again["why"].startswith("larger than")
+    if found["file"]:
+        assert Path(found["file"]).stat().st_size < size
 
 
 def test_an_interrupted_search_continues(digits, tmp_path, monkeypatch, unpruned):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor
+from lite_engine._native import runner_path
 from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.cli import main
@@ -77,3 +79,27 @@ def test_layers_that_need_python_are_named(tmp_path, capsys):
     assert without == {"GatherND", "Neg"}
     assert main([*words, "--targets", "x86", "--outputs", "places", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["notes"] == {}
+
+
+def test_an_edited_file_keeps_its_targets_or_gets_the_usual_ones(tmp_path, capsys):
+    """What `lite_run` finds, asked of it, is what the commands say."""
+    source, bare = str(lw.shipped("digits.onnx")), str(tmp_path / "bare.lite")
+
+    def found(path):
+        done = subprocess.run([runner_path(), path, "--info"], capture_output=True, text=True)
+        return json.loads(done.stdout)["targets"].split() if done.returncode == 0 else []
+
+    assert main(["edit", source, "-o", bare, "--batch", "2"]) == 0
+    said = capsys.readouterr().out
+    assert f"it has no program for a device yet; `lite convert {bare} -o {bare}` makes it" in said
+    assert found(bare) == []
+    assert main(["convert", bare, "-o", bare]) == 0
+    assert "x86 fp32, arm fp32, opencl fp32; " in capsys.readouterr().out
+    assert found(bare) == ["x86", "arm", "opencl"]
+
+    one, edited = str(tmp_path / "one.lite"), str(tmp_path / "edited.lite")
+    assert main(["convert", source, "-o", one, "--targets", host_target()]) == 0
+    assert main(["edit", one, "-o", edited, "--batch", "2"]) == 0
+    said = capsys.readouterr().out
+    assert f"  targets {host_target()}\n" in said and "no program" not in said
+    assert found(edited) == [host_target()]

@@ -45,7 +45,8 @@ class Edits:
 
 @dataclass
 class Edited:
-    """A written file and what was done; nothing is written where layers refused."""
+    """A written file and what was done; nothing is written where layers refused. `targets` are
+    those of a .lite file."""
 
     file: str
     bytes: int
@@ -54,6 +55,7 @@ class Edited:
     outputs: dict[str, str]
     done: list[str] = field(default_factory=list)
     refused: list[Refusal] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
 
 
 def check_ending(out: Path) -> None:
@@ -64,8 +66,12 @@ def check_ending(out: Path) -> None:
         )
 
 
-def write_edited(graph: Graph, out: Path, edits: Edits, *, opset: int | None = None) -> Edited:
-    """Changes a graph and writes it, unless layers refused. Raises UsageError, LiteError."""
+def write_edited(
+    graph: Graph, out: Path, edits: Edits, *, opset: int | None = None,
+    precisions: Mapping[str, str] | None = None,
+) -> Edited:  # fmt: skip
+    """Changes a graph and writes it, unless layers refused; a .lite file for the targets of
+    `precisions` (target → precision). Raises UsageError, LiteError."""
     check_ending(out)
     steps = _Steps(graph)
     _apply(steps, edits)
@@ -75,16 +81,27 @@ def write_edited(graph: Graph, out: Path, edits: Edits, *, opset: int | None = N
 
             write_onnx(steps.graph, out, opset=opset)
         else:
-            from lite_engine.model_file import optimize
-
-            optimize(steps.graph).save(out)
+            _write_lite(steps, out, precisions or {})
     made = steps.graph
     return Edited(
         str(out), 0 if steps.refused else out.stat().st_size,
         {"before": len(graph.nodes), "after": len(made.nodes)},
         {v.name: str(v.type) for v in made.inputs}, {v.name: str(v.type) for v in made.outputs},
-        steps.done, steps.refused,
+        steps.done, steps.refused, [] if out.suffix == ".onnx" else list(precisions or ()),
     )  # fmt: skip
+
+
+def _write_lite(steps: _Steps, out: Path, precisions: Mapping[str, str]) -> None:
+    """For targets with an int8 graph of their own, which is not edited, in float."""
+    from lite_engine.model_file import optimize
+    from lite_engine.model_file.precision import is_quantised
+
+    int8 = [t for t, p in precisions.items() if p == "int8"]
+    if int8 and not is_quantised(steps.graph):
+        said = tr("the int8 version is not edited: {targets} in float", targets=", ".join(int8))
+        steps.done.append(said)
+    kept = {t: "fp32" if t in int8 else p for t, p in precisions.items()}
+    optimize(steps.graph, targets=list(kept), precision=kept).save(out)
 
 
 class _Steps:

@@ -3,7 +3,7 @@ the budgets of accuracy, latency and size is written with its evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.devices import find_device
 from lite_engine.errors import LiteError
-from lite_engine.model_file import in_float
+from lite_engine.model_file import in_float, parse_targets
 from lite_engine.runtime import host_target, strict_json, usability
 from lite_messages import tr, trn
 
@@ -20,7 +20,7 @@ from .budget import split, too_few
 from .evaluate.display import html_table
 from .evaluate.results import Metric, limit_of, readable, shown, unit_of, with_unit
 from .names import with_ending
-from .recommend_versions import KINDS, Kept, versions
+from .recommend_versions import KINDS, Kept, Version, versions
 from .sweep import Cell, sweep
 from .sweep.measure import not_timed
 from .sweep.saved import key_of
@@ -137,21 +137,22 @@ def recommend(
     budgets to `output`. A fifth of the data calibrates, all versions are judged on the same others.
     `resume` names a folder that keeps what is finished. `progress` counts versions; the total is
     not known before the end. Raises LiteError."""
-    model, names = in_float(model), list(backends) or _backends(device)
+    model, names = in_float(model), parse_targets(list(backends) or _backends(device))
     _, judging = split(data, None)
     notes: list[str] = []
     found: list[Candidate] = []
-    models: dict[str, Model] = {}
+    known: dict[str, Version] = {}
     with TemporaryDirectory() as passing:
-        kept = Kept(Path(resume or passing), _key(model, data, max_drop))
-        for made in versions(model, data, max_drop, labels, names, kept, notes, kinds):
+        kept = Kept(Path(resume or passing), _key(model, data, max_drop, names), names)
+        for made in versions(model, data, max_drop, labels, kept, notes, kinds):
             measured = sweep(
                 made.model, backends=names, precisions=[made.precision], threads=threads,
                 devices=[device], data=judging, labels=labels, resume=kept.cells(made.name),
             )  # fmt: skip
-            found += [Candidate(c, made.name, made.file_bytes, 0.0) for c in measured.cells]
-            models[made.name] = made.model
-            progress(len(models), 0)
+            sizes = {target: made.bytes_on(target) for target in names}
+            found += [Candidate(c, made.name, sizes[c.choice.backend], 0.0) for c in measured.cells]
+            known[made.name] = made
+            progress(len(known), 0)
         best = [c.cell for c in found if c.version == "fp32" and c.cell.value is not None]
         if not best:
             why = next((c.cell.why for c in found if c.cell.why), "; ".join(notes))
@@ -163,25 +164,44 @@ def recommend(
             notes.append(few)
         for candidate in found:
             _judge(candidate, best[0], max_drop, max_ms, max_mb)
-        found.sort(key=lambda c: (bool(c.why), c.cell.latency_ms or float("inf")))
         out = Recommendation(
             model.name, best[0].metric, best[0].value or 0.0, len(judging), max_drop, max_ms,
-            max_mb, found, notes=notes,
+            max_mb, _ordered(found), notes=notes,
         )  # fmt: skip
-        if output is not None and out.chosen is not None:
-            chosen = models[out.chosen.version]
-            own = chosen.but(metadata={**chosen.metadata, "evidence": _evidence(out, out.chosen)})
-            out.file = str(own.save(with_ending(output, ".lite")))
+        if output is not None:
+            _write(out, known, with_ending(output, ".lite"))
     return out
 
 
-def _key(model: Model, data: Dataset, max_drop: float) -> str:
+def _ordered(found: Sequence[Candidate]) -> list[Candidate]:
+    """Those within the budgets first, fastest first."""
+    return sorted(found, key=lambda c: (bool(c.why), c.cell.latency_ms or float("inf")))
+
+
+def _write(made: Recommendation, known: Mapping[str, Version], path: Path) -> None:
+    """Writes the chosen version, for the backend that it was chosen on, with its evidence. That is
+    a part of the file, too: one that then is too large makes way for the next."""
+    while (chosen := made.chosen) is not None:
+        own = known[chosen.version].on(chosen.cell.choice.backend)
+        own.metadata["evidence"] = _evidence(made, chosen)
+        with TemporaryDirectory() as passing:
+            chosen.file_bytes = own.save(Path(passing) / path.name).stat().st_size
+        chosen.why = _too_large(chosen, made.max_mb)
+        if chosen.why:
+            made.candidates = _ordered(made.candidates)
+            continue
+        made.file = str(own.save(path))
+        return
+
+
+def _key(model: Model, data: Dataset, max_drop: float, targets: Sequence[str]) -> str:
     """What a folder of versions belongs to."""
     names = [sample.name for sample in data.samples]
     meta = model.metadata.get("preprocess"), model.metadata.get("adapter")
     return key_of(
-        model.path, [], repr((data.name, names, max_drop, meta, *filter(None, [data.metric])))
-    )
+        model.path, [],
+        repr((data.name, names, max_drop, meta, targets, *filter(None, [data.metric]))),
+    )  # fmt: skip
 
 
 def _backends(device: str) -> list[str]:
@@ -226,6 +246,10 @@ def _judge(
         wrong.append(tr("loses more than {limit}", limit=limit_of(best.metric, max_drop)))
     if max_ms is not None and (cell.latency_ms or 0) > max_ms:
         wrong.append(tr("slower than {limit:g} ms", limit=max_ms))
-    if max_mb is not None and made.file_bytes > max_mb * 1e6:
-        wrong.append(tr("larger than {limit:g} MB", limit=max_mb))
-    made.why = ", ".join(wrong)
+    made.why = ", ".join(filter(None, [*wrong, _too_large(made, max_mb)]))
+
+
+def _too_large(made: Candidate, max_mb: float | None) -> str:
+    if max_mb is None or made.file_bytes <= max_mb * 1e6:
+        return ""
+    return tr("larger than {limit:g} MB", limit=max_mb)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import LiteError, UsageError, WriteError
@@ -45,19 +46,29 @@ class Version:
     name: str
     model: Model
     precision: str
-    file_bytes: int
+
+    def on(self, target: str) -> Model:
+        """The model with the program for one target: what is recommended for it."""
+        return retarget(self.model, targets=[target])
+
+    def bytes_on(self, target: str) -> int:
+        """The size of that file. Raises WriteError."""
+        if self.model.path and self.model.targets == [target]:
+            return self.model.path.stat().st_size
+        with TemporaryDirectory() as passing:
+            return self.on(target).save(Path(passing) / "size.lite").stat().st_size
 
 
 class Kept:
-    """The folder of the versions. Raises UsageError for one that belongs to another search,
-    WriteError for one that cannot be written."""
+    """The folder of the versions, which have programs for `targets`. Raises UsageError for one that
+    belongs to another search, WriteError for one that cannot be written."""
 
-    def __init__(self, folder: Path, key: str) -> None:
-        self.folder, marker = folder, folder / "key.txt"
+    def __init__(self, folder: Path, key: str, targets: Sequence[str]) -> None:
+        self.folder, self.targets, marker = folder, targets, folder / "key.txt"
         if marker.exists() and marker.read_text() != key:
             raise UsageError(
-                tr("belongs to another model, other budgets or other data"), where=folder,
-                fix=tr("choose another folder, or remove this one"),
+                tr("belongs to another model, other budgets, other backends or other data"),
+                where=folder, fix=tr("choose another folder, or remove this one"),
             )  # fmt: skip
         make_folder(folder)
         write_file(marker, key)
@@ -70,12 +81,11 @@ class Kept:
         """From its file, or made and written. Raises LiteError."""
         path = self.known(name)
         if path is None:
-            made = make()
-            path = Path(made.save(self.folder / f"{_slug(name)}.lite"))
-            made.path = path
+            made = retarget(make(), targets=self.targets)
+            made.path = made.save(self.folder / f"{_slug(name)}.lite")
         else:
             made = open_model(path)
-        return Version(name, made, precision, path.stat().st_size)
+        return Version(name, made, precision)
 
     def cells(self, name: str) -> Path:
         """Where the measurements of a version are kept."""
@@ -91,7 +101,6 @@ def versions(
     data: Dataset,
     max_drop: float,
     labels: Sequence[str] | None,
-    targets: Sequence[str],
     kept: Kept,
     notes: list[str],
     kinds: Collection[str] = KINDS,
@@ -99,7 +108,7 @@ def versions(
     """One after another, the float ones first; why one could not be made goes to `notes`. Raises
     WriteError where the folder cannot be written: the search can be continued."""
     makers: list[tuple[str, str, Callable[[], Model]]] = [
-        (p, p, lambda p=p: retarget(model, targets=targets, precision=p))  # type: ignore[misc]
+        (p, p, lambda p=p: retarget(model, targets=kept.targets, precision=p))  # type: ignore[misc]
         for p in ("fp32", "fp16", "bf16")
     ]
     if "weights" in kinds:

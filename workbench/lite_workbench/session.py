@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from lite_engine.display import answer_html
 from lite_engine.errors import LiteError
+from lite_engine.model_file.precision import DEFAULT_TARGETS
 from lite_messages import tr, trn
 
 from .answers import Answer, Run
@@ -109,7 +110,7 @@ class Session(SessionInputs):
 
     def convert(
         self,
-        targets: Sequence[str] | str = versions.ALL_TARGETS,
+        targets: Sequence[str] | str = DEFAULT_TARGETS,
         precision: str | Mapping[str, str] = "fp32",
     ) -> Model:
         """The float version for these targets. Raises LiteError."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Those whose program the native runtime executes on a processor.
 CPU_TARGETS = ("x86", "arm", "wasm")
 TARGETS = (*CPU_TARGETS, "opencl")
+#: What a conversion is for where nobody says it.
+DEFAULT_TARGETS = ("x86", "arm", "opencl")
 #: How sections with programs call a target: a tag has eight bytes (`PROG.web`).
 SECTION_WORDS = {"x86": "x86", "arm": "arm", "wasm": "web"}
 #: Target → backend, where they have different names.

@@ -14,7 +14,7 @@ from ..backends import get_plugin
 from ..display import Displayed
 from ..errors import BackendUnavailableError, LiteError
 from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
-from ..model_file.precision import ON_CPU
+from ..model_file.precision import DEFAULT_TARGETS, ON_CPU
 from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
@@ -118,7 +118,7 @@ class ModelInfo(Displayed):
 def model_info(
     graph: Graph,
     name: str,
-    targets: tuple[str, ...] = ("x86", "arm", "opencl"),
+    targets: tuple[str, ...] = DEFAULT_TARGETS,
     optimized: Graph | None = None,
 ) -> ModelInfo:
     """Examines a graph with inferred types. Never raises for an unsupported operator: it says so.

@@ -53,11 +53,12 @@ def opened(args: argparse.Namespace) -> Model:
     """The float model, with the preprocessing and the targets of the command line. Raises
     UsageError."""
     from lite_engine.model_file import in_float, parse_targets
+    from lite_engine.model_file.precision import DEFAULT_TARGETS
 
     model = in_float(load_model(args))
     set_preprocess(model, args)
     model.targets = (
-        parse_targets(args.targets) if args.targets else model.targets or ["x86", "arm", "opencl"]
+        parse_targets(args.targets) if args.targets else model.targets or list(DEFAULT_TARGETS)
     )
     return model
 

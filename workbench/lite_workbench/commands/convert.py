@@ -207,6 +207,7 @@ def _call(args: argparse.Namespace) -> Converted:
         with_outputs,
         with_shapes,
     )
+    from lite_engine.model_file.precision import DEFAULT_TARGETS
     from lite_engine.runtime.warm import warm
 
     source = Path(args.model)
@@ -229,7 +230,7 @@ def _call(args: argparse.Namespace) -> Converted:
         )
         if ends:
             end_at(graph, ends)
-        targets = targets or ["x86", "arm", "opencl"]
+    targets = targets or list(DEFAULT_TARGETS)
     if args.warm and "opencl" not in targets:
         raise UsageError(tr("--warm compiles OpenCL kernels"), fix=tr("add opencl to --targets"))
     if args.tunable and "opencl" not in targets:

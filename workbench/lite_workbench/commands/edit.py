@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from lite_engine.errors import UsageError
@@ -143,9 +144,11 @@ def _call(args: argparse.Namespace) -> Edited:
         rename=dict(_pair(text, "--rename OLD=NEW") for text in args.rename),
         fold=args.fold, optimized=args.optimized,
     )  # fmt: skip
-    lite = is_lite(source)
-    graph = read_model(source).described_graph() if lite else load(source, params=args.params)
-    return write_edited(graph, out, edits, opset=args.opset)
+    if not is_lite(source):
+        return write_edited(load(source, params=args.params), out, edits, opset=args.opset)
+    model = read_model(source)
+    kept = {t: model.precision(t) for t in model.targets}
+    return write_edited(model.described_graph(), out, edits, opset=args.opset, precisions=kept)
 
 
 def _places(text: str) -> tuple[list[str], list[str], str]:
@@ -169,6 +172,8 @@ def _show(made: Edited, args: argparse.Namespace) -> str:
     lines = [*made.done]
     lines += [tr("  input   {name}: {type}", name=n, type=t) for n, t in made.inputs.items()]
     lines += [tr("  output  {name}: {type}", name=n, type=t) for n, t in made.outputs.items()]
+    if made.targets:
+        lines.append(tr("  targets {targets}", targets=", ".join(made.targets)))
     if made.refused:
         lines += [
             tr("{layer} ({op}) does not accept this: {why}", layer=r.layer, op=r.op, why=r.why)
@@ -183,6 +188,10 @@ def _show(made: Edited, args: argparse.Namespace) -> str:
             size=number(made.bytes, "B"),
         )
     )
+    if made.file.endswith(".lite") and not made.targets:
+        made_by = "lite convert {0} -o {0}".format(shlex.quote(made.file))
+        lines.append(tr("it has no program for a device yet; `{command}` makes it",
+                        command=made_by))  # fmt: skip
     return "\n".join(lines)
 
 

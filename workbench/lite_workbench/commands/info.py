@@ -36,10 +36,11 @@ def _call(args: argparse.Namespace) -> ModelInfo:
 
     from lite_engine.importers import load
     from lite_engine.model_file import is_lite, optimize, read_model, with_shapes
+    from lite_engine.model_file.precision import DEFAULT_TARGETS
     from lite_engine.runtime.support import model_info
 
     path, shapes = Path(args.model), dict(args.shape)
-    targets = ("x86", "arm", "opencl", *(name for name in args.plugins.split(",") if name))
+    targets = (*DEFAULT_TARGETS, *(name for name in args.plugins.split(",") if name))
     if is_lite(path):
         model = with_shapes(read_model(path), shapes)
         info = model_info(model.described_graph(), path.name, targets)

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from lite_engine.files import keep_inputs
-from lite_engine.settings import BACKENDS
+from lite_engine.model_file.precision import TARGETS
 from lite_messages import tr
 
 from ..names import with_ending
@@ -46,7 +46,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-ms", type=positive, metavar="MS", help=tr("latency limit"))
     parser.add_argument("--max-mb", type=positive, metavar="MB", help=tr("size limit of the file"))
     parser.add_argument(
-        "--backends", default=[], type=names_of(BACKENDS, tr("backend")), metavar="B,…",
+        "--backends", default=[], type=names_of(TARGETS, tr("backend")), metavar="B,…",
         help=tr("backends to measure (default: the CPU and OpenCL, where they work)"),
     )  # fmt: skip
     parser.add_argument(

@@ -67,7 +67,8 @@ def edit(state: SessionState, path: Path, opset: int | None, changes: Mapping[st
             tr("there is no change {name!r}", name=wrong),
             fix=tr("use {names}", names=", ".join(known)),
         )
-    made = write_edited(state.graph, path, Edits(**changes), opset=opset)
+    kept = {t: state.precision.get(t, "fp32") for t in state.targets}
+    made = write_edited(state.graph, path, Edits(**changes), opset=opset, precisions=kept)
     given = "".join(f", {name}={value!r}" for name, value in changes.items())
     state.remember(f"session.edit({str(path)!r}{given})")
     return made

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from lite_engine._deprecated import warn_renamed
 from lite_engine.errors import UsageError
 from lite_engine.model_file import Model, optimize
+from lite_engine.model_file.precision import DEFAULT_TARGETS
 from lite_engine.preprocess import Preprocess
 from lite_messages import tr
 
 from ..names import GIVEN
 from ._state import SessionState
-
-ALL_TARGETS = ("x86", "arm", "opencl")
 
 
 def convert(
@@ -37,7 +36,7 @@ def model_of(state: SessionState, version: str | None = None) -> Model:
     is made for every target. Raises KeyError for a version that is not there."""
     name = state.version if version is None else version
     if name == state.base and name not in state.versions:
-        convert(state, ALL_TARGETS)
+        convert(state, DEFAULT_TARGETS)
     return state.versions[name]
 
 

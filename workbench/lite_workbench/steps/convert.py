@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lite_engine.model_file.precision import DEFAULT_TARGETS
 from lite_messages import tr, trn
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
@@ -46,7 +47,7 @@ class ConvertStep(Step):
 
     def _convert(self) -> None:
         session, precision = self.session, self.header.values.get("precision", "fp32")
-        targets = session.targets or ["x86", "arm", "opencl"]
+        targets = session.targets or list(DEFAULT_TARGETS)
         wanted: Any = precision
         if precision == "fp16":
             wanted = {t: "fp16" for t in targets if t == "opencl"} or "fp32"
