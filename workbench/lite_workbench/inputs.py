@@ -52,7 +52,7 @@ def feeds_of(
     from lite_engine.runtime.inputs import image_feed, random_feeds, read_feeds
 
     if source is None:
-        return random_feeds(model.graph, seed), b""
+        return random_feeds(model, seed), b""
     if isinstance(source, Mapping):
         return _each(model, source, seed)
     if tokenizer is not None:
@@ -83,7 +83,7 @@ def _each(
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     files = {n: s for n, s in sources.items() if isinstance(s, (str, Path))}
-    noise = random_feeds(model.graph, seed) if any(s is None for s in sources.values()) else {}
+    noise = random_feeds(model, seed) if any(s is None for s in sources.values()) else {}
     inputs = {value.name: value for value in model.graph.inputs}
     feeds = {
         name: read_feeds(model, [f"{name}={source}"])[name]

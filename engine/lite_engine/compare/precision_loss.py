@@ -30,7 +30,7 @@ def precision_loss(
     precision = computed(target, model.precision(target))
     if precision not in LOWER:
         return {}
-    feeds = random_feeds(model.graph) if feeds is None else feeds
+    feeds = random_feeds(model) if feeds is None else feeds
     exact = Predictor(model, target, precision="fp32").run(feeds)
     lower = Predictor(model, target, precision=precision).run(feeds)
     return {name: difference(value, lower[name]) for name, value in exact.items()}

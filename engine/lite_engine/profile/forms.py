@@ -37,7 +37,7 @@ def tune_forms(predictor: Predictor, feeds: Mapping[str, Any] | None = None) -> 
             tr("forms of layers are measured on this machine's CPU, but this predictor runs on "
                "{backend}", backend=predictor.backend)
         )  # fmt: skip
-    feeds = predictor.check_feeds(feeds or random_feeds(predictor.graph))
+    feeds = predictor.check_feeds(feeds or random_feeds(predictor.model))
     forms = _forms(predictor, _plan(predictor, feeds))
     if not forms:
         return []

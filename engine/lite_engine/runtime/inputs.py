@@ -18,6 +18,7 @@ from ..images import is_image
 from ..ir import DType, Graph, Value
 from ..model_file import Model
 from ..preprocess import Preprocess
+from .input_ranges import Range, input_range
 
 
 def read_feeds(
@@ -160,12 +161,19 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
 
 
 def random_feeds(
-    graph: Graph, seed: int = 0, shapes: dict[str, tuple[int, ...]] | None = None
+    model: Model | Graph,
+    seed: int = 0,
+    shapes: dict[str, tuple[int, ...]] | None = None,
+    *,
+    others: Sequence[Model | Graph] = (),
 ) -> dict[str, np.ndarray]:
-    """Seeded inputs: standard normal floats, full-range 8-bit integers, small other integers.
+    """Seeded inputs: floats within the range that the model, else one of the `others` that get the
+    same input, says (`input_range`), else standard normal; full-range 8-bit integers, small other
+    integers.
 
     Raises ShapeError when an input shape is not fixed, or too large for this machine.
     """
+    graph = model if isinstance(model, Graph) else model.graph
     rng = np.random.default_rng(seed)
     feeds: dict[str, Any] = {}
     for value in graph.inputs:
@@ -184,7 +192,9 @@ def random_feeds(
                 ),
             )
         try:
-            feeds[value.name] = _random(rng, value.type.dtype, tuple(shape))  # type: ignore[arg-type]
+            known = (input_range(m, value) for m in (model, *others))
+            within = next((found for found in known if found is not None), None)
+            feeds[value.name] = _random(rng, value.type.dtype, tuple(shape), within)  # type: ignore[arg-type]
         except (MemoryError, ValueError):
             raise ShapeError(
                 tr(
@@ -196,7 +206,11 @@ def random_feeds(
     return feeds
 
 
-def _random(rng: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> np.ndarray:
+def _random(
+    rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], within: Range | None
+) -> np.ndarray:
+    if dtype.is_float and within is not None:
+        return rng.uniform(*within, shape).astype(dtype.np)
     if dtype.is_float:
         return rng.standard_normal(shape).astype(dtype.np)
     if dtype is DType.BOOL:

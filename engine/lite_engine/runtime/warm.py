@@ -43,7 +43,7 @@ def warm(model: Model) -> Warmed:
     where OpenCL cannot be used."""
     began = time.perf_counter()
     predictor = Predictor(model, "opencl")
-    feeds = random_feeds(predictor.graph)
+    feeds = random_feeds(model)
     predictor.run(feeds)
     seconds = time.perf_counter() - began
     found = predictor.shares({name: x.shape for name, x in feeds.items()})

@@ -99,7 +99,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
-    from lite_engine.compare import bisect, compare
+    from lite_engine.compare import Side, bisect, compare
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     from ..answers_compared import reader
@@ -114,14 +114,19 @@ def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
     if args.data:
         return _over_inputs(args, model, a, b)
     seeds = 1 if args.input else args.random_inputs
+    models = [side.predictor.model for side in (a, b) if isinstance(side, Side)]
     for seed in range(seeds):
-        feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph, seed)
+        feeds = (
+            read_feeds(model, args.input)
+            if args.input
+            else random_feeds(model, seed, others=models)
+        )
         result = (bisect if args.bisect else compare)(
             a, b, feeds, tolerance=args.tolerance, isolated=args.isolated,
             layers=args.layers.split(",") if args.layers else None, until=args.until,
             detail=args.detail, read=reader((a, b), feeds),
         )  # fmt: skip
-        if seeds > 1:
+        if not args.input:
             note = tr(
                 " (random inputs {number} of {seeds}, seed {seed})",
                 number=seed + 1,

@@ -138,7 +138,7 @@ def _call(args: argparse.Namespace) -> Profiled:
     if args.remeasure_roofs:
         forget_roofs()
     model = load_model(args)
-    feeds = read_feeds(model, args.input) if args.input else random_feeds(model.graph)
+    feeds = read_feeds(model, args.input) if args.input else random_feeds(model)
     predictor = Predictor(
         model,
         args.backend,

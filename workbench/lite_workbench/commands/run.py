@@ -234,7 +234,7 @@ def _input(
     if args.tokenizer is None and args.sample is None:
         feeds = read_feeds(model, args.input, names) if args.input else {}
         if args.seed is not None or not args.input:
-            feeds = {**random_feeds(model.graph, args.seed or 0), **feeds}
+            feeds = {**random_feeds(model, args.seed or 0), **feeds}
         return feeds, _look(args.input)
     option = "--sample" if args.tokenizer is None else "--tokenizer"
     if len(args.input) != 1 or (args.tokenizer is not None and args.sample is not None):

@@ -22,7 +22,6 @@ from .cells import Cell, Choice
 from .energy import Meter
 
 if TYPE_CHECKING:
-    from lite_engine.ir import Graph
     from lite_engine.model_file import Model
 
 #: A burst takes about as long, at most this many runs.
@@ -40,11 +39,11 @@ class Bench:
         _check_device(one, choice)
         own = batch_of(model.graph)
         many = one if choice.batch == own else predictor_of(with_batch(model, choice.batch), choice)
-        self.feeds = _random_feeds(many.graph, choice.batch)
+        self.feeds = _random_feeds(many.model, choice.batch)
         if choice.batch > own:
             check_rows(one, many, self.feeds)
         elif choice.batch < own:
-            check_rows(many, one, _random_feeds(one.graph, own))
+            check_rows(many, one, _random_feeds(one.model, own))
         self.predictors = [many, *(many.like(many.graph) for _ in range(choice.streams - 1))]
         for predictor in self.predictors:
             predictor.run(self.feeds)  # the first run plans and packs
@@ -136,11 +135,11 @@ def _check_device(predictor: Predictor, choice: Choice) -> None:
         raise UsageError(tr("a device runs one stream at a time"), fix=tr("pass --streams 1"))
 
 
-def _random_feeds(graph: Graph, batch: int) -> dict[str, np.ndarray]:
+def _random_feeds(model: Model, batch: int) -> dict[str, np.ndarray]:
     """Random numbers, for `batch` samples where that is open. Other open sizes stay, which
     `random_feeds` tells."""
     opened = {
-        v.name: (batch, *v.shape[1:]) for v in batched(graph)
+        v.name: (batch, *v.shape[1:]) for v in batched(model.graph)
         if v.shape and not isinstance(v.shape[0], int)
     }  # fmt: skip
-    return random_feeds(graph, shapes=opened)  # type: ignore[arg-type]
+    return random_feeds(model, shapes=opened)  # type: ignore[arg-type]
