@@ -119,10 +119,44 @@ def test_a_bad_model_is_refused_with_the_layers_and_what_to_try(network, samples
     options = Options(method="minmax", scheme=Scheme(per_channel=False), threshold_db=60)
     with pytest.raises(CalibrationError, match="below the threshold of 60 dB") as error:
         quantize(damaged(network), samples, options)
-    for part in ("worst layers:", "keep ", "learned rounding", "--force"):
+    for part in ("SQNR of the worst layers:", "keep ", "learned rounding", "--force"):
         assert part in str(error.value)
     forced = quantize(damaged(network), samples, options, force=True)
     assert not forced.verdict.passed and forced.graph is not None
+
+
+def test_what_is_said_of_layers_was_measured(network, samples):
+    """The SQNR of each layer by the formula, and what it lost only where an error reached it: the
+    model's own input has none."""
+    graph = network.copy()
+    weight = graph.nodes[0].inputs[1]
+    scale = np.abs(weight.const).max() / 7
+    weight.const = (np.round(weight.const / scale) * scale).astype(np.float32)
+    feeds = [{"x": x} for x in samples[:3]]
+    verdict = judge(network, graph, feeds, threshold_db=1e3)
+    names = [n.output.name for n in network.nodes]
+    values = [(reference_run(network, f, names), reference_run(graph, f, names)) for f in feeds]
+
+    def sqnr(name):
+        signal = sum(float(np.sum(a[name].astype("d") ** 2)) for a, _ in values)
+        noise = sum(float(np.sum((a[name].astype("d") - b[name]) ** 2)) for a, b in values)
+        return 10 * np.log10(signal / noise)
+
+    first, *rest = verdict.layers
+    assert first["name"] == network.nodes[0].name and first["drop_db"] is None
+    made = {n.name: n for n in network.nodes}
+    for layer in verdict.layers:
+        node = made[layer["name"]]
+        assert layer["sqnr_db"] == pytest.approx(sqnr(node.output.name), abs=1e-2)
+        before = [v.name for v in node.inputs if v is not None and v.producer is not None]
+        if before:
+            lost = max(0.0, min(map(sqnr, before)) - layer["sqnr_db"])
+            assert layer["drop_db"] == pytest.approx(lost, abs=1e-2)
+    with pytest.raises(CalibrationError) as error:
+        verdict.require()
+    worst = {w["name"]: f"{w['name']} {w['sqnr_db']:.1f} dB" for w in verdict.worst[:3]}
+    assert first["name"] in worst and rest
+    assert all(text in str(error.value) for text in worst.values())
 
 
 def test_auto_takes_the_best_method(network, samples):

@@ -205,8 +205,12 @@ def test_every_method_is_judged_on_held_out_samples():
     for name in ("gptq", "awq"):
         own = quantize_weights_int4(graph, source=feeds, method=name)
         assert own.tried == {name: made.tried[name]}
-    with pytest.raises(CalibrationError, match="below the threshold"):
+    with pytest.raises(CalibrationError, match="below the threshold") as error:
         quantize_weights_int4(graph, source=feeds, threshold_db=90.0)
+    for part in ("or asymmetric groups", "weights in 8 bits"):
+        assert part in str(error.value)
+    for part in ("method", "learned"):  # are of int8, or were tried
+        assert part not in str(error.value)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -52,6 +52,18 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
         ("quantize -o q.lite --calibration x --target-top1 7", "not a number from 0 to 1"),
         ("quantize -o q.lite --weights-only int8 --calibration x", "leave out --calibration"),
         ("quantize -o q.lite --weights-only int4 --target-db 20", "leave out --target-db"),
+        *(
+            (f"quantize -o q.lite --weights-only {word}", f"leave out --{word.split()[1][2:]}")
+            for word in (
+                "int4 --rounding learned",
+                "int8 --rounding learned",
+                "int4 --activations i8",
+                "int4 --symmetric",
+                "int4 --no-equalize",
+                "int8 --float-budget 1",
+                "int4 --workers 2",
+            )
+        ),
         ("quantize -o q.lite --weights-only int8 --group 32", "use --weights-only int4"),
         ("quantize -o q.lite --calibration x --method gptq", "add --weights-only int4"),
         ("quantize -o q.lite --weights-only int4 --method gptq", "gptq needs samples"),

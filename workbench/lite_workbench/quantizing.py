@@ -113,7 +113,7 @@ class LatencyOn:
 
     def __init__(self, parent: Model, backend: str, threads: int | None = None) -> None:
         self.parent, self.backend, self.threads = parent, backend, threads
-        self.feeds = random_feeds(parent)
+        self.feeds = random_feeds(Predictor(parent, backend, threads=threads).model)
 
     def __call__(self, graph: Graph) -> float:
         model = model_from(graph, self.parent)

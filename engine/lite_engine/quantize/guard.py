@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,14 @@ from lite_messages import tr
 from ..errors import CalibrationError
 from ..ir import Graph
 from ._run import Feeds, Run, reference_run
-from .metrics import Errors
+from .metrics import PERFECT_DB, Errors
 from .select import integer_nodes
 
 #: Mean SQNR of the outputs below which a model is refused.
 THRESHOLD_DB = 6.0
 WORST = 5
+#: An input as good as 8 bits hold it: a layer is not ranked worse for a better one.
+GOOD_DB = 50.0
 
 
 @dataclass
@@ -24,11 +26,13 @@ class Verdict:
     """Outputs and layers of a quantised graph against its float parent."""
 
     outputs: dict[str, dict[str, float | None]]
-    layers: list[dict[str, Any]]  # name, op, sqnr_db, drop_db; in the order of the graph
+    #: name, op, sqnr_db, drop_db (None where no error reaches the layer); in the graph's order
+    layers: list[dict[str, Any]]
     sqnr_db: float
     threshold_db: float
     samples: int
     held_out: bool = True  # did calibration not see the samples?
+    bits: int = 8  # of the weights
 
     @property
     def passed(self) -> bool:
@@ -37,7 +41,7 @@ class Verdict:
     @property
     def worst(self) -> list[dict[str, Any]]:
         """Layers that lose most against what reaches them."""
-        return sorted(self.layers, key=lambda layer: -layer["drop_db"])[:WORST]
+        return sorted(self.layers, key=_lost, reverse=True)[:WORST]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -54,6 +58,12 @@ class Verdict:
 
     def advice(self) -> str:
         names = ",".join(layer["name"] for layer in self.worst[:3])
+        if self.bits == 4:
+            return tr(
+                "keep {names} in float, use smaller or asymmetric groups, use more varied "
+                "samples, or store weights in 8 bits",
+                names=names,
+            )
         return tr(
             "keep {names} in float, try another method (mse, minmax, kl), use "
             "more varied samples, or use learned rounding",
@@ -63,18 +73,24 @@ class Verdict:
     def require(self) -> None:
         """Raises CalibrationError when the quantised model is not good enough."""
         if not self.passed:
-            worst = ", ".join(f"{w['name']} (−{w['drop_db']:.1f} dB)" for w in self.worst[:3])
+            worst = ", ".join(f"{w['name']} {w['sqnr_db']:.1f} dB" for w in self.worst[:3])
             raise CalibrationError(
                 tr(
                     "the quantized model has an SQNR of {sqnr_db:.1f} dB against the "
-                    "float model, below the threshold of {threshold_db:g} dB (worst "
-                    "layers: {worst})",
+                    "float model, below the threshold of {threshold_db:g} dB (SQNR of the "
+                    "worst layers: {worst})",
                     sqnr_db=self.sqnr_db,
                     threshold_db=self.threshold_db,
                     worst=worst,
                 ),
                 fix=tr("{advice}, or --force", advice=self.advice()),
             )
+
+
+def _lost(layer: Mapping[str, Any]) -> float:
+    """What a layer loses against its input, or against a good one."""
+    most: float = GOOD_DB - layer["sqnr_db"]
+    return most if layer["drop_db"] is None else min(layer["drop_db"], most)
 
 
 def judge(
@@ -86,14 +102,20 @@ def judge(
     threshold_db: float = THRESHOLD_DB,
     keep_float: frozenset[str] = frozenset(),
     held_out: bool = True,
+    bits: int = 8,
 ) -> Verdict:
-    """Runs both graphs on samples that calibration did not see; `held_out` says whether it did not.
+    """Runs both graphs on samples that calibration did not see; `held_out` says whether it did not,
+    `bits` how many the weights have.
 
     `graph` is the prepared float graph, `quantised` its QDQ form: their values have the same names.
     """
     chosen, _ = integer_nodes(graph, keep_float)
     nodes = [n for n in graph.nodes if n.name in chosen]
+    given = {v.name for v in graph.inputs}
+    read = [v for n in nodes for v in n.inputs if v is not None and v.const is None]
     names = [v.name for n in nodes for v in n.outputs]
+    names += [v.name for v in read if v.name not in given]
+    names = list(dict.fromkeys(names))
     outputs = [v.name for v in graph.outputs]
     errors, count = Errors(), 0
     for feed in feeds:
@@ -106,13 +128,16 @@ def judge(
         if node.output.name not in errors:
             continue  # a fast runner may have fused the value away
         own = errors[node.output.name].sqnr_db
-        before = [errors[v.name].sqnr_db for v in node.inputs if v is not None and v.name in errors]
+        reached = [
+            errors[v.name].sqnr_db for v in node.inputs if v is not None and v.name in errors
+        ]
+        before = min(reached, default=PERFECT_DB)
         layers.append(
             {
                 "name": node.name,
                 "op": node.op,
                 "sqnr_db": round(own, 3),
-                "drop_db": round(max(0.0, min(before, default=50.0) - own), 3),
+                "drop_db": None if before == PERFECT_DB else round(max(0.0, before - own), 3),
                 "sources": list(node.sources),
             }
         )
@@ -123,4 +148,5 @@ def judge(
         threshold_db,
         count,
         held_out,
+        bits,
     )

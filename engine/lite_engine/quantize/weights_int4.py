@@ -115,7 +115,7 @@ def quantize_weights_int4(
     kept = frozenset(n.name for n in graph.nodes) - frozenset(chosen)
     best.verdict = judge(
         graph, best.graph, feeds, run=run, threshold_db=threshold_db, keep_float=kept,
-        held_out=bool(samples.held),
+        held_out=bool(samples.held), bits=4,
     )  # fmt: skip
     if not force:
         best.verdict.require()

@@ -14,22 +14,27 @@ if TYPE_CHECKING:
     from lite_engine.model_file import Model
     from lite_engine.quantize import Int4Weights
 
-#: Options that say what is done with samples.
+#: Options that say what is done with samples, or how activations are quantized.
 _OF_SAMPLES = ("calibration", "data", "max_drop", "samples", "target_db", "target_top1",
-               "max_bytes", "trade_off", "repeat", "resume", "analyze")  # fmt: skip
+               "max_bytes", "trade_off", "repeat", "resume", "analyze", "measure",
+               "symmetric", "workers", "scheduler")  # fmt: skip
 _OF_INT4 = ("calibration", "samples")
 
 
 def weights_only(model: Model, args: argparse.Namespace) -> QuantizeResult:
     """Raises UsageError, CalibrationError, LiteError when there is nothing to quantize."""
     from lite_engine.errors import LiteError, UsageError
-    from lite_engine.quantize import named_layers, quantize_weights
+    from lite_engine.quantize import Options, named_layers, quantize_weights
 
     from ..quantizing import model_from
 
     four = args.weights_only == "int4"
     unused = [n for n in _OF_SAMPLES if getattr(args, n) and not (four and n in _OF_INT4)]
     unused += ["method"] * (not four and args.method != "auto")
+    usual = Options()
+    unused += [n for n in ("rounding", "float_budget") if getattr(args, n) != getattr(usual, n)]
+    unused += ["activations"] * (args.activations != usual.scheme.activation)
+    unused += ["no-equalize"] * (args.equalize != usual.equalize)
     if unused:
         idle = ", ".join(f"--{name.replace('_', '-')}" for name in unused)
         raise UsageError(
