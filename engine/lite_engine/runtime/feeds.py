@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,19 @@ from ..errors import ShapeError
 
 if TYPE_CHECKING:  # a stored program runs without these
     from ..ir import Value
+
+
+def checked_feeds(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """An array of the right type and rank for each input, by name. Raises ShapeError for a missing,
+    unknown or misfitting one."""
+    unknown = sorted(feeds.keys() - {v.name for v in inputs}, key=str)
+    if unknown:
+        known = ", ".join(f"{v.name}: {v.type}" for v in inputs)
+        raise ShapeError(
+            tr("there is no input {unknown!r}", unknown=unknown[0]),
+            fix=tr("inputs: {known}", known=known),
+        )
+    return {v.name: checked(v, feeds) for v in inputs}
 
 
 def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:

@@ -20,7 +20,7 @@ from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph
 from ..model_file.precision import CPU_TARGETS, PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, is_plugin, precision_on, usability
-from .feeds import checked
+from .feeds import checked_feeds
 from .forks import watch
 from .kernel_check import run_checks
 from .overlap import Occupied
@@ -259,14 +259,7 @@ class Predictor:
 
     def check_feeds(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Arrays of the right type and rank by input name. Raises ShapeError."""
-        unknown = sorted(feeds.keys() - set(self.input_names), key=str)
-        if unknown:
-            known = ", ".join(f"{v.name}: {v.type}" for v in self.graph.inputs)
-            raise ShapeError(
-                tr("there is no input {unknown!r}", unknown=unknown[0]),
-                fix=tr("inputs: {known}", known=known),
-            )
-        return {v.name: checked(v, feeds) for v in self.graph.inputs}
+        return checked_feeds(self.graph.inputs, feeds)
 
     def execution(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Execution:
         """The compiled plan for these input shapes (the model's own when None)."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from lite_engine.lines import read_labels
+from lite_engine.runtime.feeds import checked_feeds
 from lite_messages import tr
 
 from ..inputs import as_code, feeds_of
@@ -25,14 +26,22 @@ def set_input(
     from ..evaluate.formats import sample_of
 
     given = source if sample is None else sample_of(source, sample)
-    state.feeds, state.image = feeds_of(model_of(state), given, seed=seed, tokenizer=tokenizer)
-    state.input_name = _name(source, seed, sample)
+    made = _keep(state, given, _name(source, seed, sample), seed=seed, tokenizer=tokenizer)
     options = {"seed": seed or None, "sample": sample, "tokenizer": tokenizer and str(tokenizer)}
     said = "".join(f", {k}={v!r}" for k, v in options.items() if v is not None)
     if (code := _as_code(source)) is not None:
         state.remember(f"session.set_input({code}{said})")
     state.notify("input", source)
-    return state.feeds
+    return made
+
+
+def _keep(state: SessionState, source: Any, name: str, **how: Any) -> dict[str, np.ndarray]:
+    """Makes this the input, once it is known to fit. Raises UsageError, ShapeError."""
+    model = model_of(state)
+    feeds, image = feeds_of(model, source, **how)
+    made = checked_feeds(model.graph.inputs, feeds)
+    state.feeds, state.image, state.input_name = made, image, name
+    return made
 
 
 def _name(source: Any, seed: int, sample: int | None) -> str:
@@ -73,10 +82,9 @@ def input_of(state: SessionState, source: Any = None) -> dict[str, np.ndarray]:
     """Sets `source`; None keeps the input, or sets random numbers where there is none yet."""
     if source is None and state.feeds is not None:
         return state.feeds
-    state.feeds, state.image = feeds_of(model_of(state), source)
-    state.input_name = _name(source, 0, None)
+    made = _keep(state, source, _name(source, 0, None))
     state.notify("input", source)
-    return state.feeds
+    return made
 
 
 def recipes(state: SessionState, image: Any, backend: str) -> list[RecipeAnswer]:

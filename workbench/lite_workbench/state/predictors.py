@@ -15,7 +15,7 @@ def predictor(
     """A Predictor of a version (None: the chosen one) with the overrides and, unless `planted` is
     False, the planted faults. It is kept while its version and its board are in use.
 
-    Raises LiteError, and KeyError for a version that is not there.
+    Raises LiteError.
     """
     model = model_of(state, version)
     device = state.board.device if state.board and backend in state.board.backends else None

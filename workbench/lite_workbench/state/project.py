@@ -260,7 +260,7 @@ def _add_profile(state: SessionState, one: Measured, profile: Profile) -> None:
     state.history.append(profile)
     try:
         used = predictor(state, backend, one.version)
-    except (LiteError, KeyError):
+    except LiteError:
         return
     state.profiles[backend] = profile
     state.profiled[backend] = one.version, used

@@ -33,10 +33,15 @@ def convert(
 
 def model_of(state: SessionState, version: str | None = None) -> Model:
     """A version's Model (None: the chosen one). Where nothing was converted yet, the base version
-    is made for every target. Raises KeyError for a version that is not there."""
+    is made for every target. Raises UsageError for a version that is not there."""
     name = state.version if version is None else version
     if name == state.base and name not in state.versions:
         convert(state, DEFAULT_TARGETS)
+    if name not in state.versions:
+        raise UsageError(
+            tr("there is no version {version!r}", version=name),
+            fix=tr("choose from {versions}", versions=", ".join(state.versions or [state.base])),
+        )
     return state.versions[name]
 
 
@@ -63,11 +68,7 @@ def use(state: SessionState, version: str) -> None:
     if version == "as given":
         warn_renamed(tr('the version "as given"'), f'"{GIVEN}"', calls=2)  # through Session.use
         version = GIVEN
-    if version not in state.versions:
-        raise UsageError(
-            tr("there is no version {version!r}", version=version),
-            fix=tr("choose from {versions}", versions=", ".join(state.versions)),
-        )
+    model_of(state, version)
     state.version = version
     state.remember(f"session.use({version!r})")
     state.notify("versions", version)
