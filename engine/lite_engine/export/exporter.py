@@ -218,8 +218,8 @@ def _fill(
     runner, library = (cut.runner, cut.library) if cut else (runner_path(arch), library_path(arch))
     made = _write_model(model, folder, target, more_code)
     copy(runner, folder / "bin" / "lite_run", executable=True)
-    both = runner.with_name("lite_run_opencl")  # there is none where lite_run itself is not static
-    if ("opencl" in model.targets or more_code) and both.is_file():
+    both = runner.with_name(_WITH_OPENCL)
+    if _takes_opencl(model, both, more_code):
         copy(both, folder / "bin" / both.name, executable=True)
     for path in more_code.libraries:
         if not path.is_file():
@@ -240,6 +240,25 @@ def _fill(
         folder, target, sizes_of(folder), kernels, devices,
         model.display_precision("opencl") if devices else "",
     )  # fmt: skip
+
+
+#: There is none where lite_run itself is not static.
+_WITH_OPENCL = "lite_run_opencl"
+
+
+def _takes_opencl(model: Model, runner: Path, more_code: _MoreCode | None = None) -> bool:
+    return bool("opencl" in model.targets or more_code) and runner.is_file()
+
+
+def bytes_beside(model: Model, target: str) -> int:
+    """What `export_model` puts beside the model's file for a CPU target; templates as they are.
+    Raises BackendUnavailableError when its runner was not built."""
+    arch = ARCHITECTURES[target]
+    runner = runner_path(arch)
+    both = runner.with_name(_WITH_OPENCL)
+    files = [runner, library_path(arch), header_path(), *(TEMPLATES / name for name in _FILES)]
+    files += [both] if _takes_opencl(model, both) else []
+    return sum(path.stat().st_size for path in files)
 
 
 def write_templates(folder: Path, files: Mapping[str, str], marks: Mapping[str, str]) -> None:

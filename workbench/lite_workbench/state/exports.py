@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from lite_engine.model_file import Model
+from lite_engine.model_file import Model, read_model
 
 from ..names import with_ending
 from . import lite_file
@@ -40,6 +41,14 @@ def export_folder(
     )  # fmt: skip
     _keep(state, made, f"{str(path)!r}, target={target!r}")
     return made
+
+
+def written(state: SessionState) -> tuple[int, Model]:
+    """Bytes of the file that an export writes, and the model as it holds it, which says why a
+    target has no program. Raises LiteError."""
+    with TemporaryDirectory() as folder:
+        path = _model(state, None).save(Path(folder) / f"{state.path.stem}.lite")
+        return path.stat().st_size, read_model(path)
 
 
 def _model(state: SessionState, int8: Sequence[str] | None) -> Model:

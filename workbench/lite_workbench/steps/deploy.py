@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lite_engine.errors import BackendUnavailableError, UsageError
-from lite_engine.export import Exported
+from lite_engine.errors import BackendUnavailableError, TargetMismatchError, UsageError
+from lite_engine.export import Exported, bytes_beside, check_programs
 from lite_engine.files import write_file
+from lite_engine.model_file import Model
 from lite_messages import tr
 from lite_widgets import BundleList, SourceCode, columns
 
 from ..names import BACKENDS
+from ..state.exports import written
 from ..words import number
 from ._base import Step
 
@@ -32,6 +34,7 @@ class DeployStep(Step):
     title = tr("What goes to the device?")
 
     def build(self) -> None:
+        self._made: tuple[Any, tuple[int, Model]] | None = None
         self.bundle = BundleList(button=tr("Write bundle"))
         self.code = SourceCode()
         targets = [t for t in self.session.model.targets if t in _ARCH] or ["x86"]
@@ -46,6 +49,15 @@ class DeployStep(Step):
         self.show(columns(self.bundle, self.code, kind="half"))
         self._fill()
 
+    def _file(self) -> tuple[int, Model]:
+        """What is shipped, written once for each state of the session: programs are a large part of
+        a small model's file, and only writing tells which there are. Raises LiteError."""
+        session = self.session
+        key = id(session.model), repr(session.overrides), tuple(session.int8_targets)
+        if self._made is None or self._made[0] != key:
+            self._made = key, written(session)
+        return self._made[1]
+
     @property
     def folder(self) -> Path:
         return Path(f"{self.session.stem}_bundle")
@@ -53,21 +65,22 @@ class DeployStep(Step):
     def _fill(self) -> None:
         session = self.session
         model, stem = session.model, session.stem
-        weights = sum(v.const.nbytes for v in model.graph.constants() if v.const is not None)
+        size, file = self._file()
+        without = file.metadata.get("notes", {})
         labels = self._labels().encode()
         items = [
             {
                 "id": "model",
                 "file": f"{stem}.lite",
-                "bytes": weights,
+                "bytes": size,
                 "fixed": True,
                 "what": tr(
                     "model for {targets}, {version}",
                     version=session.version,
-                    targets=", ".join(model.targets) or tr("any target"),
+                    targets=", ".join(t for t in model.targets if t not in without) or "Python",
                 ),
             },
-            *self._device_items(),
+            *self._device_items(file),
             {
                 "id": "walk",
                 "file": f"{stem}_walk.ipynb",
@@ -86,6 +99,12 @@ class DeployStep(Step):
         types = ", ".join(str(v.type) for v in model.graph.inputs) or tr("no input")
         names = {"name": stem, "inputs": given, "types": types}
         self.code.sources = {"Python": _PYTHON.format(**names)}
+        try:
+            check_programs([file], self.header.values["target"])
+        except TargetMismatchError as error:
+            detail = tr("The bundle has the model for Python and no runner: {fix}", fix=error.fix)
+            self.tell("warn", f"**{error.what}**", detail=detail)
+            return
         if session.overrides.backends:
             told = ", ".join(
                 tr("**{layer} runs on {backend}**", layer=k, backend=v)
@@ -105,14 +124,14 @@ class DeployStep(Step):
         else:
             self.quiet()
 
-    def _device_items(self) -> list[dict[str, Any]]:
-        """Runner and library for the chosen device, where they are built."""
-        from lite_engine._native import library_path, runner_path
-
+    def _device_items(self, file: Model) -> list[dict[str, Any]]:
+        """Runner and library for the chosen device, where they are built and the file has a program
+        for them."""
         target = self.header.values["target"]
         try:
-            size = sum(f(_ARCH[target]).stat().st_size for f in (runner_path, library_path))
-        except BackendUnavailableError:
+            check_programs([file], target)
+            size = bytes_beside(file, target)
+        except (BackendUnavailableError, TargetMismatchError):
             return []
         what = tr("runner, library, samples, report for {target}", target=target)
         return [{"id": "device", "file": _RUNTIME, "what": what, "bytes": size}]
