@@ -1,5 +1,6 @@
 """A Paddle detector to its end without Python: priors folded, boxes decoded, rows padded."""
 
+import re
 import subprocess
 
 import numpy as np
@@ -9,8 +10,11 @@ from lite_engine._native import runner_path
 from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import read_model, with_outputs
+from lite_engine.profile import profile
 from lite_engine.runtime import host_target
 from lite_engine.runtime.support import model_info
+
+from tests.small_models import classifier, image
 
 pytestmark = pytest.mark.cpu
 
@@ -135,3 +139,33 @@ def test_a_suppression_that_others_read_can_be_the_end(tmp_path):
     assert read_model(ended.save(tmp_path / "ended.lite")).describe()[0]["note"] == ""
     with pytest.raises(UsageError, match="the model has no value 'y'; did you mean y0"):
         with_outputs(model, ["y"])
+
+
+def test_info_and_profile_say_that_python_runs_it_otherwise(tmp_path):
+    """In NumPy, though the program of the file has kernels for it, as lite_run shows."""
+    graph, here = last("NonMaxSuppression"), host_target()
+    name = graph.nodes[0].name
+    feeds = {v.name: np.random.default_rng(2).random(v.shape, np.float32) for v in graph.inputs}
+    row = next(s for s in model_info(graph, "nms").support if s.target == here)
+    hints = " ".join(model_info(graph, "nms").hints)
+    assert row.runs_on == "yes" and f"the sizes of {name} depend on data: " in hints
+    made = profile(Predictor(graph, here), feeds, runs=5, roof=False)
+    assert [x.kernel for x in made.layers] == ["numpy_NonMaxSuppression"]
+    told = [w for w in made.warnings if w.startswith(f"NumPy ran {name}, ")]
+    assert len(told) == 1 and "lite_run MODEL.lite --profile FILE.json" in told[0]
+
+    path = optimize(graph, targets=[here]).save(tmp_path / "m.lite")
+    command = [runner_path(), path, "--runs", "2", "--profile", tmp_path / "p.json"]
+    for key, array in feeds.items():
+        np.save(tmp_path / f"{key}.npy", array)
+        command += ["--input", f"{key}={tmp_path / key}.npy"]
+    subprocess.run(command, check=True, capture_output=True)
+    kernels = re.findall(r'"kernel": *"(\w+)', (tmp_path / "p.json").read_text())
+    assert kernels == ["f32_non_max_suppression"]
+
+    moved = profile(  # by hand: not for its sizes
+        Predictor(classifier(), here, overrides={"prob": "reference"}), image(classifier()),
+        runs=5, roof=False,
+    )  # fmt: skip
+    assert "reference" in {x.backend for x in moved.layers}
+    assert not [w for w in moved.warnings if "NumPy ran" in w]

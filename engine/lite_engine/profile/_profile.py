@@ -26,7 +26,7 @@ from .memory_map import memory_map
 from .moves import Moves
 from .record import Compiled, LayerTime, Profile
 from .roof import Roof, measured_roof
-from .warnings import busy_with, refusals, subgraphs, told_apart_ms, warnings_of
+from .warnings import busy_with, in_numpy_here, refusals, subgraphs, told_apart_ms, warnings_of
 
 WARMUP_RUNS = 3
 #: Layers below this share of the time do not say how well layers can be ranked.
@@ -123,7 +123,11 @@ def _profile(
     out.step_ms = step_ms if out.busy else 0.0
     refused = refusals({**predictor.refused, **execution.refusals})
     estimates = subgraphs(execution.plan, out.layers)
-    out.warnings = [*measured.warnings, *warnings_of(out), *refused, *estimates]
+    numpy: list[str] = []
+    if predictor.backend != "reference":
+        shapes = {n: a.shape for n, a in arrays.items()}
+        numpy = in_numpy_here(predictor.graph, execution.plan, shapes)
+    out.warnings = [*measured.warnings, *warnings_of(out), *refused, *estimates, *numpy]
     return out.of(predictor.graph)
 
 

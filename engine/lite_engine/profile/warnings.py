@@ -9,7 +9,12 @@ import numpy as np
 from lite_messages import tr, trn
 
 from ..backends import SHARED
-from ..plan import Plan
+from ..errors import LiteError
+from ..ir import Graph, Shape
+from ..ops import specialise
+from ..ops.bounds import is_open
+from ..passes.fixed_rows import specialised_rows
+from ..plan import Plan, make_plan
 from .measured import FEWEST_RUNS, median_interval
 from .record import LayerTime, Profile
 
@@ -98,6 +103,32 @@ def refusals(layers: Mapping[str, str]) -> list[str]:
             )
         )
     return out
+
+
+def in_numpy_here(graph: Graph, plan: Plan, shapes: Mapping[str, Shape]) -> list[str]:
+    """That NumPy ran layers for which the native program has kernels: its times are others."""
+    here = [s.name for s in plan.steps if s.backend == "reference"]
+    fixed = specialise(graph, shapes).nodes if here else []
+    open_sizes = {n.name for n in fixed if any(map(is_open, n.outputs))}
+    names = [name for name in here if name in open_sizes]
+    if not names:
+        return []
+    try:
+        program = make_plan(specialised_rows(graph, shapes), "cpu", specialised=True)
+    except LiteError:
+        return []
+    if any(s.backend == "reference" for s in program.steps):
+        return []  # there is none
+    more = tr(" and {count} more", count=len(names) - _NAMED) if len(names) > _NAMED else ""
+    return [
+        tr(
+            "NumPy ran {names}{more}, whose sizes depend on data: these are not the times of a "
+            "device, whose program has kernels for them; measure it with lite convert and "
+            "lite_run MODEL.lite --profile FILE.json",
+            names=", ".join(names[:_NAMED]),
+            more=more,
+        )
+    ]
 
 
 def unranked(result: Profile) -> str:

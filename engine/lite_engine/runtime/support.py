@@ -16,6 +16,7 @@ from ..errors import BackendUnavailableError, LiteError
 from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
 from ..model_file.precision import DEFAULT_TARGETS, ON_CPU
 from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros
+from ..ops.bounds import is_open
 from ..ops.expand import can_expand
 from ..passes import optimize_graph
 from ..passes.fixed_rows import is_settled, rows_so_far
@@ -154,11 +155,35 @@ def model_info(
         support,
         _duplicates(graph),
         [str(n) for n in graph.metadata.get("unused_weights", [])],
-        hints_of(graph, sorted({s.op for s in support if s.reason == _UNKNOWN}), assumed, misfit),
+        [
+            *hints_of(
+                graph, sorted({s.op for s in support if s.reason == _UNKNOWN}), assumed, misfit
+            ),
+            *_in_numpy_here(fixed, support),
+        ],
         {k: v for k, v in graph.metadata.items() if k not in ("unused_weights",)},
         becomes,
         {k: list(v) for k, v in assumed.items()},
     )
+
+
+def _in_numpy_here(fixed: Graph | None, support: list[Support]) -> list[str]:
+    """That Python runs what a program's kernels run otherwise: the table is of programs, in which
+    open sizes have bounds (passes/fixed_rows)."""
+    made = [] if fixed is None else [n for n in fixed.nodes if any(map(is_open, n.outputs))]
+    native = {s.op for s in support if s.backend == "cpu" and s.supported}
+    if not made or not {n.op for n in made} <= native:
+        return []
+    names = [n.name for n in made]
+    more = tr(" and {count} more", count=len(names) - 3) if len(names) > 3 else ""
+    return [
+        tr(
+            "the sizes of {names}{more} depend on data: Python runs them in NumPy; only the "
+            "program of a .lite file (lite_run) has kernels for that",
+            names=", ".join(names[:3]),
+            more=more,
+        )
+    ]
 
 
 def _optimized(graph: Graph) -> Graph | None:
