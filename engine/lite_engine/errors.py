@@ -85,7 +85,7 @@ def with_command(fix: str, command: str) -> str:
     """A fix in words that names the command, where there is one."""
     if not command or f"`{command}`" in fix:
         return fix
-    return f"{fix}: `{command}`" if fix else f"run `{command}`"
+    return f"{fix}: `{command}`" if fix else tr("run `{command}`", command=command)
 
 
 def _line(text: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +24,7 @@ from lite_engine.ops import infer_types
 from lite_engine.plan.faults import KINDS
 from lite_engine.quantize.guard import THRESHOLD_DB
 from lite_engine.runtime import host_target
+from lite_workbench.cli import main
 
 from tests.small_models import Builder, attention, class_token, classifier, image
 
@@ -275,6 +277,22 @@ def test_a_choice_is_an_index_of_the_scores() -> None:
     scores = np.array([[1.0, 2.0, 2.01, 0.0]])
     for other, right in ((2, True), (1, True), (0, False), (4, False), (-1, False)):
         assert same_indices(scores, 1, [[2]], [[other]], 0.01) == right
+
+
+@pytest.mark.cpu
+def test_each_output_of_a_layer_is_named(tmp_path, capsys) -> None:
+    """The layer is one, its rows are two."""
+    b = Builder((2, 5))
+    b.graph.outputs = list(
+        b.graph.add("TopK", [b.x, b.ints(2)], {"axis": -1}, outputs=2, name="top").outputs
+    )
+    infer_types(b.graph)
+    path = optimize(b.graph).save(tmp_path / "top.lite")
+    assert main(["compare", str(path)]) == 0
+    said = capsys.readouterr().out
+    second = b.graph.outputs[1].name
+    assert re.findall(r"^\d  (.+?)  +TopK ", said, re.M) == ["top", f"top ({second})"]
+    assert "agree on all 1 layer;" in said
 
 
 def test_an_overflow_is_no_rounding() -> None:

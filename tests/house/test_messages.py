@@ -91,6 +91,18 @@ def test_a_notebook_follows_jupyterlabs_language(tmp_path):
     assert python(said, JUPYTER_CONFIG_DIR=str(tmp_path), LANG="C") == "no such file"
 
 
+def test_what_a_model_carries_is_said_in_chinese():
+    """No word of the line is left in English but what the file itself says."""
+    source = """
+from lite_workbench.commands.info import _carried
+print(_carried({"colour": "grey", "layout": "nchw", "mean": [0.0], "size": [32, 32], "std": [1]}))
+from lite_engine.errors import with_command
+print(with_command("", "lite doctor"))
+"""
+    told = python(source, LITE_LANGUAGE="zh", PYTHONIOENCODING="utf-8")
+    assert set(re.findall("[A-Za-z]+", told)) == {"nchw", "lite", "doctor"}
+
+
 def shipped() -> list[str]:
     return sorted(p.parts[-3] for p in messages().LANGUAGES.glob("*/LC_MESSAGES/*.po"))
 

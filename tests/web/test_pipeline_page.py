@@ -109,6 +109,8 @@ def test_files_of_every_kind(serve: Any, tmp_path: Path) -> None:
         assert scores == pytest.approx([i["score"] for i in want], rel=1e-4)
     served.page.set_input_files("#file", str(tmp_path / "bad.png"))
     served.page.locator("#status.bad", has_text="bad.png: the image").wait_for()
+    # no answer to the image before
+    assert served.page.locator("#json:not(:empty), #answer tr, #picture:visible").count() == 0
 
 
 def test_a_single_model_is_no_pipeline(serve: Any) -> None:

@@ -277,10 +277,11 @@ def _many(result: ComparisonOfInputs) -> str:
 
 def _one(result: Comparison) -> str:
     over = "WRONG" if result.needs_attention else tr("over")
+    before = [None, *(x.name for x in result.layers)]  # a layer's outputs follow each other
     rows = [
         [
             x.index,
-            clip(x.name, 40),
+            clip(x.name if x.name != name else f"{x.name} ({x.value_baseline})", 40),
             x.op,
             f"{x.rel_l2:.1e}",
             f"{x.isolated['rel_l2']:.1e}" if x.isolated else "–",
@@ -290,7 +291,7 @@ def _one(result: Comparison) -> str:
             "" if x.within else over,
             clip(" + ".join(x.sources), 40),
         ]
-        for x in result.layers
+        for x, name in zip(result.layers, before)
     ]
     head = [
         "#",

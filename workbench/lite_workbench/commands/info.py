@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lite_engine.terminal import printable
 from lite_messages import tr, trn
+from rich.cells import set_cell_size
 
 from ..words import number
 from ._base import Command, add_model
@@ -103,7 +104,11 @@ def _head(info: ModelInfo) -> list[str]:
             for p in info.outputs
         ),
         *(tr("  target  {target}", target=_target(t)) for t in info.targets),
-        *(f"  {k:<10}  {_carried(info.metadata[k])}" for k in TRAVELLING if k in info.metadata),
+        *(
+            f"  {set_cell_size(_word(k), 10)}  {_carried(info.metadata[k])}"
+            for k in TRAVELLING
+            if k in info.metadata
+        ),
     ]
 
 
@@ -132,11 +137,25 @@ def _layers(info: ModelInfo) -> str:
     return table(head, rows, right=(0, *range(4, len(head))))
 
 
+#: Keys and words of what travels with a model, for people.
+_WORDS = {
+    "preprocess": tr("preprocess"), "labels": tr("labels"), "adapter": tr("adapter"),
+    "colour": tr("colour"), "grey": tr("grey"), "layout": tr("layout"), "mean": tr("mean"),
+    "std": tr("std"), "size": tr("size"), "fit": tr("fit"), "crop": tr("crop"),
+    "stretch": tr("stretch"), "letterbox": tr("letterbox"), "height": tr("height"),
+    "pad": tr("pad"), "kind": tr("kind"),
+}  # fmt: skip
+
+
+def _word(word: Any) -> Any:
+    return _WORDS.get(word, word) if isinstance(word, str) else word
+
+
 def _carried(said: Any) -> str:
     """Pictures' preparation, or labels, in one line; what is neither as it is."""
     if isinstance(said, dict):
         words = {k: ", ".join(map(str, v)) if isinstance(v, list) else v for k, v in said.items()}
-        return "; ".join(f"{k} {v}" for k, v in words.items() if v not in (None, ""))
+        return "; ".join(f"{_word(k)} {_word(v)}" for k, v in words.items() if v not in (None, ""))
     if not isinstance(said, list):
         return clip(str(said), 60)
     return f"{len(said)}: {clip(', '.join(map(str, said[:20])), 60)}"

@@ -60,6 +60,11 @@ def _first_shape(shapes: list[list[int | None] | None]) -> str:
     return "".join(format_shape(None if s is None else tuple(s)) for s in shapes[:1])
 
 
+#: Parts of the memory, for people.
+_MEMORY = {"weights": tr("weights"), "arena": tr("arena"), "packed": tr("packed"),
+           "scratch": tr("scratch"), "device": tr("device")}  # fmt: skip
+
+
 def _configure(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_input(parser)
@@ -321,7 +326,7 @@ def _summary(result: Profiled) -> list[str]:
         lines += _above(result.profile)
     if told := _clock_and_heat(result.environment):
         lines.append(told)
-    sizes = ", ".join(f"{k} {number(v, 'B')}" for k, v in result.memory.items())
+    sizes = ", ".join(f"{_MEMORY.get(k, k)} {number(v, 'B')}" for k, v in result.memory.items())
     lines.append(
         tr(
             "memory: {sizes}; process peak {peak}",

@@ -69,6 +69,12 @@ export async function decoded(file) {
   return pixelsOf(image, image.width, image.height);
 }
 
+/** Nothing of an earlier answer stays that could be taken for this file's. */
+function forget() {
+  for (const id of ["text", "answer", "ranges", "json"]) find(id)?.replaceChildren();
+  find("picture").hidden = true;
+}
+
 /** Calls `run` with every file that is chosen or dropped; what it throws is said. */
 export function takeFiles(run) {
   const take = async (file) => {
@@ -76,6 +82,7 @@ export function takeFiles(run) {
     try {
       await run(file);
     } catch (error) {
+      forget();
       say(`${file.name}: ${error.message}`, true);
     }
   };
