@@ -15,7 +15,7 @@ from lite_engine.runtime.texts import Tokenizer
 from lite_workbench.cli import main
 
 from tests.small_models import classifier
-from tests.workbench.sessions import click, settle
+from tests.workbench.sessions import click, opened, settle
 
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "play", "##ing", "##ed", "cafe", "!", "字"]
 
@@ -210,3 +210,17 @@ def test_the_form_offers_a_text_where_the_model_reads_one(here: Path) -> None:
     click(form, "submit", values={**values, "text": "play!", "tokenizer": "vocab.txt"})
     settle(session)
     np.testing.assert_array_equal(session.feeds["input_ids"], [[2, 5, 9, 3, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3, "f4"), np.zeros((1, 1, 32, 32)),
+                                   {"other": np.zeros((1, 1, 32, 32), "f4")}, {}])  # fmt: skip
+def test_an_input_that_does_not_fit_leaves_the_one_before(wrong) -> None:
+    session = opened("x86")
+    before = session.run(lw.shipped("digits.png"), backend="x86")
+    name, picture = session.input_name, session.image
+    for give in (lambda: session.set_input(wrong), lambda: session.run(wrong, backend="x86")):
+        with pytest.raises(ShapeError):
+            give()
+        assert (session.input_name, session.image) == (name, picture)
+        after = session.run(backend="x86")
+        np.testing.assert_array_equal(after.outputs["probability"], before.outputs["probability"])

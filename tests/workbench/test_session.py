@@ -11,7 +11,7 @@ import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import LiteError, Predictor, load, optimize
-from lite_engine.errors import ShapeError, UsageError
+from lite_engine.errors import UsageError
 from lite_engine.ir import to_text
 from lite_engine.passes import pipeline
 from lite_engine.profile.advice import Advice
@@ -199,19 +199,6 @@ def test_export_is_the_same_model(session: lw.Session, tmp_path: Path) -> None:
 def test_wrong_use_says_how(session: lw.Session, do, says: str) -> None:
     with pytest.raises(LiteError, match=says):
         do(session)
-
-
-@pytest.mark.parametrize("wrong", [np.zeros(3, "f4"), np.zeros((1, 1, 32, 32)),
-                                   {"other": np.zeros((1, 1, 32, 32), "f4")}, {}])  # fmt: skip
-def test_an_input_that_does_not_fit_leaves_the_one_before(session: lw.Session, wrong) -> None:
-    before = session.run(lw.shipped("digits.png"), backend="x86")
-    name, picture = session.input_name, session.image
-    for give in (lambda: session.set_input(wrong), lambda: session.run(wrong, backend="x86")):
-        with pytest.raises(ShapeError):
-            give()
-        assert (session.input_name, session.image) == (name, picture)
-        after = session.run(backend="x86")
-        np.testing.assert_array_equal(after.outputs["probability"], before.outputs["probability"])
 
 
 @pytest.mark.parametrize("of", ["run", "predictor", "use"])

@@ -9,6 +9,9 @@ from lite_messages import tr
 
 #: What a pass did, or did not do, by an entry's `action` in the journal.
 REWRITING = {"rewrote": tr("rewrote"), "refused": tr("refused")}
+#: Parts of the memory, for people.
+MEMORY = {"weights": tr("weights"), "arena": tr("arena"), "packed": tr("packed"),
+           "scratch": tr("scratch"), "device": tr("device")}  # fmt: skip
 
 
 def listed(names: Sequence[str], most: int = 12, between: str = " + ") -> str:

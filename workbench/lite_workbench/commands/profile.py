@@ -12,7 +12,7 @@ from lite_engine.ir import format_shape
 from lite_engine.terminal import printable
 from lite_messages import tr, trn
 
-from ..words import number
+from ..words import MEMORY, number
 from ._base import (
     Command,
     add_backend,
@@ -58,11 +58,6 @@ class Profiled:
 
 def _first_shape(shapes: list[list[int | None] | None]) -> str:
     return "".join(format_shape(None if s is None else tuple(s)) for s in shapes[:1])
-
-
-#: Parts of the memory, for people.
-_MEMORY = {"weights": tr("weights"), "arena": tr("arena"), "packed": tr("packed"),
-           "scratch": tr("scratch"), "device": tr("device")}  # fmt: skip
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -326,7 +321,7 @@ def _summary(result: Profiled) -> list[str]:
         lines += _above(result.profile)
     if told := _clock_and_heat(result.environment):
         lines.append(told)
-    sizes = ", ".join(f"{_MEMORY.get(k, k)} {number(v, 'B')}" for k, v in result.memory.items())
+    sizes = ", ".join(f"{MEMORY.get(k, k)} {number(v, 'B')}" for k, v in result.memory.items())
     lines.append(
         tr(
             "memory: {sizes}; process peak {peak}",
