@@ -247,6 +247,19 @@ def test_what_cannot_have_another_batch_is_told() -> None:
     assert refusal.layer == "flat" and "6*(N)×8 has no axis of the batch alone" in refusal.why
 
 
+def test_what_is_left_stays_so_where_the_batch_was_unknown() -> None:
+    """Behind a roll along it."""
+    b = Builder(("n", T, C), "rolled")
+    ends = ((1, 2**40), (0, 1))
+    parts = [b.add("Slice", b.x, b.ints(i), b.ints(j), b.ints(0)) for i, j in ends]
+    rolled = b.add("Concat", *parts, axis=0)
+    graph = b.done(b.add("Tanh", b.add("Reshape", rolled, b.ints(-1, C))))
+    infer_types(graph)
+    x = np.random.default_rng(0).standard_normal((3, T, C)).astype(np.float32)
+    (y,) = Predictor(edit.rebatch(graph, 3).graph, "reference").run({"x": x}).values()
+    np.testing.assert_allclose(y, np.tanh(np.roll(x, -1, 0)).reshape(-1, C), rtol=1e-6)
+
+
 def test_inputs_that_do_not_begin_with_the_batch_are_refused(tmp_path, capsys) -> None:
     """States of a recurrent layer, whose first size is that of its directions."""
     b = Builder((T, 2, C), "states")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
+from lite_engine.exporters.onnx import write_bytes
 from lite_engine.ir import Graph, Value
 from lite_engine.ops import infer_types
 
@@ -121,6 +122,50 @@ def test_each_number_of_samples_has_the_answers_of_the_reference(form, rng) -> N
         (y,), (wanted,) = fused.run(feeds).values(), plain.run(feeds).values()
         assert y.shape == wanted.shape
         np.testing.assert_allclose(y, wanted, atol=1e-5 * max(1, np.abs(wanted).max(initial=0)))
+
+
+def biased(samples: int | str, length: int | str, bias: tuple[int, ...]) -> Graph:
+    b = Builder((samples, length, C))
+    q, k, v = (
+        b.add(
+            "Transpose",
+            b.add("Reshape", b.add("MatMul", b.x, b.weights(C, C)), b.ints(0, 0, H, C // H)),
+            perm=[0, 2, 1, 3],
+        )
+        for _ in range(3)
+    )
+    scores = b.add("MatMul", q, b.add("Transpose", k, perm=[0, 1, 3, 2]))
+    y = b.add("Softmax", b.add("Add", scores, b.weights(*bias)), axis=-1)
+    y = b.add("Transpose", b.add("MatMul", y, v), perm=[0, 2, 1, 3])
+    graph = b.done(b.add("Reshape", y, b.ints(0, 0, C)))
+    infer_types(graph)
+    return graph
+
+
+@pytest.mark.parametrize("opset", [None, 20, 23])
+@pytest.mark.parametrize("bias", [(1, 1, 1, L), (H, 1, L), (H, L, L), (L,), (H, 1, 1)])
+def test_attention_with_a_bias_is_written_for_onnxruntime(bias, opset, rng) -> None:
+    """Its own Attention wants as many rows of a mask as there are queries."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
+    graph = biased("n", L, bias)
+    made = optimize(graph).graph
+    assert [n.op for n in made.nodes].count("Attention") == 1
+    run = onnxruntime.InferenceSession(write_bytes(made, opset=opset)).run
+    for samples in (1, 3):
+        x = rng.standard_normal((samples, L, C)).astype(np.float32)
+        (wanted,) = Predictor(graph, "reference").run({"x": x}).values()
+        np.testing.assert_allclose(run(None, {"x": x})[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.cpu
+@pytest.mark.parametrize(
+    ("shape", "bias"), [((0, L), (1, H, 1, 1)), ((0, L), (L,)), ((2, 0), (1, H, 1, 1))]
+)
+def test_fixed_sizes_of_zero_are_left_alone(shape, bias) -> None:
+    graph = biased(*shape, bias)
+    x = np.zeros((*shape, C), np.float32)
+    (y,) = Predictor(optimize(graph)).run({"x": x}).values()
+    assert y.shape == x.shape
 
 
 @pytest.mark.cpu

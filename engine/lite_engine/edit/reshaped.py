@@ -106,7 +106,8 @@ def _of_the_size(
 ) -> Moved | None:
     """By what is known of the one size that moves. Raises ShapeError if it has to be `sure`."""
     before, end, out, size = this.before, place.axis + 1, this.out, moving.before
-    here = place.axis if out[:end] == before[:end] else None
+    known = None not in out[:end]
+    here = place.axis if known and out[:end] == before[:end] else None
     step, sizes = moving.step(x, place), _static(out)
     if step is None or sizes is None or 0 in sizes:
         return None if here is None else {here: [place.axis]}
@@ -136,7 +137,7 @@ def _by_place(this: _Reshape, changed_sizes: set[Dim]) -> Moved | None:
     axis that could be in several places, unless the file itself says -1 for one of them, and none
     of the others has a size that changed."""
     known = _numbers(this.before, this.out)
-    if known is None:
+    if known is None or any(this.before[i] is None for i in this.changed):
         return None
     before, out = known
     moved: Moved = {}

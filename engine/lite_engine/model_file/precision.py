@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from lite_messages import tr
 
 from ..errors import UsageError, check_choice
-from ..ops import find_op
 
 if TYPE_CHECKING:
     from ..ir import Graph, Node
@@ -103,6 +102,8 @@ def is_quantised(graph: Graph) -> bool:
 
 def holds_blocks(node: Node) -> bool:
     """Its weights are packed, in groups that have a scale each."""
+    from ..ops import find_op  # whoever opens a file to run its program needs no operators
+
     op = find_op(node.op)
     return op is not None and op.blocks
 

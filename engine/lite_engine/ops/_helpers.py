@@ -206,6 +206,21 @@ def elements_of(sizes: Iterable[Dim]) -> tuple[int, Counter[str]] | None:
     return math.prod(times for times, _ in parts), Counter(known)
 
 
+def reshape_target(shape: Sequence[Dim], source: Sequence[Dim] | None) -> list[int] | None:
+    """The constant by which a Reshape of a value of shape `source` gives `shape`: 0 stands for a
+    symbol that stays in its place, −1 for what is left. None where more than one size is open."""
+    if 0 in shape:
+        return None  # it would be taken for a size that stays
+    kept = source or ()
+    target = []
+    for i, size in enumerate(shape):
+        if isinstance(size, int):
+            target.append(size)
+        else:
+            target.append(0 if size is not None and i < len(kept) and kept[i] == size else -1)
+    return target if target.count(-1) <= 1 else None
+
+
 def split_symbol(dim: Dim) -> tuple[int, str | None]:
     """(times, symbol) of a size: 12*(N) is (12, "N"), a number has the symbol "", None is None."""
     if isinstance(dim, int):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..ir import Graph, Node, TypeInfo, Value
+from ..ir import Dim, Graph, Node, TypeInfo, Value
+from ._helpers import reshape_target
 from ._inferred import infer_node
 
 Types = list[TypeInfo | None]
@@ -32,5 +33,12 @@ class Writer:
             value.dtype, value.shape = info.dtype, info.shape
         return made.output
 
-    def shaped(self, value: Value, *shape: int) -> Value:
-        return self("Reshape", value, np.array(shape, np.int64))
+    def shaped(self, value: Value, *shape: Dim) -> Value:
+        return self("Reshape", value, sizes(shape, value))
+
+
+def sizes(shape: Sequence[Dim], value: Value) -> np.ndarray:
+    """What a Reshape of a value to this shape reads, of which at most one size is open and not
+    where it was."""
+    fixed = all(isinstance(size, int) for size in shape)
+    return np.array(shape if fixed else reshape_target(shape, value.shape), np.int64)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import DType, Graph, Node, Value
+from ..ir import Dim, DType, Graph, Node, Value
 from ._core import get_op
 from ._expand_transforms import TRANSFORMS
 from ._expand_views import VIEWS, is_fixed, sizes_of
-from ._writer import Condition, Rewrite, Types, Writer
+from ._writer import Condition, Rewrite, Types, Writer, sizes
 from .attention import expressible, heads_type
 
 
@@ -27,7 +27,8 @@ def expand_missing(graph: Graph, runs: Callable[[Node, Types], bool]) -> None:
 
 
 def can_expand(node: Node, types: Types) -> bool:
-    """Whether a node can be written out in others, whose sizes of 0 and −1 mean something else."""
+    """Whether a node can be written out in others. Not where an input has no elements: a Reshape
+    would take its 0 for a size that stays."""
     if any(t is not None and not t.is_const and 0 in (t.shape or ()) for t in types):
         return False
     return node.op in _EXPANSIONS and _EXPANSIONS[node.op][0](node, types)
@@ -49,8 +50,15 @@ def is_ours(node: Node) -> bool:
 
 
 def _plain_attention(node: Node, types: Types) -> bool:
-    """Of fixed sizes, without a state of keys and values."""
-    fixed = all(t is None or t.is_static for t in types)
+    """Of known heads, without a state of keys and values; a causal one of fixed lengths."""
+    if any(t is not None and (t.shape is None or None in t.shape) for t in types):
+        return False
+    lengths = [t.dims[-2] for t in types[:2] if t is not None]
+    fixed = not node.attrs.get("is_causal") or all(isinstance(n, int) for n in lengths)
+    widths = [
+        t.dims[i] for t in types[:3] if t is not None for i in range(1, t.rank) if i != t.rank - 2
+    ]
+    fixed = fixed and all(isinstance(n, int) for n in widths)
     return fixed and all(t is None for t in types[4:]) and expressible(node, types) is True
 
 
@@ -71,15 +79,20 @@ def _attention(graph: Graph, node: Node, types: Types) -> None:
     assert q is not None and k is not None and v is not None
     attrs = node.attrs
     kv = attrs.get("kv_num_heads")
-    batch, heads, rows, size = (int(d or 0) for d in heads_type(q, attrs.get("q_num_heads")))  # type: ignore[call-overload]
-    _, shared, keys, _ = (int(d or 0) for d in heads_type(k, kv))  # type: ignore[call-overload]
-    v_size = int(heads_type(v, kv)[3] or 0)  # type: ignore[call-overload]
+    batch, heads, rows, size = heads_type(q, attrs.get("q_num_heads"))
+    _, shared, keys, _ = heads_type(k, kv)
+    v_size = heads_type(v, kv)[3]
+    assert isinstance(heads, int) and isinstance(size, int)  # `_plain_attention`
+    assert isinstance(shared, int) and isinstance(v_size, int)
     write = Writer(graph, node)
+    group = heads // shared
+    together = group * rows if isinstance(rows, int) else None  # of the rows of a group
 
     def split(value: Value, count: int, perm: list[int], swap: bool) -> Value:
         if value.shape is not None and len(value.shape) == 3:
-            lengths = [int(d) for d in value.shape]  # type: ignore[arg-type]
-            value = write.shaped(value, *lengths[:2], count, lengths[2] // count)
+            width = value.shape[2]
+            assert isinstance(width, int)
+            value = write.shaped(value, *value.shape[:2], count, width // count)
             return write("Transpose", value, perm=perm)
         return write("Transpose", value, perm=[0, 1, 3, 2]) if swap else value
 
@@ -90,7 +103,7 @@ def _attention(graph: Graph, node: Node, types: Types) -> None:
     number = _SCALARS.get(q.dtype, np.float32)
     query = write("Mul", query, np.array(number(scale)))
     if shared != heads:
-        query = write.shaped(query, batch, shared, heads // shared * rows, size)
+        query = write.shaped(query, batch, shared, together, size)
     scores = write("MatMul", query, split(key, shared, [0, 2, 3, 1], True))
     if shared != heads:
         scores = write.shaped(scores, batch, heads, rows, keys)
@@ -103,7 +116,7 @@ def _attention(graph: Graph, node: Node, types: Types) -> None:
         zero = np.array(number(0))
         chance = write("Where", write("IsNaN", chance), zero, chance)
     if shared != heads:
-        chance = write.shaped(chance, batch, shared, heads // shared * rows, keys)
+        chance = write.shaped(chance, batch, shared, together, keys)
     y = write("MatMul", chance, split(values, shared, [0, 2, 1, 3], False))
     if shared != heads:
         y = write.shaped(y, batch, heads, rows, v_size)
@@ -111,12 +124,12 @@ def _attention(graph: Graph, node: Node, types: Types) -> None:
         graph.replace([node], "Identity", [y])
         return
     y = write("Transpose", y, perm=[0, 2, 1, 3])
-    shape = graph.constant(np.array([batch, rows, heads * v_size], np.int64))
+    shape = graph.constant(sizes((batch, rows, heads * v_size), y))
     graph.replace([node], "Reshape", [y, shape])
 
 
 def _biased(
-    write: Writer, node: Node, scores: Value, rows: int, keys: int, number: Any
+    write: Writer, node: Node, scores: Value, rows: Dim, keys: Dim, number: Any
 ) -> tuple[Value, bool]:
     """Scores with the mask, and whether a row may see nothing: Attention gives 0 there."""
     mask, guarded = node.input(3), False
@@ -132,6 +145,7 @@ def _biased(
             guarded = bool(hides.all(-1).any())
         scores = write("Add", scores, mask)
     if node.attrs.get("is_causal"):
+        assert isinstance(rows, int) and isinstance(keys, int)
         causal = np.triu(np.full((rows, keys), -np.inf, number), 1)
         scores = write("Add", scores, causal)
         guarded = guarded or mask is not None

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..ir import Dim, Graph, Node, Shape, Value
+from ..ops._helpers import reshape_target
 from ._core import infer_new
-from ._rewrite import known_shape, reshape_target
+from ._rewrite import known_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
 

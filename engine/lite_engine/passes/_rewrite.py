@@ -62,21 +62,6 @@ def known_shape(value: Value | None) -> tuple[Dim, ...] | None:
     return tuple(value.shape)
 
 
-def reshape_target(shape: Sequence[Dim], source: Sequence[Dim] | None) -> list[int] | None:
-    """The constant by which a Reshape of a value of shape `source` gives `shape`: 0 stands for a
-    symbol that stays in its place, −1 for what is left. None where more than one size is open."""
-    if 0 in shape:
-        return None  # it would be taken for a size that stays
-    kept = source or ()
-    target = []
-    for i, size in enumerate(shape):
-        if isinstance(size, int):
-            target.append(size)
-        else:
-            target.append(0 if size is not None and i < len(kept) and kept[i] == size else -1)
-    return target if target.count(-1) <= 1 else None
-
-
 def same_shape(a: Value, b: Value) -> bool:
     """Are the shapes known to be equal? Equal symbols count, unknown dimensions do not."""
     return a.shape is not None and a.shape == b.shape and None not in a.shape

@@ -22,13 +22,14 @@ from ..ops import fold_node, infer_outputs, nested_graphs
 from ..ops._helpers import (
     broadcast_shapes,
     elements_of,
+    reshape_target,
     slice_of,
     symbol_limited,
     symbol_product,
     symbol_quotient,
 )
 from ._core import graph_pass
-from ._rewrite import constant_like, reshape_target
+from ._rewrite import constant_like
 from .fold_constants import KEEP
 
 Elements = list[Dim]

@@ -108,6 +108,8 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     rank = len(shape or ())
     if rank < 3 or any(len(v.shape or ()) != rank for v in (left, right, values)):
         raise Refusal(tr("its products do not have rank 3 or more, or not all the same"), product)
+    if 0 in (shape or ()):
+        raise Refusal(tr("there are no scores"), product)
     queries = trace(left)
     if rank > 4 and any(static_shape(v) is None for v in (left, right, values)):
         raise Refusal(tr("products of rank {rank} need fixed sizes", rank=rank), product)

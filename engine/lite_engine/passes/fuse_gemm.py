@@ -34,6 +34,8 @@ class recompose_gemm:
         rank = rank_of(m.x)
         if rank is None or rank < 2:
             return skip(tr("the input's rank is not known or below 2"), m.root)
+        if 0 in m.x.shape:
+            return no_match(m.root)  # nothing to compute
         return None
 
     def rewrite(self, graph: Graph, m: Match) -> list[Node]:

@@ -17,9 +17,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..ir import Graph, Journal, Node, Value
 from ..ops import get_op, run_node
-from ..ops._helpers import split_symbol
+from ..ops._helpers import reshape_target, split_symbol
 from ._core import graph_pass, infer_new
-from ._rewrite import known_shape, reshape_target, static_shape
+from ._rewrite import known_shape, static_shape
 from .merge_views import RESHAPES
 
 _VIEWS = (*RESHAPES, "Transpose", "Identity")

@@ -11,9 +11,10 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import Graph, Node
+from ..ops._helpers import reshape_target
 from ._core import Match, P, Skip, no_match, rule, skip
 from ._layout_rules import perm_of
-from ._rewrite import reshape_target, static_shape
+from ._rewrite import static_shape
 
 #: Views that keep the order of elements.
 RESHAPES = ("Reshape", "Flatten", "Squeeze", "Unsqueeze")

@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from ..ir import Dim, Graph, Journal, Node, Shape, Value
-from ..ops._helpers import elements_of
+from ..ops._helpers import elements_of, reshape_target
 from ._core import graph_pass, infer_new
-from ._rewrite import known_shape, reshape_target, static_shape
+from ._rewrite import known_shape, static_shape
 
 
 @graph_pass("recompose-splits", local=True)

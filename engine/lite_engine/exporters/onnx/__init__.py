@@ -16,7 +16,7 @@ from lite_messages import tr
 
 from ...errors import UsageError
 from ...files import filling, write_file, writing
-from ...ir import Graph
+from ...ir import Graph, Node
 from ...ops.expand import expand_missing, is_ours
 from . import _expansions, _int16, _older  # noqa: F401  they register what they lower
 from ._forms import NEWEST, OLDEST, USUAL
@@ -88,6 +88,17 @@ def _fields(graph: Graph, opset: int, external: External | None = None) -> Field
     return ModelWriter(graph, opset, external).model()
 
 
+def _has_rows(node: Node) -> bool:
+    """Whether onnxruntime takes an Attention as it is: with a row of the mask for each query, where
+    ONNX's repeats along them."""
+    if node.op != "Attention":
+        return False
+    q, mask = node.input(0), node.input(3)
+    if mask is None or q is None or q.shape is None:
+        return True
+    return mask.shape is not None and len(mask.shape) > 1 and mask.shape[-2] == q.shape[-2]
+
+
 def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     """A copy with operators of that opset, or of the first one from `USUAL` on that has them."""
     if opset is not None and not OLDEST <= opset <= NEWEST:
@@ -102,8 +113,8 @@ def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     wanted = opset or USUAL
     while True:
         copy = graph.copy()
-        own = "Attention" if wanted >= ATTENTION else ""
-        expand_missing(copy, lambda node, _, own=own: not is_ours(node) or node.op == own)  # type: ignore[misc]
+        keeps = wanted >= ATTENTION
+        expand_missing(copy, lambda n, _, own=keeps: not is_ours(n) or (own and _has_rows(n)))  # type: ignore[misc]
         try:
             lower(copy, wanted)
         except NeedsOpset as error:
