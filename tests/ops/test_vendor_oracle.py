@@ -9,6 +9,7 @@ import pytest
 from lite_engine.backends.reference import run_graph
 from lite_engine.importers import onnx as importer
 from lite_engine.ir import DType, Graph, Value
+from lite_engine.ir.verify import verify
 from lite_engine.plan import make_plan
 from lite_engine.runtime.execute import Execution
 
@@ -62,9 +63,9 @@ def both(
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     theirs = ort.InferenceSession(model, options, ["CPUExecutionProvider"]).run(None, given)
-    return list(
-        zip(run_graph(importer.read_bytes(model), list(given.values())), theirs, strict=True)
-    )
+    read = importer.read_bytes(model)
+    verify(read)
+    return list(zip(run_graph(read, list(given.values())), theirs, strict=True))
 
 
 MS = "com.microsoft"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ class Call:
     label: str
     domain: str
     version: int
+    _constants: dict[tuple[object, ...], Value] = field(default_factory=dict)
 
     def input(self, index: int) -> Value | None:
         return self.inputs[index] if index < len(self.inputs) else None
@@ -34,9 +35,13 @@ class Call:
         self.inputs[index] = value
 
     def constant(self, key: str, array: Any, dtype: Any = np.int64) -> Value:
-        """A constant named after this node and what it is for."""
+        """A constant named after this node and what it is for: one, however often it is asked for,
+        as no two values may have one name."""
         out = self.outputs[0].name if self.outputs else self.label
-        return Value(f"{out}.{key}", const=np.asarray(array, dtype))
+        const = np.asarray(array, dtype)
+        name = f"{out}.{key}"
+        same = (name, const.dtype.str, const.shape, const.tobytes())
+        return self._constants.setdefault(same, Value(name, const=const))
 
     def rank(self, index: int = 0) -> int | None:
         value = self.input(index)
