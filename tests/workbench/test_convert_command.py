@@ -81,6 +81,54 @@ def test_layers_that_need_python_are_named(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["notes"] == {}
 
 
+#: What it computes, and where it ends: the layer without a bound in a branch, or behind an If that
+#: has a program only beside sizes that are open.
+BRANCHES = {
+    "a layer in a branch": ("""
+        mean = If (c) <then_branch = a () => (float[4] up) {
+            up = ReduceMean<keepdims = 0>(rows, axis)
+        }, else_branch = b () => (float[4] low) {
+            low = ReduceMax<keepdims = 0>(rows, axis)
+        }>
+        y = Tanh(mean)
+        z = Tanh(x)""", "ReduceMean", "rows,c,z"),
+    "an If beside it": ("""
+        part = If (c) <then_branch = a () => (float[9] up) { up = Neg(p) },
+                       else_branch = b () => (float[9] low) { low = Abs(p) }>
+        square = Mul(x, x)
+        y = Unique(square)
+        z = Tanh(part)""", "Unique", "p,c,square"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BRANCHES)
+def test_the_advised_end_lies_before_the_whole_if(case, tmp_path, capsys):
+    onnx = pytest.importorskip("onnx", reason="pip install onnx")
+    body, missing, ends = BRANCHES[case]
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+    g (float[9] m, float[9,4] x) => (float[n] y, float[k,l] z) {{
+        axis = Constant<value = int64[1] {{0}}>()
+        p = Relu(m)
+        found = NonZero(p)
+        places = Squeeze(found, axis)
+        rows = Gather(x, places)
+        sum = ReduceSum<keepdims = 0>(m)
+        three = Constant<value = float {{3.0}}>()
+        c = Less(sum, three)
+        {body}
+    }}"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    words = ["convert", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "m.lite")]
+    words += ["--targets", "x86", "--json", "-"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == {
+        "x86": f"no program for lite_run: it cannot run {missing} without Python; "
+        f"`lite convert --outputs {ends}` ends before that"
+    }
+    assert main([*words, "--outputs", ends]) == 0
+    assert json.loads(capsys.readouterr().out)["notes"] == {}
+
+
 def test_an_edited_file_keeps_its_targets_or_gets_the_usual_ones(tmp_path, capsys):
     """What `lite_run` finds, asked of it, is what the commands say."""
     source, bare = str(lw.shipped("digits.onnx")), str(tmp_path / "bare.lite")

@@ -21,7 +21,7 @@ from ..plan.program import WeightTable, encode
 from ._container import aligned, container, write_container
 from .contents import Contents
 from .derived import derive
-from .ending import native_ends
+from .ending import ended, native_ends, with_layers
 from .needs import needs_of, to_bytes
 from .opencl_programs import (
     KERNEL_TEXT,
@@ -219,30 +219,40 @@ def _how(model: Contents, target: str, have: tuple[str, ...] | None) -> dict[str
 
 def _python_note(model: Contents, target: str) -> str:
     """Which layers keep a target from a program, and where the model can end before them."""
-    graph = model.graph_in(computed(target, model.precision(target)))
-    rows, refused = rows_so_far(graph)
-    how = _how(model, target, ())
-    how["overrides"] |= dict.fromkeys(refused, "reference")
-    plan = make_plan(rows, ON_CPU.get(target, target), specialised=True, **how)
-    missing = _python_only(plan)
+    graph = with_layers(model.graph_in(computed(target, model.precision(target))))
+
+    def missing_in(graph: Graph) -> dict[str, set[str]]:
+        rows, refused = rows_so_far(graph)
+        how = _how(model, target, ())
+        how["overrides"] |= dict.fromkeys(refused, "reference")
+        return _python_only(make_plan(rows, ON_CPU.get(target, target), specialised=True, **how))
+
+    missing = missing_in(graph)
     note = tr(
         "no program for lite_run: it cannot run {missing} without Python",
-        missing=", ".join(sorted(set(missing.values()))),
+        missing=", ".join(sorted(missing)),
     )
-    if ends := native_ends(graph, missing):
+    layers = set[str]().union(*missing.values())
+    ends = native_ends(graph, layers)
+    # Beside sizes that are open an If is written out; without those that are cut off it may stay.
+    while ends and (more := set[str]().union(*missing_in(ended(graph, ends)).values()) - layers):
+        layers |= more
+        ends = native_ends(graph, layers)
+    if ends:
         note += tr("; `lite convert --outputs {ends}` ends before that", ends=",".join(ends))
     return note
 
 
-def _python_only(plan: Plan) -> dict[str, str]:
-    """Steps by name of operators that only the NumPy reference runs, and of layers that were put
-    elsewhere by hand."""
+def _python_only(plan: Plan) -> dict[str, set[str]]:
+    """Operators that only the NumPy reference runs, and layers that were put elsewhere by hand,
+    with the sources of their steps."""
     here = {"cpu", plan.backend}
-    return {
-        s.name: s.op if s.backend == "reference" else f"{s.name} on {s.backend}"
-        for s in plan.steps
-        if s.backend not in here and s.op != "Copy"
-    }
+    found: dict[str, set[str]] = {}
+    for s in plan.steps:
+        if s.backend not in here and s.op != "Copy":
+            word = s.op if s.backend == "reference" else f"{s.name} on {s.backend}"
+            found.setdefault(word, set()).update(s.sources)
+    return found
 
 
 def _plain(value: Any) -> Any:
