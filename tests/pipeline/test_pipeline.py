@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -253,6 +254,10 @@ def test_the_exported_application_is_built_from_its_folder_alone(
         (frames / f"{i}.jpg").write_bytes(data)
     (frames / "2.jpg").unlink()
     (frames / "2.jpg").symlink_to("gone.jpg")
+    os.mkfifo(frames / "2a.jpg")  # who opens one waits for a writer
+    (frames / "2b.jpg").symlink_to("2a.jpg")
+    (frames / "2c.jpg").symlink_to(os.devnull)
+    (frames / "4").chmod(0)
     lines = ran(*prefix, program, folder / "two.lite", "--stream", frames).splitlines()
     first, damaged, gone, last = map(json.loads, lines)
     assert [first["frame"], damaged["frame"], gone["frame"], last["frame"]] == [0, 1, 2, 3]
@@ -265,6 +270,7 @@ def test_the_exported_application_is_built_from_its_folder_alone(
     with Stream(want) as running:
         told = [str(f.error or "") for f in feed(running, Frames(frames))]
     assert told == [json.loads(x).get("error", "") for x in lines]
+    (frames / "4").chmod(0o700)
     usage = "error: usage: app two.lite PHOTO [DRAWN.png] | --stream FOLDER\n"
     for words in ([photo, drawn, "more"], ["--stream"], ["--stream", frames, "more"]):
         command = [*prefix, program, folder / "two.lite", *words]

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from stat import S_ISREG
 
 from lite_messages import tr
 
@@ -23,7 +24,8 @@ _FILL, _END, _SCAN = 0xFF, 0xD9, 0xDA
 
 class Frames:
     """The frames of a folder, by name, or of a Motion-JPEG file; each is the bytes of an image, or
-    none of a file that cannot be read: its answer is an error. Folders in it are passed over.
+    none of a file that cannot be read: its answer is an error. Folders, pipes and devices in it are
+    passed over.
 
     Raises UsageError where there is none, and what reading a Motion-JPEG file raises;
     ModelFormatError where that is overwritten in the meantime.
@@ -35,9 +37,8 @@ class Frames:
         self._places: list[tuple[int, int]] = []
         if self.path.is_dir():
             self._files = sorted(
-                p for p in self.path.iterdir()
-                if (p.is_file() or not p.exists()) and not p.name.startswith(".")
-            )  # fmt: skip
+                p for p in self.path.iterdir() if not p.name.startswith(".") and _may_be_read(p)
+            )
         elif self.path.is_file() and self.path.stat().st_size:
             self._data = map_file(self.path)
             self._places = list(_jpegs(self._data))
@@ -60,6 +61,15 @@ class Frames:
             for state in states([self._data]):
                 state.check()
             yield bytes(self._data[begin:end])
+
+
+def _may_be_read(path: Path) -> bool:
+    """Not what is there and no file: a folder, or a pipe, which might never end. Of what cannot be
+    found (a link) reading says so."""
+    try:
+        return S_ISREG(path.stat().st_mode)
+    except OSError:
+        return True
 
 
 def feed(

@@ -8,6 +8,7 @@
 // and prints a line of JSON for each, and the rates on standard error.
 #include <dirent.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -81,8 +82,10 @@ void tell(const lite_frame& frame) {
   }
 }
 
-bool is_folder(const std::string& path) {
-  return std::unique_ptr<DIR, Closer>(opendir(path.c_str())) != nullptr;
+// A folder, a pipe, a device. A link that leads nowhere is none: it is a frame that cannot be read.
+bool is_other_than_file(const std::string& path) {
+  struct stat found{};
+  return stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode);
 }
 
 // By name, but for hidden ones.
@@ -92,7 +95,7 @@ std::vector<std::string> files_of(const std::string& folder) {
   std::vector<std::string> files;
   while (const dirent* entry = readdir(open.get())) {
     const std::string path = folder + "/" + entry->d_name;
-    if (entry->d_name[0] != '.' && !is_folder(path)) files.push_back(path);
+    if (entry->d_name[0] != '.' && !is_other_than_file(path)) files.push_back(path);
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "platform/files.h"
+#include "platform/regular_file.h"
 
 namespace {
 
@@ -16,11 +17,9 @@ bool path_of(const char* folder, const char* name, char (&path)[4096]) {
   return snprintf(path, sizeof path, "%s/%s", folder, name) < static_cast<int>(sizeof path);
 }
 
-bool is_folder(const char* folder, const char* name) {
+bool is_passed_over(const char* folder, const char* name) {
   char path[4096];
-  DIR* inner = path_of(folder, name, path) ? opendir(path) : nullptr;
-  if (inner) closedir(inner);
-  return inner != nullptr;
+  return name[0] == '.' || (path_of(folder, name, path) && lite::is_other_than_file(path));
 }
 
 int by_name(const void* a, const void* b) {
@@ -45,7 +44,7 @@ bool Frames::open(const char* from, char* error, size_t bytes) {
   while (good) {
     const dirent* entry = readdir(folder);
     if (!entry) break;
-    if (entry->d_name[0] == '.' || is_folder(from, entry->d_name)) continue;
+    if (is_passed_over(from, entry->d_name)) continue;
     if (count_ == room) {
       room = 2 * room + 16;
       char** grown = static_cast<char**>(realloc(names_, static_cast<size_t>(room) * sizeof(char*)));

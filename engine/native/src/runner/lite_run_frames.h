@@ -1,5 +1,5 @@
 // The frames of a stream: files of a folder, or JPEG files one after the other on standard input. A file that cannot be
-// read is a frame without bytes, whose answer is an error; folders in the folder are passed over.
+// read is a frame without bytes, whose answer is an error; folders, pipes and devices in the folder are passed over.
 #pragma once
 
 #include "jpeg_frames.h"
