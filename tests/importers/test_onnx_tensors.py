@@ -90,6 +90,21 @@ def test_constants_of_four_bits_keep_kernels() -> None:
     np.testing.assert_array_equal(run_graph(read_graph, [])[0], np.multiply(PACKED["INT4"], 0.5))
 
 
+@pytest.mark.parametrize("order", ["ab", "abc", "cab", "acb"])
+def test_layers_share_a_constant_of_four_bits(order: str, tmp_path: Path) -> None:
+    """Read as 8-bit integers by a and b, and as it is by c."""
+    weight = helper.make_tensor("w", TensorProto.INT4, [5], PACKED["INT4"])
+    scales = [helper.make_tensor(f"s{y}", TensorProto.FLOAT, [], [v]) for y, v in zip("ab", (1, 2))]
+    nodes = {y: helper.make_node("DequantizeLinear", ["w", f"s{y}"], [y]) for y in "ab"}
+    nodes["c"] = helper.make_node("Cast", ["w"], ["c"], to=TensorProto.FLOAT)
+    ends = [helper.make_tensor_value_info(y, TensorProto.FLOAT, [5]) for y in order]
+    graph = helper.make_graph([nodes[y] for y in order], "g", [], ends, [weight, *scales])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+    onnx.save(model, tmp_path / "m.onnx")
+    wanted = ReferenceEvaluator(model).run(None, {})
+    np.testing.assert_array_equal(run_graph(load(tmp_path / "m.onnx"), []), wanted)
+
+
 @pytest.mark.parametrize("linear", [False, True])
 def test_sparse_becomes_dense(linear: bool) -> None:
     values = numpy_helper.from_array(np.float32([5, 6]), "s")

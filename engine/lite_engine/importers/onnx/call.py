@@ -25,6 +25,8 @@ class Call:
     label: str
     domain: str
     version: int
+    #: Constants of narrow integers in the whole model → 8-bit ones.
+    wider: dict[Value, Value] = field(default_factory=dict)
     _constants: dict[tuple[object, ...], Value] = field(default_factory=dict)
 
     def input(self, index: int) -> Value | None:

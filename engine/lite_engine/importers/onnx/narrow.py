@@ -1,7 +1,7 @@
 """Narrow types (floats of 8 and 4 bits, integers of 4 and 2): nodes say them in attributes.
 
 NumPy arrays do not tell such a type, so what asks for one gets it as an attribute; and constants
-of narrow integers become 8-bit ones for what computes with them.
+of narrow integers become 8-bit ones for what computes with them, one for all that do.
 """
 
 from __future__ import annotations
@@ -25,8 +25,15 @@ def settle_types(call: Call) -> None:
         zero = call.input(2)
         if zero is not None and zero.dtype is not None and zero.dtype.is_narrow:
             call.attrs["output_dtype"] = zero.dtype
-    if call.op in _OF_TYPES:
-        return
     for i, value in enumerate(call.inputs):
-        if value is not None and value.is_const and value.dtype in _WIDER:
-            call.inputs[i] = Value(value.name, _WIDER[value.dtype], const=value.const)
+        if value is None or not value.is_const or value.dtype not in _WIDER:
+            continue
+        wide = call.wider.get(value)
+        if call.op in _OF_TYPES:
+            if wide is not None:
+                wide.name = f"{value.name}.wide"
+            continue
+        if wide is None:
+            name = f"{value.name}.wide" if value.readers else value.name
+            wide = call.wider[value] = Value(name, _WIDER[value.dtype], const=value.const)
+        call.inputs[i] = wide

@@ -47,6 +47,7 @@ class ModelReader:
         }
         self._names = Names()
         self._node_count = 0
+        self._wider: dict[Value, Value] = {}
 
     def graph(self) -> Graph:
         proto = self.model.message(fields.Model.GRAPH)
@@ -209,6 +210,7 @@ class ModelReader:
             label,
             domain,
             scope.opsets.get(domain, 1),
+            self._wider,
         )
         if domain:
             vendor_op(call, scope.graph.metadata)
