@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor
 from lite_engine._native import runner_path
+from lite_engine.model_file import read_model
 from lite_engine.runtime import host_target, usability
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.cli import main
@@ -151,3 +152,17 @@ def test_an_edited_file_keeps_its_targets_or_gets_the_usual_ones(tmp_path, capsy
     said = capsys.readouterr().out
     assert f"  targets {host_target()}\n" in said and "no program" not in said
     assert found(edited) == [host_target()]
+
+
+def test_an_edited_file_keeps_its_overrides(tmp_path, capsys):
+    source, own, edited = str(lw.shipped("digits.onnx")), tmp_path / "o.lite", tmp_path / "e.lite"
+    target, layers = host_target(), ("/b1/dw/Conv", "/b5/Conv")
+    words = ["convert", source, "-o", str(own), "--targets", target]
+    assert main([*words, *(w for name in layers for w in ("--layer", f"{name}=reference"))]) == 0
+    assert main(["edit", str(own), "-o", str(edited), "--rename", "image=picture"]) == 0
+    assert "overrides" not in capsys.readouterr().out
+    assert read_model(edited).overrides == {target: dict.fromkeys(layers, "reference")}
+    outputs = read_model(own).graph.nodes[3].output.name
+    assert main(["edit", str(own), "-o", str(edited), "--outputs", outputs]) == 0
+    assert "overrides of layers that are gone are dropped: /b5/Conv" in capsys.readouterr().out
+    assert list(read_model(edited).overrides[target]) == ["/b1/dw/Conv"]

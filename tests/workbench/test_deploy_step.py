@@ -61,3 +61,31 @@ def test_deploy_says_before_that_a_device_cannot_run_it(tmp_path: Path, monkeypa
     click(step.bundle, "write")
     settle(session)
     assert {p.name for p in (tmp_path / "if_bundle").iterdir()} == {"if.lite", "if_walk.ipynb"}
+
+
+def test_deploy_offers_the_devices_that_the_model_was_converted_for(session: lw.Session) -> None:
+    session.convert(targets=["x86", "arm"])
+    step = step_class("Deploy")(session)
+    assert [o[0] for o in step.header.segments["options"]] == ["x86", "arm"]
+    assert step.header.values["target"] == "arm"
+    session.convert(targets=["x86"])
+    assert [o[0] for o in step.header.segments["options"]] == ["x86"]
+    assert step.header.values["target"] == "x86"
+    assert [i["id"] for i in step.bundle.items][:2] == ["model", "device"]
+    session.convert(targets=["opencl"])
+    assert "device" not in [i["id"] for i in step.bundle.items]
+    assert "was converted for opencl, not x86" in step.notice.what
+    assert "--targets opencl,x86" in step.notice.detail
+
+
+def test_deploy_writes_no_file_to_weigh_while_another_step_is_open(session: lw.Session) -> None:
+    session.convert(targets=["x86"])
+    workbench = lw.Workbench(session, step="Deploy")
+    step = workbench.step("Deploy")
+    made = step._made
+    workbench.current = "Profile"
+    layer = session.model.graph.nodes[0].name
+    session.override(layer, "reference")
+    assert step._made is made
+    workbench.current = "Deploy"
+    assert step._made is not made and "cannot run Conv without Python" in step.notice.what

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from lite_engine.edit import Resized
     from lite_engine.ir import Graph
+    from lite_engine.model_file import Model
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,10 @@ def check_ending(out: Path) -> None:
 
 
 def write_edited(
-    graph: Graph, out: Path, edits: Edits, *, opset: int | None = None,
-    precisions: Mapping[str, str] | None = None,
-) -> Edited:  # fmt: skip
-    """Changes a graph and writes it, unless layers refused; a .lite file for the targets of
-    `precisions` (target → precision). Raises UsageError, LiteError."""
+    graph: Graph, out: Path, edits: Edits, *, opset: int | None = None, like: Model | None = None
+) -> Edited:
+    """Changes a graph and writes it, unless layers refused; a .lite file for the targets of `like`,
+    with its precisions and overrides. Raises UsageError, LiteError."""
     check_ending(out)
     steps = _Steps(graph)
     _apply(steps, edits)
@@ -81,27 +81,40 @@ def write_edited(
 
             write_onnx(steps.graph, out, opset=opset)
         else:
-            _write_lite(steps, out, precisions or {})
+            _write_lite(steps, out, like)
     made = steps.graph
     return Edited(
         str(out), 0 if steps.refused else out.stat().st_size,
         {"before": len(graph.nodes), "after": len(made.nodes)},
         {v.name: str(v.type) for v in made.inputs}, {v.name: str(v.type) for v in made.outputs},
-        steps.done, steps.refused, [] if out.suffix == ".onnx" else list(precisions or ()),
+        steps.done, steps.refused, [] if out.suffix == ".onnx" or like is None else like.targets,
     )  # fmt: skip
 
 
-def _write_lite(steps: _Steps, out: Path, precisions: Mapping[str, str]) -> None:
+def _write_lite(steps: _Steps, out: Path, like: Model | None) -> None:
     """For targets with an int8 graph of their own, which is not edited, in float."""
     from lite_engine.model_file import optimize
+    from lite_engine.model_file.layers import of_graph
     from lite_engine.model_file.precision import is_quantised
 
+    precisions = {t: like.precision(t) for t in like.targets} if like else {}
     int8 = [t for t, p in precisions.items() if p == "int8"]
     if int8 and not is_quantised(steps.graph):
         said = tr("the int8 version is not edited: {targets} in float", targets=", ".join(int8))
         steps.done.append(said)
     kept = {t: "fp32" if t in int8 else p for t, p in precisions.items()}
-    optimize(steps.graph, targets=list(kept), precision=kept).save(out)
+    made = optimize(steps.graph, targets=list(kept), precision=kept)
+    if like is not None:
+        asked = {t: v for t, v in like.overrides.items() if t in kept}
+        overrides = {t: of_graph(v, made.graph) for t, v in asked.items()}
+        lost = {layer for t, v in asked.items() for layer in v if layer not in overrides[t]}
+        if lost:
+            said = tr(
+                "overrides of layers that are gone are dropped: {names}", names=listed(sorted(lost))
+            )
+            steps.done.append(said)
+        made = made.but(overrides=overrides)
+    made.save(out)
 
 
 class _Steps:

@@ -200,7 +200,7 @@ def _key(model: Model, data: Dataset, max_drop: float, targets: Sequence[str]) -
     meta = model.metadata.get("preprocess"), model.metadata.get("adapter")
     return key_of(
         model.path, [],
-        repr((data.name, names, max_drop, meta, targets, *filter(None, [data.metric]))),
+        repr((data.name, names, max_drop, meta, sorted(targets), *filter(None, [data.metric]))),
     )  # fmt: skip
 
 

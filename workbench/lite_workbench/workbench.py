@@ -122,6 +122,10 @@ class Workbench(WorkbenchView):
     def _open(self, name: str) -> None:
         with self._changing:
             super()._open(name)
+        for known, step in self._steps.items():
+            step.here = known == name
+        if name in self._steps:
+            self._steps[name].guard(self._steps[name].entered)
 
     def _make(self, name: str) -> Sequence[Any]:
         return [self.step(name)]

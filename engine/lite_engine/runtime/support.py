@@ -170,9 +170,11 @@ def model_info(
 def _in_numpy_here(fixed: Graph | None, support: list[Support]) -> list[str]:
     """That Python runs what a program's kernels run otherwise: the table is of programs, in which
     open sizes have bounds (passes/fixed_rows)."""
-    made = [] if fixed is None else [n for n in fixed.nodes if any(map(is_open, n.outputs))]
-    native = {s.op for s in support if s.backend == "cpu" and s.supported}
-    if not made or not {n.op for n in made} <= native:
+    nodes = [] if fixed is None else fixed.nodes
+    made = [n for n in nodes if any(map(is_open, n.outputs))]
+    native = [s.supported for s in support if s.target in ON_CPU]
+    whole = native and all(native) and not any(n.has_subgraph for n in nodes)
+    if not made or not whole:  # there is no program, or branches decide on it
         return []
     names = [n.name for n in made]
     more = tr(" and {count} more", count=len(names) - 3) if len(names) > 3 else ""

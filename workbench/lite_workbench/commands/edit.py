@@ -147,8 +147,7 @@ def _call(args: argparse.Namespace) -> Edited:
     if not is_lite(source):
         return write_edited(load(source, params=args.params), out, edits, opset=args.opset)
     model = read_model(source)
-    kept = {t: model.precision(t) for t in model.targets}
-    return write_edited(model.described_graph(), out, edits, opset=args.opset, precisions=kept)
+    return write_edited(model.described_graph(), out, edits, opset=args.opset, like=model)
 
 
 def _places(text: str) -> tuple[list[str], list[str], str]:

@@ -11,6 +11,7 @@ from lite_engine.errors import UsageError
 from lite_messages import tr
 
 from ..names import with_ending
+from . import lite_file
 from .versions import model_of
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def edit(state: SessionState, path: Path, opset: int | None, changes: Mapping[st
             tr("there is no change {name!r}", name=wrong),
             fix=tr("use {names}", names=", ".join(known)),
         )
-    kept = {t: state.precision.get(t, "fp32") for t in state.targets}
-    made = write_edited(state.graph, path, Edits(**changes), opset=opset, precisions=kept)
+    like = lite_file.to_ship(state, []) if state.targets else None
+    made = write_edited(state.graph, path, Edits(**changes), opset=opset, like=like)
     given = "".join(f", {name}={value!r}" for name, value in changes.items())
     state.remember(f"session.edit({str(path)!r}{given})")
     return made

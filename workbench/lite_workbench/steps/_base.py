@@ -35,6 +35,7 @@ class Step(PicturedBox):
     def __init__(self, session: Session, *, go: Callable[[str], None] | None = None) -> None:
         self.session = session
         self.alone = go is None
+        self.here = True  # a Workbench says when another step is open
         self.go = go or (lambda step: None)
         self._loop = running_loop()
         self._ends: list[Callable[[], None]] = []
@@ -63,6 +64,9 @@ class Step(PicturedBox):
     def build(self) -> None:
         """Makes the widgets and shows what is there already."""
         raise NotImplementedError
+
+    def entered(self) -> None:
+        """Called when the step is opened again."""
 
     def show(self, *widgets: Any) -> None:
         """Header, notice, what runs, then these."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lite_engine.errors import BackendUnavailableError, TargetMismatchError, UsageError
-from lite_engine.export import Exported, bytes_beside, check_programs
+from lite_engine.export import Exported, bytes_beside, check_programs, check_target
 from lite_engine.files import write_file
 from lite_engine.model_file import Model
 from lite_messages import tr
@@ -37,25 +37,51 @@ class DeployStep(Step):
         self._made: tuple[Any, tuple[int, Model]] | None = None
         self.bundle = BundleList(button=tr("Write bundle"))
         self.code = SourceCode()
-        targets = [t for t in self.session.model.targets if t in _ARCH] or ["x86"]
-        options = [[t, t, t] for t in targets]
-        self.header.segments = {"name": "target", "label": tr("Device"), "options": options}
-        self.header.values = {"target": "arm" if "arm" in targets else targets[0]}
+        self._offer_targets()
         self.header.observe(lambda _: self.guard(self._fill), names=["values"])
         self.on(self.bundle, "write", lambda _: self._write())
         self.on(self.notice, "why", lambda _: self.go("Compare"))
-        self.follow("versions", lambda _: self._fill())
-        self.follow("overrides", lambda _: self._fill())
+        for change in ("versions", "overrides"):
+            self.follow(change, lambda _: self.entered())
         self.show(columns(self.bundle, self.code, kind="half"))
         self._fill()
+
+    def entered(self) -> None:
+        """The file is written again where somebody sees what it weighs: now, or at the next
+        visit."""
+        if self.here and (self._made is None or self._made[0] != self._key()):
+            self._offer_targets()
+            self._fill()
+
+    def _offer_targets(self) -> None:
+        """Processors that the model was converted for; one of them stays chosen."""
+        targets = [t for t in self.session.model.targets if t in _ARCH] or ["x86"]
+        options = [[t, t, t] for t in targets]
+        self.header.segments = {"name": "target", "label": tr("Device"), "options": options}
+        if self.header.values.get("target") not in targets:
+            self.header.values = {"target": "arm" if "arm" in targets else targets[0]}
+
+    def _misfit(self, file: Model) -> TargetMismatchError | None:
+        """Why the chosen device gets no runner."""
+        target = self.header.values["target"]
+        try:
+            check_target(file, target)
+            check_programs([file], target)
+        except TargetMismatchError as error:
+            return error
+        return None
+
+    def _key(self) -> Any:
+        """What the written file follows from."""
+        session, model = self.session, self.session.model
+        return id(model), repr(model.metadata), repr(session.overrides), tuple(session.int8_targets)
 
     def _file(self) -> tuple[int, Model]:
         """What is shipped, written once for each state of the session: programs are a large part of
         a small model's file, and only writing tells which there are. Raises LiteError."""
-        session = self.session
-        key = id(session.model), repr(session.overrides), tuple(session.int8_targets)
+        key = self._key()
         if self._made is None or self._made[0] != key:
-            self._made = key, written(session)
+            self._made = key, written(self.session)
         return self._made[1]
 
     @property
@@ -99,11 +125,9 @@ class DeployStep(Step):
         types = ", ".join(str(v.type) for v in model.graph.inputs) or tr("no input")
         names = {"name": stem, "inputs": given, "types": types}
         self.code.sources = {"Python": _PYTHON.format(**names)}
-        try:
-            check_programs([file], self.header.values["target"])
-        except TargetMismatchError as error:
-            detail = tr("The bundle has the model for Python and no runner: {fix}", fix=error.fix)
-            self.tell("warn", f"**{error.what}**", detail=detail)
+        if (why := self._misfit(file)) is not None:
+            detail = tr("The bundle has the model for Python and no runner: {fix}", fix=why.fix)
+            self.tell("warn", f"**{why.what}**", detail=detail)
             return
         if session.overrides.backends:
             told = ", ".join(
@@ -128,10 +152,11 @@ class DeployStep(Step):
         """Runner and library for the chosen device, where they are built and the file has a program
         for them."""
         target = self.header.values["target"]
+        if self._misfit(file) is not None:
+            return []
         try:
-            check_programs([file], target)
             size = bytes_beside(file, target)
-        except (BackendUnavailableError, TargetMismatchError):
+        except BackendUnavailableError:
             return []
         what = tr("runner, library, samples, report for {target}", target=target)
         return [{"id": "device", "file": _RUNTIME, "what": what, "bytes": size}]
