@@ -58,6 +58,29 @@ def test_of_a_quantized_input_they_are_what_its_integers_hold():
     )
 
 
+def _scaled(scale: float, dtype: str = "f32") -> np.ndarray:
+    model = _model(QUANTIZED.replace("f32[", f"{dtype}["))
+    (node,) = model.graph.nodes
+    node.inputs[1].const = np.full_like(node.inputs[1].const, scale)
+    return random_feeds(model)["x"]
+
+
+def test_a_negative_scale_turns_the_range_around():
+    made = _scaled(-0.05)
+    low, high = (255 - 28) * -0.05, (0 - 28) * -0.05
+    assert low - 1e-6 <= made.min() < low + 0.5 and high - 0.5 < made.max() <= high + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("scale", "dtype"),
+    [(0.0, "f32"), (np.nan, "f32"), (np.inf, "f32"), (-np.inf, "f32"), (3e38, "f32"),
+     (1000.0, "f16"), (7.5e305, "f64"), (1e306, "f64")],
+)  # fmt: skip
+def test_a_scale_whose_range_is_none_of_the_type_says_none(scale, dtype):
+    plain = PLAIN.replace("f32[", f"{dtype}[")
+    np.testing.assert_array_equal(_scaled(scale, dtype), random_feeds(_model(plain))["x"])
+
+
 def test_what_says_no_range_gets_standard_normal_numbers():
     normal = np.random.default_rng(3).standard_normal((2, 3, 4, 5)).astype(np.float32)
     for preprocess in ({}, {"fit": "stretch"}, {"mean": ["?"], "std": [1]}):

@@ -15,11 +15,22 @@ Range = tuple[np.ndarray, np.ndarray]
 
 def input_range(model: Model | Graph, value: Value) -> Range | None:
     """Of an input of floats: what pixels become by the model's preprocessing, else what its
-    quantization of the input holds. None where neither is known."""
-    return _of_pixels(model, value) or _of_integers(model, value.name)
+    quantization of the input holds. None where neither is known, or it is no range of the type."""
+    dtype = value.type.dtype.np
+    if dtype.kind != "f":
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = _of_pixels(model, value) or _of_integers(model, value.name)
+        if ends is None:
+            return None
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        most = np.finfo(dtype).max
+        held = (-most <= low) & (low < high) & (high <= most) & np.isfinite(high - low)
+    return (low, high) if held.all() else None
 
 
 def _of_pixels(model: Model | Graph, value: Value) -> Range | None:
+    """What a black and a white pixel become, in any order."""
     try:
         spec = Preprocess.of(model.metadata)
     except UsageError:  # whoever has an image learns it
@@ -32,21 +43,21 @@ def _of_pixels(model: Model | Graph, value: Value) -> Range | None:
         return None
     broadcast = (-1, 1, 1) if axis == 1 else (-1,)
     mean, std = (np.reshape(x, broadcast) for x in (spec.mean, spec.std))
-    ends = (0 - mean) / std, (255 - mean) / std
-    return np.minimum(*ends), np.maximum(*ends)
+    return (0 - mean) / std, (255 - mean) / std
 
 
 def _of_integers(model: Model | Graph, name: str) -> Range | None:
-    """Of the first layer that makes integers of this input with one scale."""
+    """What the least and the largest integer stand for, in any order: of the first layer that makes
+    integers of this input with one scale."""
     for graph in [model] if isinstance(model, Graph) else model.all_graphs():
         for node in graph.nodes:
             read = node.inputs[0] if node.op == "QuantizeLinear" else None
             if read is None or read.name != name or len(node.inputs) < 3:
                 continue
             scale, zero = (v.const if v is not None else None for v in node.inputs[1:3])
-            if scale is None or zero is None or scale.size != 1:
+            if scale is None or zero is None or scale.size != 1 or zero.size != 1:
                 continue
             info = np.iinfo(zero.dtype)
-            low, high = ((end - zero.astype(np.float64)) * scale for end in (info.min, info.max))
-            return low.reshape(()), high.reshape(())
+            step, middle = scale.astype(np.float64).reshape(()), int(zero.reshape(()))
+            return np.asarray((info.min - middle) * step), np.asarray((info.max - middle) * step)
     return None

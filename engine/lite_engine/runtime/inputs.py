@@ -191,9 +191,9 @@ def random_feeds(
                     shape=dims,
                 ),
             )
+        known = (input_range(m, value) for m in (model, *others))
+        within = next((found for found in known if found is not None), None)
         try:
-            known = (input_range(m, value) for m in (model, *others))
-            within = next((found for found in known if found is not None), None)
             feeds[value.name] = _random(rng, value.type.dtype, tuple(shape), within)  # type: ignore[arg-type]
         except (MemoryError, ValueError):
             raise ShapeError(
