@@ -232,6 +232,11 @@ class Preprocess:
         return {k: v for k, v in said.items() if k not in idle.get(self.fit, ("crop",))}
 
     @property
+    def scaling(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """(mean, std) that pixels become numbers by, also where they are not said."""
+        return self.mean or PRESETS["unit"]["mean"], self.std or PRESETS["unit"]["std"]
+
+    @property
     def fit_word(self) -> str:
         """`fit` in the short form, with its number where that is not the usual one."""
         number = {"crop": (self.crop, USUAL_CROP), "letterbox": (self.pad, USUAL_PAD)}
@@ -241,7 +246,7 @@ class Preprocess:
     def apply(self, image: str | Path | np.ndarray) -> np.ndarray:
         """An image file or (H,W,C) uint8 RGB array → float32 with a batch axis of 1."""
         pixels = self.pixels(image).astype(np.float32)
-        mean, std = self.mean or PRESETS["unit"]["mean"], self.std or PRESETS["unit"]["std"]
+        mean, std = self.scaling
         x = (pixels - np.array(mean, np.float32)) / np.array(std, np.float32)
         if self.fit == "height":
             seen = image.shape[1::-1] if isinstance(image, np.ndarray) else open_image(image).size

@@ -29,24 +29,44 @@ def _model(text: str, **preprocess) -> Model:
     return Model(from_text(text), metadata={"preprocess": preprocess} if preprocess else {})
 
 
+NHWC = NCHW.replace("2,3,4,5", "2,4,5,3")
+GREY = NCHW.replace("2,3,4,5", "2,1,4,5")
+
+
 @pytest.mark.parametrize(
-    "preprocess",
+    ("text", "preprocess"),
     [
-        {"mean": [0.0], "std": [255.0]},
-        {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]},
-        {"mean": [127.5], "std": [-127.5]},
+        (NCHW, {"mean": [0.0], "std": [255.0]}),
+        (NCHW, {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}),
+        (NCHW, {"mean": [127.5], "std": [-127.5]}),
+        (NHWC, {"mean": [123.675, 116.28, 103.53], "std": [58.395, 57.12, 57.375]}),
+        (NHWC, {"mean": [127.5], "std": [127.5], "layout": "nhwc", "size": [4, 5]}),
+        (GREY, {"mean": [127.5], "std": [127.5]}),
+        (NCHW, {"fit": "stretch"}),
+        (NHWC, {"colour": "bgr"}),
     ],
 )
-def test_of_images_they_are_what_pixels_become(preprocess):
+def test_of_images_they_are_what_pixels_become(text, preprocess):
     """The ends are the inputs that a black and a white image give."""
-    model = _model(NCHW, **preprocess)
+    model = _model(text, **preprocess)
     made = random_feeds(model)["x"]
     value = model.graph.inputs[0]
     ends = [image_feed(model, value, np.full((4, 5, 3), p, np.uint8))[0] for p in (0, 255)]
     low, high = np.minimum(*ends), np.maximum(*ends)
-    assert made.dtype == np.float32 and made.shape == (2, 3, 4, 5)
+    assert made.dtype == np.float32 and made.shape == value.shape
     assert (made >= low).all() and (made <= high).all()
-    assert (made.std(axis=(0, 2, 3)) > 0.15 * (high - low)[:, 0, 0]).all()
+    assert np.ptp(made) > 0.8 * np.ptp([low, high])
+    axes = (0, 1, 2) if text is NHWC else (0, 2, 3)
+    assert (made.std(axis=axes) > 0.15 * (high - low).min()).all()
+
+
+def test_preprocessing_is_of_the_first_input_that_can_be_an_image():
+    sized = NCHW.replace("input x", "input size: f32[2,2]\n  input x")
+    model = _model(sized.replace("  \"n\"", "  input mask: f32[2,3,4,5]\n  \"n\""),
+                   mean=[100], std=[1])  # fmt: skip
+    made = random_feeds(model)
+    assert made["x"].min() < -50 and made["x"].max() > 50
+    assert abs(made["size"]).max() < 9 and abs(made["mask"]).max() < 9
 
 
 def test_of_a_quantized_input_they_are_what_its_integers_hold():
@@ -83,7 +103,7 @@ def test_a_scale_whose_range_is_none_of_the_type_says_none(scale, dtype):
 
 def test_what_says_no_range_gets_standard_normal_numbers():
     normal = np.random.default_rng(3).standard_normal((2, 3, 4, 5)).astype(np.float32)
-    for preprocess in ({}, {"fit": "stretch"}, {"mean": ["?"], "std": [1]}):
+    for preprocess in ({}, {"layout": "nhwc"}, {"mean": ["?"], "std": [1]}):
         np.testing.assert_array_equal(random_feeds(_model(NCHW, **preprocess), 3)["x"], normal)
 
 

@@ -31,7 +31,7 @@ def normalize(graph: Graph, how: Preprocess, name: str = "") -> tuple[Graph, lis
         raise UsageError(tr("{name} is not an image input of floats", name=x.name))
     fitted = how.fitted(x.shape)
     axis = 3 if fitted.layout == "nhwc" else 1
-    mean, std = fitted.mean or (0.0,), fitted.std or (255.0,)
+    mean, std = fitted.scaling
     size = x.shape[axis]
     if len(mean) not in (1, size) or len(std) not in (1, size):
         raise UsageError(

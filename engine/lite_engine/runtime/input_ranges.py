@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ..errors import UsageError
+from ..errors import LiteError
 from ..ir import Graph, Value
 from ..model_file import Model
 from ..preprocess import Preprocess
@@ -13,14 +15,15 @@ from ..preprocess import Preprocess
 Range = tuple[np.ndarray, np.ndarray]
 
 
-def input_range(model: Model | Graph, value: Value) -> Range | None:
-    """Of an input of floats: what pixels become by the model's preprocessing, else what its
-    quantization of the input holds. None where neither is known, or it is no range of the type."""
+def input_range(model: Model | Graph, inputs: Sequence[Value], value: Value) -> Range | None:
+    """Of one of the inputs, of floats: what pixels become by the model's preprocessing, else what
+    its quantization of the input holds. None where neither is known, or it is no range of the type.
+    """
     dtype = value.type.dtype.np
     if dtype.kind != "f":
         return None
     with np.errstate(over="ignore", invalid="ignore"):
-        ends = _of_pixels(model, value) or _of_integers(model, value.name)
+        ends = _of_pixels(model, inputs, value) or _of_integers(model, value.name)
         if ends is None:
             return None
         low, high = np.minimum(*ends), np.maximum(*ends)
@@ -29,21 +32,27 @@ def input_range(model: Model | Graph, value: Value) -> Range | None:
     return (low, high) if held.all() else None
 
 
-def _of_pixels(model: Model | Graph, value: Value) -> Range | None:
-    """What a black and a white pixel become, in any order."""
-    try:
-        spec = Preprocess.of(model.metadata)
-    except UsageError:  # whoever has an image learns it
+def _of_pixels(model: Model | Graph, inputs: Sequence[Value], value: Value) -> Range | None:
+    """What a black and a white pixel become in the image input, in any order."""
+    if not model.metadata.get("preprocess"):
         return None
-    dims = value.shape or ()
-    axis = 1 if spec.layout != "nhwc" else 3
-    if spec.mean is None or spec.std is None or len(dims) != 4 or dims[axis] not in (1, 3):
+    found = ((one, _image(model, one)) for one in inputs)
+    image, spec = next(((one, spec) for one, spec in found if spec is not None), (None, None))
+    if spec is None or image is not value:
         return None
-    if not {len(spec.mean), len(spec.std)} <= {1, dims[axis]}:
-        return None
-    broadcast = (-1, 1, 1) if axis == 1 else (-1,)
-    mean, std = (np.reshape(x, broadcast) for x in (spec.mean, spec.std))
+    broadcast = (-1,) if spec.layout == "nhwc" else (-1, 1, 1)
+    mean, std = (np.reshape(x, broadcast) for x in spec.scaling)
     return (0 - mean) / std, (255 - mean) / std
+
+
+def _image(model: Model | Graph, value: Value) -> Preprocess | None:
+    """How images become this input; None where none does."""
+    dims = value.shape or ()
+    try:
+        spec = Preprocess.of(model.metadata).fitted(dims)
+    except LiteError:  # whoever has an image learns it
+        return None
+    return spec if len(dims) == 4 and dims[3 if spec.layout == "nhwc" else 1] in (1, 3) else None
 
 
 def _of_integers(model: Model | Graph, name: str) -> Range | None:

@@ -191,7 +191,7 @@ def random_feeds(
                     shape=dims,
                 ),
             )
-        known = (input_range(m, value) for m in (model, *others))
+        known = (input_range(m, graph.inputs, value) for m in (model, *others))
         within = next((found for found in known if found is not None), None)
         try:
             feeds[value.name] = _random(rng, value.type.dtype, tuple(shape), within)  # type: ignore[arg-type]
