@@ -187,7 +187,8 @@ def test_export_is_the_same_model(session: lw.Session, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("do", "says"),
     [
-        (lambda s: s.use("int8"), "no version"),
+        (lambda s: s.use(None), "no version None; choose from float$"),
+        (lambda s: s.use([1]), r"no version \[1\]; choose from float$"),
         (lambda s: s.override("nope", "x86"), "no layer"),
         (lambda s: s.override(s.model.graph.nodes[0].name, "tpu"), "not one of"),
         (lambda s: s.compare("x86", "tpu"), "choose from"),

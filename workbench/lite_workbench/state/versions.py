@@ -34,10 +34,14 @@ def convert(
 def model_of(state: SessionState, version: str | None = None) -> Model:
     """A version's Model (None: the chosen one). Where nothing was converted yet, the base version
     is made for every target. Raises UsageError for a version that is not there."""
-    name = state.version if version is None else version
+    return _named(state, state.version if version is None else version)
+
+
+def _named(state: SessionState, name: str) -> Model:
+    """Raises UsageError for what is no version's name, whatever it is."""
     if name == state.base and name not in state.versions:
         convert(state, DEFAULT_TARGETS)
-    if name not in state.versions:
+    if not isinstance(name, str) or name not in state.versions:
         raise UsageError(
             tr("there is no version {version!r}", version=name),
             fix=tr("choose from {versions}", versions=", ".join(state.versions or [state.base])),
@@ -68,7 +72,7 @@ def use(state: SessionState, version: str) -> None:
     if version == "as given":
         warn_renamed(tr('the version "as given"'), f'"{GIVEN}"', calls=2)  # through Session.use
         version = GIVEN
-    model_of(state, version)
+    _named(state, version)
     state.version = version
     state.remember(f"session.use({version!r})")
     state.notify("versions", version)
