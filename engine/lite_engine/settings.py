@@ -16,6 +16,7 @@ from lite_messages import find_catalogue, tr
 
 from . import extensions, system
 from .errors import UsageError
+from .whole_numbers import as_whole
 
 BACKENDS = ("auto", "x86", "arm", "wasm", "opencl", "reference")
 OPENCL_EXECUTORS = ("pyopencl", "native")
@@ -151,8 +152,8 @@ def threads(asked: int | None = None) -> int:
     Raises UsageError for a number that is none of threads."""
     if asked is None:
         return get("LITE_THREADS") or system.processors()
-    whole = hasattr(asked, "__index__") and not isinstance(asked, bool)  # NumPy's, too
-    if not whole or not 1 <= int(asked) <= MAX_THREADS:
+    count = as_whole(asked)
+    if count is None or not 1 <= count <= MAX_THREADS:
         raise UsageError(
             tr(
                 "threads must be between 1 and {max_threads}, got {asked!r}",
@@ -160,7 +161,7 @@ def threads(asked: int | None = None) -> int:
                 asked=asked,
             )
         )
-    return int(asked)
+    return count
 
 
 def misspelt() -> list[str]:

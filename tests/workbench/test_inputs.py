@@ -74,6 +74,35 @@ def test_noise_of_a_seed(here: Path) -> None:
     np.testing.assert_array_equal(mixed["a"], [[1, 2, 3], [4, 5, 6]])
 
 
+@pytest.mark.parametrize("seed", [-3, "a", 1.5, None, 2**63])
+def test_a_seed_that_is_none_is_refused_as_by_the_command(here: Path, capsys: Any, seed) -> None:
+    session = lw.open(optimize(sums()).save("sums.lite"))
+    says = "is not a whole number " + ("between 0 and 9223" if seed == 2**63 else "of 0 or more")
+    for source in (None, {"a": np.zeros((2, 3), "f4"), "b": None}):
+        with pytest.raises(UsageError, match=f"^{seed!r} {says}"):
+            session.set_input(source, seed=seed)
+    assert main(["run", "sums.lite", f"--seed={seed}"]) == 2
+    assert f"'{seed}' {says}" in capsys.readouterr().err
+    assert session.set_input(seed=np.int64(7))["a"].shape == (2, 3)
+
+
+@pytest.mark.parametrize("given", [{"img": None}, {"a": np.zeros((2, 3), "f4"), "img": None},
+                                   {"img": "a.csv"}, {"img": [1.0, 2.0]}])  # fmt: skip
+def test_a_name_that_is_no_input_is_refused_whatever_it_gets(here: Path, given: Any) -> None:
+    session = lw.open(optimize(sums()).save("sums.lite"))
+    says = r"^there is no input 'img'; inputs: a: f32\[2×3\], b: f32\[3\]$"
+    with pytest.raises(ShapeError, match=says):
+        session.set_input(given)
+
+
+@pytest.mark.parametrize("given", [object(), 3])
+def test_what_cannot_be_an_input_is_named_by_its_type(here: Path, given: Any) -> None:
+    session = lw.open(optimize(sums()).save("sums.lite"))
+    says = f"^an input of type {type(given).__name__} cannot be used; give a file, image or array$"
+    with pytest.raises(UsageError, match=says):
+        session.set_input(given)
+
+
 def test_a_text_becomes_numbers_mask_and_segment(here: Path) -> None:
     session = lw.open(optimize(reader()).save("reader.lite"))
     feeds = session.set_input("The PLAYING Café!", tokenizer="vocab.txt")

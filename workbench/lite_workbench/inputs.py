@@ -70,7 +70,7 @@ def feeds_of(
     if isinstance(source, np.ndarray):
         return {value.name: _batched(value, source)}, b""
     raise UsageError(
-        tr("a {kind} cannot be an input", kind=type(source).__name__),
+        tr("an input of type {kind} cannot be used", kind=type(source).__name__),
         fix=tr("give a file, image or array"),
     )
 
@@ -80,8 +80,10 @@ def _each(
 ) -> tuple[dict[str, np.ndarray], bytes]:
     """Input by input: an array, a file, or None for random numbers; and the first picture."""
     from lite_engine.images import is_image, open_image
+    from lite_engine.runtime.feeds import check_names
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
+    check_names(model.graph.inputs, sources)
     files = {n: s for n, s in sources.items() if isinstance(s, (str, Path))}
     noise = random_feeds(model, seed) if any(s is None for s in sources.values()) else {}
     inputs = {value.name: value for value in model.graph.inputs}
@@ -90,7 +92,7 @@ def _each(
         if name in files
         else noise[name]
         if source is None
-        else _batched(inputs.get(name), np.asarray(source))
+        else _batched(inputs[name], np.asarray(source))
         for name, source in sources.items()
     }
     images = [path for path in files.values() if is_image(path)]
@@ -135,9 +137,9 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
     return {value.name: _batched(value, array)}, None
 
 
-def _batched(value: Value | None, array: np.ndarray) -> np.ndarray:
+def _batched(value: Value, array: np.ndarray) -> np.ndarray:
     """A sample of a data set, without the axis of the batch, as a batch of one."""
-    shape = None if value is None else value.shape
+    shape = value.shape
     return array[None] if shape is not None and array.ndim + 1 == len(shape) else array
 
 

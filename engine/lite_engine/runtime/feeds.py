@@ -17,6 +17,12 @@ if TYPE_CHECKING:  # a stored program runs without these
 def checked_feeds(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """An array of the right type and rank for each input, by name. Raises ShapeError for a missing,
     unknown or misfitting one."""
+    check_names(inputs, feeds)
+    return {v.name: checked(v, feeds) for v in inputs}
+
+
+def check_names(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> None:
+    """Raises ShapeError for a name that is none of the inputs'."""
     unknown = sorted(feeds.keys() - {v.name for v in inputs}, key=str)
     if unknown:
         known = ", ".join(f"{v.name}: {v.type}" for v in inputs)
@@ -24,7 +30,6 @@ def checked_feeds(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> dict[str
             tr("there is no input {unknown!r}", unknown=unknown[0]),
             fix=tr("inputs: {known}", known=known),
         )
-    return {v.name: checked(v, feeds) for v in inputs}
 
 
 def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:

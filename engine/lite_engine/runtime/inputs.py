@@ -18,6 +18,7 @@ from ..images import is_image
 from ..ir import DType, Graph, Value
 from ..model_file import Model
 from ..preprocess import Preprocess
+from ..whole_numbers import checked_whole
 from .input_ranges import Range, input_range
 
 
@@ -171,10 +172,11 @@ def random_feeds(
     same input, says (`input_range`), else standard normal; full-range 8-bit integers, small other
     integers.
 
-    Raises ShapeError when an input shape is not fixed, or too large for this machine.
+    Raises ShapeError when an input shape is not fixed, or too large for this machine, UsageError
+    for a seed that is no whole number of 0 or more.
     """
     graph = model if isinstance(model, Graph) else model.graph
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(checked_whole(seed, 0))
     feeds: dict[str, Any] = {}
     for value in graph.inputs:
         shape = (shapes or {}).get(value.name, value.shape)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from lite_engine.errors import UsageError
 from lite_engine.files import write_file
+from lite_engine.whole_numbers import checked_whole
 from lite_messages import tr
 
 from ..schemas import schema_name
@@ -105,9 +106,6 @@ class LiteParser(argparse.ArgumentParser):
         return self.parse_args(list(words))
 
 
-_LARGEST = 2**63 - 1
-
-
 def at_least(least: int) -> Callable[[str], int]:
     """Reads a whole number of at least that much. Raises argparse's error."""
 
@@ -115,17 +113,11 @@ def at_least(least: int) -> Callable[[str], int]:
         try:
             number = int(text)
         except ValueError:
-            number = least - 1
-        if not least <= number <= _LARGEST:
-            bounds = (
-                tr("between {least} and {largest}", least=least, largest=_LARGEST)
-                if number > _LARGEST
-                else tr("of {least} or more", least=least)
-            )
-            raise argparse.ArgumentTypeError(
-                tr("{text!r} is not a whole number {bounds}", text=text, bounds=bounds)
-            )
-        return number
+            number = None
+        try:
+            return checked_whole(number, least, said=text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(error.what) from None
 
     return read
 
