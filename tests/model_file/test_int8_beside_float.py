@@ -10,13 +10,13 @@ import pytest
 from lite_engine import Predictor, optimize
 from lite_engine._native import runner_path
 from lite_engine.errors import ModelFormatError, UsageError
-from lite_engine.ir import to_text
+from lite_engine.ir import Graph, to_text
 from lite_engine.model_file import Model, read_model, retarget, with_int8
 from lite_engine.model_file._container import read_container
-from lite_engine.model_file.precision import is_quantised
+from lite_engine.model_file.precision import computes_in_integers, is_quantised
 from lite_engine.passes import optimize_graph
 from lite_engine.profile import profile
-from lite_engine.quantize import quantize, quantize_weights
+from lite_engine.quantize import Groups, quantize, quantize_weights, quantize_weights_int4
 from lite_engine.runtime import host_target
 from lite_workbench.cli import main
 
@@ -101,8 +101,33 @@ def test_refusals(mixed, quantised):
         with_int8(optimize(classifier(), targets="arm"), quantised, "x86")
     with pytest.raises(UsageError, match="needs ranges"):
         with_int8(mixed, classifier(), [HERE])
-    with pytest.raises(UsageError, match=r"of another model: its inputs are .*, not x: "):
-        with_int8(mixed, quantize_weights(attention(), 8), [HERE])
+    other = quantised.copy()
+    other.inputs[0].name = "pixels"
+    with pytest.raises(UsageError, match=r"of another model: its inputs are pixels: .*, not x: "):
+        with_int8(mixed, other, [HERE])
+
+
+def light_graph(bits: int) -> Graph:
+    """The classifier with weights alone in integers."""
+    graph = optimize(classifier()).graph
+    return quantize_weights(graph) if bits == 8 else quantize_weights_int4(graph, Groups(16)).graph
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_integers_that_are_weights_alone_are_no_int8(bits, tmp_path, capsys):
+    light = optimize(light_graph(bits), targets=[HERE])
+    assert is_quantised(light.graph) and not computes_in_integers(light.graph)
+    with pytest.raises(UsageError, match="needs ranges"):
+        retarget(light, precision="int8")
+    with pytest.raises(UsageError, match="needs ranges"):
+        optimize(light.graph, targets=[HERE], precision="int8")
+    with pytest.raises(UsageError, match="needs ranges"):
+        with_int8(optimize(classifier(), targets=[HERE]), light.graph, [HERE])
+    path = light.but(precisions={HERE: "int8"}).save(tmp_path / "written_before.lite")
+    assert read_model(path).display_precision(HERE) == "fp32"
+    words = ["convert", str(path), "-o", str(tmp_path / "m.lite"), "--precision", f"{HERE}=int8"]
+    assert main(words) == 2
+    assert "needs ranges" in capsys.readouterr().err
 
 
 def test_equal_weights_of_float_and_integers_stay_apart(tmp_path):
@@ -112,7 +137,8 @@ def test_equal_weights_of_float_and_integers_stay_apart(tmp_path):
         if value.const.ndim == 4:
             value.const = np.zeros_like(value.const)
     small = quantize_weights(model.graph, 8)
-    path = with_int8(model, small, [OTHER]).save(tmp_path / "m.lite")
+    both = model.but(precisions={OTHER: "int8"}, graphs={"int8": small})
+    path = both.save(tmp_path / "m.lite")
     assert to_text(read_model(path).graph) == to_text(model.graph)
 
 

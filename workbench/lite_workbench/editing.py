@@ -95,11 +95,11 @@ def _write_lite(steps: _Steps, out: Path, like: Model | None) -> None:
     """For targets with an int8 graph of their own, which is not edited, in float."""
     from lite_engine.model_file import optimize
     from lite_engine.model_file.layers import of_graph
-    from lite_engine.model_file.precision import is_quantised
+    from lite_engine.model_file.precision import computes_in_integers
 
     precisions = {t: like.precision(t) for t in like.targets} if like else {}
     int8 = [t for t, p in precisions.items() if p == "int8"]
-    if int8 and not is_quantised(steps.graph):
+    if int8 and not computes_in_integers(steps.graph):
         said = tr("the int8 version is not edited: {targets} in float", targets=", ".join(int8))
         steps.done.append(said)
     kept = {t: "fp32" if t in int8 else p for t, p in precisions.items()}

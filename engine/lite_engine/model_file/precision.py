@@ -29,7 +29,7 @@ HELD = {
     "wasm": ("fp32", "int8"),
     "opencl": ("fp32", "fp16", "int8"),
 }
-_INTEGER = ("QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
+_IN_INTEGERS = ("QuantizeLinear", "ConvInteger", "MatMulInteger")
 #: CPU features without which a precision gains nothing: a file has a program in fp32, too.
 OR_FP32 = {("arm", "fp16"): "neonfp16", ("x86", "bf16"): "avx512bf16"}
 #: Of these, what is computed without the feature as well, more slowly, where the caller asks.
@@ -71,10 +71,10 @@ def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> d
 
 
 def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
-    """Raises UsageError when int8 is asked for and the graph holds no integer layer: a conversion
-    cannot know the ranges."""
+    """Raises UsageError when int8 is asked for and no layer of the graph computes in integers: a
+    conversion cannot know the ranges."""
     asked = [t for t, p in precisions.items() if p == "int8"]
-    if asked and not is_quantised(graph):
+    if asked and not computes_in_integers(graph):
         raise UsageError(
             tr(
                 "int8 for {asked} needs ranges: give `lite convert` --calibration "
@@ -85,18 +85,25 @@ def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
 
 
 def told(graph: Graph, precision: str) -> str:
-    """What people read of a graph in a precision: int8 where layers hold integers, with the
-    half precision of the others beside it. Integers that are weights alone are not computed in."""
-    integer = [n for n in graph.nodes if n.op.startswith("QLinear") or n.op in _INTEGER]
-    if precision == "int8" or all(n.op == "DequantizeLinear" for n in integer):
-        return precision
-    return "int8" if precision == "fp32" else tr("int8 and {precision}", precision=precision)
+    """What people read of a graph in a precision: int8 where layers compute in integers, with the
+    half precision of the others beside it."""
+    others = "fp32" if precision == "int8" else precision
+    if not computes_in_integers(graph):
+        return others
+    return "int8" if others == "fp32" else tr("int8 and {precision}", precision=others)
+
+
+def computes_in_integers(graph: Graph) -> bool:
+    """Some layer computes with activations in integers: int8 is there. Integers that are weights
+    alone are widened first."""
+    return any(n.op in _IN_INTEGERS or n.op.startswith("QLinear") for n in graph.nodes)
 
 
 def is_quantised(graph: Graph) -> bool:
-    """Some of its layers hold integers that stand for real numbers."""
-    return any(
-        n.op in _INTEGER or n.op.startswith("QLinear") or holds_blocks(n) for n in graph.nodes
+    """Some of its layers hold integers that stand for real numbers, of weights alone or of
+    activations as well: it is no float version."""
+    return computes_in_integers(graph) or any(
+        n.op == "DequantizeLinear" or holds_blocks(n) for n in graph.nodes
     )
 
 
