@@ -146,14 +146,24 @@ def test_the_float_version_of_a_mixed_file_is_computed_in_floats(
 
 
 @pytest.mark.parametrize("word", ["float", "fp32", "fp16", "bf16"])
-def test_a_file_of_integers_alone_has_no_float_version(word, digit_folders, tmp_path, capsys):
+@pytest.mark.parametrize("weights", ["", "int8", "int4"])
+def test_a_file_of_integers_alone_has_no_float_version(
+    weights, word, digit_folders, tmp_path, capsys
+):
     integers, data = str(tmp_path / "q.lite"), str(digit_folders / "data.npz")
-    assert main(["quantize", str(lw.shipped("digits.onnx")), "-o", integers, "--targets", "x86",
-                 "--calibration", str(lw.shipped("digits_held_back.npz"))]) == 0  # fmt: skip
-    said = "holds no float version, only int8; give the float model that it was made from\n"
-    for words in (["evaluate", "--versions", f"{word},int8"], ["recommend", "--max-drop", "1%"]):
+    samples = ["--calibration", str(lw.shipped("digits_held_back.npz"))]
+    how = ["--weights-only", weights] if weights else samples
+    words = ["quantize", str(lw.shipped("digits.onnx")), "-o", integers, "--targets", "x86"]
+    assert main([*words, *how]) == 0
+    said = "holds no float version, only integers; give the float model that it was made from\n"
+    for words in (
+        ["evaluate", integers, "--data", data, "--versions", f"{word},{integers}"],
+        ["recommend", integers, "--data", data, "--max-drop", "1%"],
+        ["quantize", integers, "-o", str(tmp_path / "again.lite"), *samples],
+        ["prune", integers, "-o", str(tmp_path / "again.lite"), *samples],
+    ):
         capsys.readouterr()
-        assert main([words[0], integers, "--data", data, *words[1:]]) == 2
+        assert main(words) == 2
         assert capsys.readouterr().err == f"error: {integers} {said}"
     assert main(["evaluate", integers, "--data", data, "--limit", "5"]) == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import lite_workbench as lw
 import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
@@ -19,6 +20,7 @@ from lite_engine.profile import profile
 from lite_engine.quantize import Groups, quantize, quantize_weights, quantize_weights_int4
 from lite_engine.runtime import host_target
 from lite_workbench.cli import main
+from lite_workbench.names import GIVEN
 
 from tests.small_models import attention, classifier, image
 
@@ -128,6 +130,12 @@ def test_integers_that_are_weights_alone_are_no_int8(bits, tmp_path, capsys):
     words = ["convert", str(path), "-o", str(tmp_path / "m.lite"), "--precision", f"{HERE}=int8"]
     assert main(words) == 2
     assert "needs ranges" in capsys.readouterr().err
+
+
+def test_a_session_tells_weights_in_integers_from_float(quantised, tmp_path):
+    light = optimize(light_graph(4), targets=[HERE, OTHER])
+    session = lw.Session(with_int8(light, quantised, [HERE]).save(tmp_path / "both.lite"))
+    assert list(session.versions) == [GIVEN, "int8"]
 
 
 def test_equal_weights_of_float_and_integers_stay_apart(tmp_path):

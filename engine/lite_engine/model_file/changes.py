@@ -11,7 +11,7 @@ from ..errors import UsageError
 from .contents import Choices
 from .layers import of_graph
 from .model import Model
-from .precision import check_int8, parse_precisions, parse_targets, told
+from .precision import check_int8, is_quantised, parse_precisions, parse_targets
 
 if TYPE_CHECKING:
     from ..ir import Graph, Shape, Value
@@ -44,12 +44,12 @@ def retarget(
 def in_float(model: Model) -> Model:
     """The same model with its float graph for every target, in the file's own float precisions.
 
-    Raises UsageError where the model computes in integers and holds no other graph."""
+    Raises UsageError where the model holds integers, if of weights alone, and no other graph."""
     int8 = [t for t in model.targets if model.precision(t) == "int8"]
     made = retarget(model, precision=dict.fromkeys(int8, "fp32"))
-    if told(made.graph, "fp32") != "fp32":
+    if is_quantised(made.graph):
         raise UsageError(
-            tr("{model} holds no float version, only int8", model=model.path or model.name),
+            tr("{model} holds no float version, only integers", model=model.path or model.name),
             fix=tr("give the float model that it was made from"),
         )
     return made

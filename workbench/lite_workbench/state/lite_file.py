@@ -101,7 +101,7 @@ def _read_versions(model: Model, made: Opened) -> None:
         return
     made.int8_targets = [t for t in model.targets if model.precision(t) == "int8"]
     made.versions = {
-        FLOAT: retarget(whole, precision=dict.fromkeys(made.int8_targets, "fp32")),
+        made.base: retarget(whole, precision=dict.fromkeys(made.int8_targets, "fp32")),
         INT8: retarget(whole, precision=dict.fromkeys(model.targets, "int8")),
     }
     for version in made.versions.values():
