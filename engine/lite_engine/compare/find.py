@@ -10,10 +10,11 @@ from typing import Any, Literal
 from .comparison import LayerDifference
 from .finding import Cause, Finding, LayerError
 from .ill_conditioned import wrong_in_whole_runs
-from .judge import CARRIED, within
+from .judge import CARRIED, FLOAT_TOLERANCE, ROUNDINGS, within
 from .matched import Matched
 from .outputs import added_up, rounds_to_steps
 from .own_values import off
+from .rounding import UNIT
 from .side import Side
 
 
@@ -90,7 +91,8 @@ def _wrong_side(
     if not isinstance(on.a, Side):
         return "candidate", None
     mine = off(on, on.a.graph.node(row.name), row.value_baseline)
-    if within(mine, row.tolerance, row.floor):
+    own = FLOAT_TOLERANCE + ROUNDINGS * UNIT[on.a.precision]  # `row`'s is 0 where B is quantized
+    if within(mine, max(row.tolerance, own), row.floor):
         return "candidate", None
     return "baseline", mine.rel_l2
 

@@ -77,9 +77,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class AnswerDifference:
-    """What both sides answer, where one holds integers and the other floats.
+    """What both sides answer, where one holds integers and the other floats or other integers.
 
-    integers   the side that holds integers
+    integers   the side that holds integers, or "both"
     sqnr_db    the smallest SQNR of an output, None where no value differs
     same       the answers are the same; None where the outputs have no reading that could be
     baseline, candidate   the answers in words
@@ -87,7 +87,7 @@ class AnswerDifference:
                full stop
     """
 
-    integers: Literal["baseline", "candidate"]
+    integers: Literal["baseline", "candidate", "both"]
     sqnr_db: float | None
     same: bool | None = None
     baseline: str = ""

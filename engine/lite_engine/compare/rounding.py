@@ -4,18 +4,22 @@ A side that stores numbers in fewer bits differs without being wrong. By how muc
 finer side runs the layer once more on inputs and weights rounded as the coarser side stores them,
 and its result is stored as the coarser side would. Clipping to a range is no rounding: what is
 rounded and what is not are clipped alike, so a range that is too narrow hides nothing.
+
+Of two sides that both hold integers, the one with activations in floats counts as the finer, and
+the baseline where they are alike. Its own weights were rounded too: both roundings are measured
+together (`widened`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..ir import Graph, Node, Value
-from ..model_file.precision import holds_blocks, is_quantised
+from ..model_file.precision import computes_in_integers, holds_blocks, is_quantised
 from ..ops._bf16 import bf16_to_f32, f32_to_bf16
 from ..quantize.groups import SIZES, Groups, nearest_in_groups
 from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
@@ -23,6 +27,7 @@ from ..quantize.weight_only import weights_of
 from .alignment import Pair, closure
 from .difference import difference
 from .side import FED, Side, Valued, isolated_graph, quant_of, to_float, to_integer
+from .widened import rounded_apart, widen
 
 Feeds = Mapping[str, np.ndarray]
 #: Unit roundoff, half the relative distance of neighbours. `int8` models keep float layers in fp32.
@@ -54,6 +59,11 @@ class Rounding:
         """The relative error of both: they are independent, so their energies add up."""
         return math.hypot(self.rel_l2, self.clipping)
 
+    def plus(self, other: Rounding) -> Rounding:
+        """With the other side's rounding, which is independent."""
+        rel_l2 = math.hypot(self.rel_l2, other.rel_l2)
+        return replace(self, rel_l2=rel_l2, max_abs=self.max_abs + other.max_abs)
+
     def clip(self, array: np.ndarray) -> np.ndarray:
         """The real numbers that the coarser side's range leaves."""
         return _clipped(array, self.value)
@@ -69,13 +79,18 @@ def one_sided(pair: Pair) -> bool:
 def explained(
     pairs: Sequence[Pair], every: Sequence[Pair], a: Valued, b: Valued, feeds: tuple[Feeds, Feeds]
 ) -> dict[str, Rounding]:
-    """A's value → what rounding explains, for those `pairs` that one side stores in fewer bits.
+    """A's value → what rounding explains, for those `pairs` that one side stores in fewer bits, or
+    whose weights are other integers on each.
     `every` is the whole alignment, `feeds` are A's and B's. Two runs of the finer side."""
     found: dict[str, Rounding] = {}
     if isinstance(a, Side) and isinstance(b, Side):
+        either = _in_other_integers(a, b)
         for finer, coarser, is_a in ((a, b, True), (b, a, False)):
-            if _keeps_more(finer, coarser):
+            if _keeps_more(finer, coarser) or (is_a and either):
                 found |= _explained(pairs, every, finer, coarser, is_a, feeds[0 if is_a else 1])
+        if either and computes_in_integers(a.graph):  # what a layer reads has two roundings, too
+            other = _explained(pairs, every, b, a, False, feeds[1])
+            found = {n: r.plus(other[n]) if n in other else r for n, r in found.items()}
     return found
 
 
@@ -83,7 +98,16 @@ def _keeps_more(one: Side, other: Side) -> bool:
     """One side stores its layers in more bits than the other."""
     if is_quantised(one.graph) != is_quantised(other.graph):
         return is_quantised(other.graph)
+    if computes_in_integers(one.graph) != computes_in_integers(other.graph):
+        return computes_in_integers(other.graph)
     return UNIT[one.precision] < UNIT[other.precision]
+
+
+def _in_other_integers(a: Side, b: Side) -> bool:
+    """Neither keeps more of a layer, but both rounded their weights, to other integers."""
+    if _keeps_more(a, b) or _keeps_more(b, a):
+        return False
+    return rounded_apart(a.graph, b.graph)
 
 
 def _explained(
@@ -119,23 +143,26 @@ def _explained(
     known = {
         n: _short(clipped[n], coarser.precision)
         if _read_as(own_values[n]) is not own_values[n]  # both sides quantize it in layers
-        else _stored(clipped[n], across[n], coarser)
+        else _as_own(_stored(_real(clipped[n], own_values[n]), across[n], coarser), own_values[n])
         for n in reads
     }
     graph, given = isolated_graph(ordered, known)
+    if is_quantised(finer.graph):
+        widen(graph, coarser.graph)
     theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
     _round_weights(graph, coarser, theirs, _blocks_of(pairs, is_a, across), across)
     rounded = finer.predictor.like(graph).run(given)
     found = {}
     for pair in pairs:
-        name, value = _name(pair, is_a), _value(pair, not is_a)
-        kept = _clipped(alone[name], value)
-        d = difference(kept, _stored(rounded[name], value, coarser))
+        name, value, own_value = _name(pair, is_a), _value(pair, not is_a), _value(pair, is_a)
+        kept = _clipped(_real(alone[name], own_value), value)
+        d = difference(kept, _stored(_real(rounded[name], own_value), value, coarser))
         found[pair.name_a] = Rounding(
-            0.0 if d.broken else d.rel_l2,  # an overflow is no rounding
+            # an overflow is no rounding
+            0.0 if d.broken else max(d.rel_l2, _half_step(exact[name], own_value)),
             d.max_abs,
-            difference(exact[name], kept).rel_l2,
-            kept if is_a else None,
+            difference(_real(exact[name], own_value), kept).rel_l2,
+            kept if is_a and quant_of(own_value) is None else None,
             value,
         )
     return found
@@ -186,6 +213,27 @@ def _stored(array: np.ndarray, value: Value | None, side: Side) -> np.ndarray:
     if quant is not None and value is not None and array.dtype.kind == "f":
         return to_float(to_integer(array, value), quant)
     return _short(array, side.precision)
+
+
+def _real(array: np.ndarray, own: Value | None) -> np.ndarray:
+    """What the finer side's array stands for."""
+    return to_float(array, quant_of(own))
+
+
+def _half_step(array: np.ndarray, own: Value | None) -> float:
+    """Half a step of a result in integers, relative to all of it: no inputs are rounded so that
+    they tell on which side of a half the other side's sum is."""
+    quant = quant_of(own)
+    if quant is None or array.dtype.kind not in "iu" or not array.size:
+        return 0.0
+    steps = to_float(array, quant) / np.max(quant.scale)
+    rms = min(float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) for x in (array, steps))
+    return 0.5 / rms if rms else 0.0
+
+
+def _as_own(array: np.ndarray, own: Value) -> np.ndarray:
+    """Real numbers as the finer side's layers read them."""
+    return to_integer(array, own)
 
 
 def _read_as(value: Value | None) -> Value | None:

@@ -41,7 +41,11 @@ def _answers(answer: AnswerDifference) -> str:
 
 
 def from_float(answer: AnswerDifference) -> str:
-    """How far the outputs in integers are from those in floats."""
+    """How far the outputs in integers are from those in floats, or in other integers."""
+    if answer.integers == "both":
+        if answer.sqnr_db is None:
+            return tr("equal outputs")
+        return tr("{sqnr_db:.1f} dB apart", sqnr_db=answer.sqnr_db)
     if answer.sqnr_db is None:
         return tr("equal to float")
     return tr("{sqnr_db:.1f} dB from float", sqnr_db=answer.sqnr_db)

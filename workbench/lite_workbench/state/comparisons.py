@@ -15,6 +15,7 @@ from lite_engine.compare import compare as compare_sides
 from lite_engine.compare.comparison import Comparison
 from lite_engine.compare.evidence import compared_values
 from lite_engine.compare.many import ComparisonOfInputs
+from lite_engine.compare.widened import rounded_apart
 from lite_engine.errors import BackendUnavailableError, UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file.precision import is_quantised
@@ -174,6 +175,7 @@ def _values(
 
 
 def mixed(used: Mapping[str, Predictor], pair: Pair) -> bool:
-    """One side holds integers, where layers and values have other names, and the other floats."""
-    a, b = (is_quantised(used[name].graph) for name in pair)
-    return a != b
+    """One side holds integers, where layers and values have other names, and the other floats or
+    other integers."""
+    a, b = (used[name].graph for name in pair)
+    return is_quantised(a) != is_quantised(b) or rounded_apart(a, b)
