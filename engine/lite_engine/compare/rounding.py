@@ -147,7 +147,8 @@ def _explained(
         for n in reads
     }
     graph, given = isolated_graph(ordered, known)
-    if is_quantised(finer.graph):
+    apart = rounded_apart(finer.graph, coarser.graph)
+    if apart:
         widen(graph, coarser.graph)
     theirs = {own.name: its for own, its in (_nodes(p, is_a) for p in pairs) if own}
     _round_weights(graph, coarser, theirs, _blocks_of(pairs, is_a, across), across)
@@ -159,7 +160,7 @@ def _explained(
         d = difference(kept, _stored(_real(rounded[name], own_value), value, coarser))
         found[pair.name_a] = Rounding(
             # an overflow is no rounding
-            0.0 if d.broken else max(d.rel_l2, _half_step(exact[name], own_value)),
+            0.0 if d.broken else max(d.rel_l2, _half_step(exact[name], own_value) if apart else 0),
             d.max_abs,
             difference(_real(exact[name], own_value), kept).rel_l2,
             kept if is_a and quant_of(own_value) is None else None,

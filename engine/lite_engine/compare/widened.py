@@ -7,6 +7,8 @@ layer, and independent of what the other side's does.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..ir import DType, Graph, Node, QuantParams, Value
@@ -112,7 +114,9 @@ def _widen_blocks(graph: Graph, node: Node, random: np.random.Generator) -> None
     groups = held[1].reshape(how["N"], -1)
     at = np.arange(how["K"]) // how["block_size"] if held[3] is None else held[3][: how["K"]]
     weights = _off(w, np.abs(groups[:, at]), random).T.copy()
-    fused = {k: node.attrs[k] for k in ("activation", "activation_params") if k in node.attrs}
+    fused: dict[str, Any] = {
+        k: node.attrs[k] for k in ("activation", "activation_params") if k in node.attrs
+    }
     out = node.outputs[0]
     real = Value(f"{node.name}.real", DType.F32, const=weights)
     product = out if bias is None else Value(f"{node.name}.sum", out.dtype, out.shape)
