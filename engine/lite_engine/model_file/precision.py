@@ -29,7 +29,7 @@ HELD = {
     "wasm": ("fp32", "int8"),
     "opencl": ("fp32", "fp16", "int8"),
 }
-_IN_INTEGERS = ("QuantizeLinear", "ConvInteger", "MatMulInteger")
+_INTEGER = ("QuantizeLinear", "ConvInteger", "MatMulInteger")
 #: CPU features without which a precision gains nothing: a file has a program in fp32, too.
 OR_FP32 = {("arm", "fp16"): "neonfp16", ("x86", "bf16"): "avx512bf16"}
 #: Of these, what is computed without the feature as well, more slowly, where the caller asks.
@@ -96,7 +96,7 @@ def told(graph: Graph, precision: str) -> str:
 def computes_in_integers(graph: Graph) -> bool:
     """Some layer computes with activations in integers: int8 is there. Integers that are weights
     alone are widened first."""
-    return any(n.op in _IN_INTEGERS or n.op.startswith("QLinear") for n in graph.nodes)
+    return any(n.op in _INTEGER or n.op.startswith("QLinear") for n in graph.nodes)
 
 
 def is_quantised(graph: Graph) -> bool:
