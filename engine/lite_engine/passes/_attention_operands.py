@@ -214,15 +214,16 @@ def _unrepeated(operand: Operand) -> Operand | None:
         node = operand.value.producer
     if node is None or node.op != "Expand" or node.input(0) is None:
         return None
-    repeated, single = known_shape(operand.value), known_shape(node.input(0))
-    if repeated is None or single is None or len(repeated) != 5 or len(single) != 5:
+    x = node.input(0)
+    repeated, single = known_shape(operand.value), known_shape(x)
+    if x is None or repeated is None or single is None or len(repeated) != 5 or len(single) != 5:
         return None
     batch, heads, group, *rest = repeated
     if not (isinstance(heads, int) and isinstance(group, int)):
         return None
     if single != (batch, heads, 1, *rest) or operand.lead != (batch, heads * group):
         return None
-    base = trace(node.input(0), lead=(batch, heads), swapped=operand.swapped)  # type: ignore[arg-type]
+    base = trace(x, lead=(batch, heads), swapped=operand.swapped)
     if not base.reachable():
         return None
     nodes = (*base.nodes, node, *operand.nodes)

@@ -98,7 +98,8 @@ def _keeps_open_axes(node: Node) -> bool:
     """A Slice of an open axis takes another part of it at another size."""
     if node.op != "Slice":
         return True
-    shape, axes = node.inputs[0].shape or (), node.input(3)  # type: ignore[union-attr]
+    x, axes = node.input(0), node.input(3)
+    shape = (x.shape if x is not None else None) or ()
     cut = range(len(shape)) if axes is None or axes.const is None else axes.const.ravel()
     return all(isinstance(shape[axis], int) for axis in cut)
 

@@ -46,11 +46,14 @@ def _gathers(reshape: Node) -> dict[int, Node]:
     if len(axes) != 1 or any(r.op != "Gather" for r in readers):
         return {}
     (axis,) = axes
-    whole = _whole(split, axis)
-    if whole is None or elements_of(split[:axis]) != elements_of(x[:-1]) or split[axis] == 1:
+    count, width = split[axis], _width(split, axis)
+    if not isinstance(count, int) or count < 2 or width is None:
         return {}
-    part = (*whole[:-1], whole[-1] // split[axis])  # type: ignore[operator]
-    views = [(whole, x), *((r.output.shape or (None, None), part) for r in readers)]
+    if elements_of(split[:axis]) != elements_of(x[:-1]):
+        return {}
+    part = (*split[:axis], width // count)
+    views = [((*split[:axis], width), x)]
+    views += [(r.output.shape or (None, None), part) for r in readers]
     if any(reshape_target(shape, source) is None for shape, source in views):
         return {}
     found: dict[int, Node] = {}
@@ -58,15 +61,14 @@ def _gathers(reshape: Node) -> dict[int, Node]:
         index = reader.input(1)
         if index is None or index.const is None or index.const.ndim:
             return {}
-        found[int(index.const) % split[axis]] = reader  # type: ignore[operator]
+        found[int(index.const) % count] = reader
     return found if len(found) == len(readers) else {}
 
 
-def _whole(split: tuple[Dim, ...], axis: int) -> tuple[Dim, ...] | None:
-    """The shape with all from an axis on in one, where those are numbers."""
-    numbers = [n for n in split[axis:] if isinstance(n, int)]
-    whole = math.prod(numbers)
-    return (*split[:axis], whole) if len(numbers) == len(split) - axis and whole else None
+def _width(split: tuple[Dim, ...], axis: int) -> int | None:
+    """The product of the sizes from an axis on, where those are numbers above 0."""
+    numbers = [n for n in split[axis:] if isinstance(n, int) and n > 0]
+    return math.prod(numbers) if len(numbers) == len(split) - axis else None
 
 
 def _split_reshaped(graph: Graph, reshape: Node, parts: dict[int, Node]) -> None:
@@ -75,7 +77,7 @@ def _split_reshaped(graph: Graph, reshape: Node, parts: dict[int, Node]) -> None
     assert source is not None and shape is not None
     axis = next(int(n.attrs.get("axis", 0)) for n in parts.values()) % len(shape)
     sources = tuple(dict.fromkeys(s for n in (reshape, *parts.values()) for s in n.sources))
-    sizes = _target(graph, _whole(shape, axis), source)
+    sizes = _target(graph, (*shape[:axis], _width(shape, axis)), source)
     whole = graph.add("Reshape", [source, sizes], before=reshape, sources=sources)
     count = shape[axis]
     assert isinstance(count, int)

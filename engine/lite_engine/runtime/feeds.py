@@ -22,7 +22,7 @@ def checked_feeds(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> dict[str
 
 
 def check_names(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> None:
-    """Raises ShapeError for a name that is none of the inputs'."""
+    """Raises ShapeError for a name that no input has."""
     unknown = sorted(feeds.keys() - {v.name for v in inputs}, key=str)
     if unknown:
         known = ", ".join(f"{v.name}: {v.type}" for v in inputs)

@@ -10,6 +10,7 @@ stand for; what ONNX cannot express keeps its name in the domain `lite_engine`, 
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from lite_messages import tr
@@ -88,10 +89,12 @@ def _fields(graph: Graph, opset: int, external: External | None = None) -> Field
     return ModelWriter(graph, opset, external).model()
 
 
-def _has_rows(node: Node) -> bool:
-    """Whether onnxruntime takes an Attention as it is: with a row of the mask for each query, where
-    ONNX's repeats along them."""
-    if node.op != "Attention":
+def _stays(node: Node, _: object, *, attention: bool) -> bool:
+    """Whether a node is not written out in others. onnxruntime takes an Attention with a row of the
+    mask for each query, where ONNX's repeats along them."""
+    if not is_ours(node):
+        return True
+    if not attention or node.op != "Attention":
         return False
     q, mask = node.input(0), node.input(3)
     if mask is None or q is None or q.shape is None:
@@ -113,8 +116,7 @@ def _lowered(graph: Graph, opset: int | None) -> tuple[Graph, int]:
     wanted = opset or USUAL
     while True:
         copy = graph.copy()
-        keeps = wanted >= ATTENTION
-        expand_missing(copy, lambda n, _, own=keeps: not is_ours(n) or (own and _has_rows(n)))  # type: ignore[misc]
+        expand_missing(copy, partial(_stays, attention=wanted >= ATTENTION))
         try:
             lower(copy, wanted)
         except NeedsOpset as error:
