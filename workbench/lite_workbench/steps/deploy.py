@@ -65,7 +65,7 @@ class DeployStep(Step):
         """Why the chosen device gets no runner."""
         target = self.header.values["target"]
         try:
-            check_target(file, target)
+            check_target(self.session.model, target)
             check_programs([file], target)
         except TargetMismatchError as error:
             return error
