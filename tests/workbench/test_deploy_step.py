@@ -75,7 +75,7 @@ def test_deploy_offers_the_devices_that_the_model_was_converted_for(session: lw.
     session.convert(targets=["opencl"])
     assert "device" not in [i["id"] for i in step.bundle.items]
     assert "was converted for opencl, not x86" in step.notice.what
-    assert "lite convert digits.onnx --targets opencl,x86" in step.notice.detail
+    assert f"lite convert {session.path} --targets opencl,x86" in step.notice.detail
 
 
 def test_deploy_writes_no_file_to_weigh_while_another_step_is_open(session: lw.Session) -> None:
