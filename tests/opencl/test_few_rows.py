@@ -70,11 +70,27 @@ def test_normalised_numbers_far_from_zero(
         single("ReduceMin", (2, 3, 2, 5, 3, 7), ints(0, 2, 4)),
         single("ReduceL2", (3, 4), np.array([], np.int64), noop_with_empty_axes=1),
         single("LpNormalization", (2, 37, 3, 7), axis=1),
+        single("Softmax", (2, 37, 3, 7), axis=1),
+        single("LogSoftmax", (3, 33, 5), axis=1),
     ],
     ids=lambda graph: f"{graph.node('layer').op}-{graph.inputs[0].type.dims}",
 )
 def test_any_axes_of_halves(graph: Graph) -> None:
     check(graph, tiles=True, precision="fp16")
+
+
+@pytest.mark.opencl
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
+@pytest.mark.parametrize("shape", [(1, 196, 4), (3, 40, 5), (2, 32, 1000)])
+def test_softmax_of_a_middle_axis(op: str, shape: tuple[int, ...]) -> None:
+    """Rows so few that 16 items share each, the last of which belong to no row."""
+    execution = check(single(op, shape, axis=1), tiles=True)
+    x = np.random.default_rng(5).normal(0, 30, shape).astype(np.float32)
+    wide = x.astype(np.float64) - x.max(1, keepdims=True)
+    wanted = wide - np.log(np.exp(wide).sum(1, keepdims=True))
+    wanted = wanted if op == "LogSoftmax" else np.exp(wanted)
+    (y,) = execution.run([x])
+    assert np.linalg.norm(y - wanted) <= TOLERANCE["fp32"] * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,19 @@ def test_a_join_that_is_a_part_of_a_join(axis: int, tiles: bool) -> None:
     check(b.done(b.add("Neg", b.add("Concat", *ones, axis=2))), tiles=tiles)
 
 
+# Parts of rows in fours and others, three in a launch, of which the last has one or two.
+@pytest.mark.parametrize("sizes", [(8, 4, 12), (5, 1, 2, 3), (4, 8, 4, 4, 4)])
+@pytest.mark.parametrize("axis, precision", [(1, "fp32"), (2, "fp32"), (2, "fp16")])
+def test_a_gpu_cuts_three_parts_at_once(sizes: tuple[int, ...], axis: int, precision: str) -> None:
+    shape = (2, sum(sizes), 3) if axis == 1 else (2, 3, sum(sizes))
+    b = Builder(shape)
+    cut = b.graph.add(
+        "Split", [b.add("Neg", b.x), b.ints(*sizes)], {"axis": axis}, outputs=len(sizes)
+    )
+    parts = [b.add("ReduceSum", v, b.ints(axis)) for v in cut.outputs]
+    check(b.done(*parts), tiles=True, precision=precision)
+
+
 # EdgeNeXt's: rows of a product seen as an image, and that image seen channels first, are cut.
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
 def test_a_view_of_a_view_is_cut_where_it_lies(precision: str) -> None:

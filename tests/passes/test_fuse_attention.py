@@ -166,9 +166,30 @@ def lengths_first() -> Graph:
     return w.done(w("Reshape", w("Transpose", y, perm=[2, 0, 1, 3]), [L, H * D]))
 
 
+def positions_of_maps() -> Graph:
+    """MViTv2: queries are pixels of a map of 2 x 3, keys of one of 3 x 3; what is added for the
+    difference of their rows and of their columns is computed."""
+    w = separate()
+    down, along = (Value(n, DType.F32, (B, H, 2, 3, *s)) for n, s in (("h", (3, 1)), ("w", (1, 3))))
+    w.graph.inputs += [down, along]
+    scores = w("MatMul", w("Mul", w["q"], 0.3), w("Transpose", w["k"], perm=[0, 1, 3, 2]))
+    scores = w("Add", w("Add", w("Reshape", scores, [B, H, 2, 3, 3, 3]), down), along)
+    return w.done(w("MatMul", w("Softmax", w("Reshape", scores, [B, H, L, S])), w["v"]))
+
+
+def positions_in_a_batch() -> Graph:
+    """Segment Anything: the same where the heads are the batch, in one sum, beside a constant."""
+    w = separate(3)
+    w.graph.inputs.append(Value("along", DType.F32, (H, 2, 3, 1, 3)))
+    scores = w("MatMul", w["q"], w("Transpose", w["k"], perm=[0, 2, 1]))
+    scores = w("Reshape", w("Add", scores, w.normal(L, S)), [H, 2, 3, 3, 3])
+    scores = w("Add", w("Add", w.normal(H, 2, 3, 3, 1), w["along"]), scores)
+    return w.done(w("MatMul", w("Softmax", w("Reshape", scores, [H, L, S])), w["v"]))
+
+
 SPELLINGS = [
     textbook, torch_sdpa, windows, scale_of_each_head, scaled_sum, grouped, causal, heads_as_batch,
-    groups_of_windows, lengths_first,
+    groups_of_windows, lengths_first, positions_of_maps, positions_in_a_batch,
 ]  # fmt: skip
 
 
@@ -332,3 +353,23 @@ def test_a_softmax_over_queries_is_no_attention():
     scores = w("MatMul", w["q"], w("Transpose", w["k"], perm=[0, 1, 3, 2]))
     graph = w.done(w("MatMul", w("Softmax", scores, axis=2), w["v"]))
     assert fuse_attention(graph, Journal()) == 0
+
+
+def test_channels_that_attend_to_each_other_stay_products():
+    """XCiT: few scores of long queries."""
+    w = Writer(q=(1, 2, 6, 100), k=(1, 2, 6, 100), v=(1, 2, 6, 100))
+    chance = w("Softmax", w("MatMul", w["q"], w("Transpose", w["k"], perm=[0, 1, 3, 2])))
+    graph, journal = w.done(w("MatMul", chance, w["v"])), Journal()
+    assert fuse_attention(graph, journal) == 0
+    assert "few scores for queries of 100 numbers" in str(journal)
+
+
+@pytest.mark.parametrize("added", [(B, H, 2, 3, 1, 3), (1, H, 2, 3, 3, 3)])
+def test_positions_that_do_not_fill_the_maps_stay_additions(added):
+    w = separate()
+    w.graph.inputs.append(Value("added", DType.F32, added))
+    scores = w("MatMul", w["q"], w("Transpose", w["k"], perm=[0, 1, 3, 2]))
+    scores = w("Add", w("Reshape", scores, [B, H, 2, 3, 3, 3]), w["added"])
+    graph = w.done(w("MatMul", w("Softmax", w("Reshape", scores, [B, H, L, S])), w["v"]))
+    assert fuse_attention(graph, Journal()) == 0
+    verify(graph)

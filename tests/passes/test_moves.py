@@ -70,6 +70,31 @@ def test_slices_that_are_all_of_the_last_axis_become_one_split(bench) -> None:
     assert ops(same(bench, recompose_splits, text)) == ["Relu", "Split", "Identity", "Identity"]
 
 
+UNBOUND = (
+    "input x: f32[5,24]\nconst i0: i64[1] = [0]\nconst i1: i64[1] = [1]\nconst i3: i64[1] = [3]\n"
+    "const axis: i64[1] = [2]\nconst s: i64[5] = [1, 5, 3, 2, 4]\n"
+    '"r": r = Reshape(x, s)\n"k": k = Slice(r, i1, i3, axis)\n"q": q = Slice(r, i0, i1, axis)\n'
+    "output q\noutput k"
+)
+
+
+def test_slices_of_an_axis_that_was_a_part_of_the_last_become_one_split(bench) -> None:
+    after = same(bench, recompose_splits, UNBOUND)
+    assert ops(after) == ["Reshape", "Reshape", "Split", "Reshape", "Reshape"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        ("x: f32[5,24]", "x: f32[5,3,8]"),  # parts are not side by side in rows of x
+        ("i3: i64[1] = [3]", "i3: i64[1] = [2]"),  # a gap
+        ("Slice(r, i0, i1, axis)", "Slice(r, i0, i1, i1)"),  # another axis
+    ],
+)
+def test_other_slices_stay(bench, changed: tuple[str, str]) -> None:
+    bench.ignores(recompose_splits, UNBOUND.replace(*changed))
+
+
 def test_slices_with_a_gap_stay(bench) -> None:
     text = SLICES.replace("e: i64[1] = [99]", "e: i64[1] = [9]")
     text += '"h": h = Relu(x)\n"q": q = Slice(h, b, e, axis)\n"k": k = Slice(h, a, b, axis)\n'

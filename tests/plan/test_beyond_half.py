@@ -127,3 +127,54 @@ def test_a_row_that_a_mask_hides_whole_is_no_nan(kind: DType | None) -> None:
     given = seen.astype(kind.np) if kind else ((1 - seen) * -1e9).astype(np.float32)
     want, got = outputs(graph, {"x": X[0, :2, :1].repeat(2, -1)[:, 0, :8], "mask": given})
     np.testing.assert_allclose(got, want, atol=2e-3)
+
+
+def linear_attention(spelling: str) -> tuple[Graph, set[str]]:
+    """Sums over 4096 keys of about 25, and queries of as many: up to 1e7, their quotients 1; and
+    the layers that need more than halves."""
+    b = Builder((1, 2, 4096, 8), "linear")
+    queries = b.add("Relu", b.x, name="queries")
+    keys = b.add("Transpose", b.add("Abs", b.x, name="keys"), perm=[0, 1, 3, 2], name="turned")
+    values = b.add("Tanh", b.add("Neg", b.x), name="values")
+    if spelling == "a column of ones":  # Cai et al., EfficientViT, 2023
+        pads = np.array([0, 0, 0, 0, 0, 0, 0, 1])
+        values = b.add("Pad", values, b.graph.constant(pads), b.scalar(1), name="ones")
+        sums = b.add("MatMul", queries, b.add("MatMul", keys, values, name="inner"), name="outer")
+        node = b.graph.add("Split", [sums, b.ints(8, 1)], {"axis": 3}, outputs=2, name="parts")
+        above, below = node.outputs
+        below = b.add("Add", below, b.scalar(1e-5), name="above 0")
+        y = b.add("Div", above, below, name="quotient")
+        return b.done(b.add("Neg", y)), {"inner", "outer", "parts", "above 0", "quotient"}
+    above = b.add("MatMul", queries, b.add("MatMul", keys, values, name="inner"), name="outer")
+    total = b.add("ReduceSum", keys, b.ints(-1), keepdims=1, name="total")
+    below = b.add("MatMul", queries, total, name="beside")
+    below = b.add("Add", below, b.scalar(1e-5), name="above 0")
+    layers = {"inner", "outer", "total", "beside", "above 0", "quotient"}
+    if spelling == "a quotient":
+        return b.done(b.add("Neg", b.add("Div", above, below, name="quotient"))), layers
+    inverse = b.add("Reciprocal", below, name="inverse")
+    y = b.add("Mul", above, inverse, name="quotient")
+    return b.done(b.add("Neg", y)), {*layers, "inverse"}
+
+
+@pytest.mark.parametrize("spelling", ["a column of ones", "a quotient", "a reciprocal"])
+def test_attention_without_a_softmax_stays_finite(spelling: str) -> None:
+    graph, layers = linear_attention(spelling)
+    infer_types(graph, strict=True)
+    assert beyond_half(graph).keys() == layers
+    x = np.random.default_rng(3).uniform(10, 40, (1, 2, 4096, 8)).astype(np.float32)
+    x = x.astype(np.float16).astype(np.float32)
+    want, got = outputs(graph, {"x": x})
+    assert np.isfinite(got).all()
+    np.testing.assert_allclose(got, want, rtol=2e-3)  # two roundings to halves
+
+
+def test_a_sum_beside_a_product_of_other_rows_is_a_half() -> None:
+    """As normalised attention weights are: no sum grows with both."""
+    b = Builder((1, 2, 16, 8), "other rows")
+    keys = b.add("Transpose", b.add("Abs", b.x), perm=[0, 1, 3, 2])
+    above = b.add("MatMul", b.add("Relu", b.x), keys)
+    below = b.add("ReduceSum", b.add("Exp", b.x), b.ints(-1), keepdims=1)
+    graph = b.done(b.add("Div", above, below))
+    infer_types(graph, strict=True)
+    assert not beyond_half(graph)

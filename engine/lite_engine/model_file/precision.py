@@ -102,8 +102,9 @@ def computes_in_integers(graph: Graph) -> bool:
 def is_quantised(graph: Graph) -> bool:
     """Some of its layers hold integers that stand for real numbers, of weights alone or of
     activations as well: it is no float version."""
+    one_of_each = {n.op: n for n in graph.nodes}  # few operators, many layers
     return computes_in_integers(graph) or any(
-        n.op == "DequantizeLinear" or holds_blocks(n) for n in graph.nodes
+        op == "DequantizeLinear" or holds_blocks(n) for op, n in one_of_each.items()
     )
 
 

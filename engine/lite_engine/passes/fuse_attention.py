@@ -25,6 +25,9 @@ from ._rewrite import constant_like, static_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
 
+#: A query so many times as wide as it has scores (attention over channels: El-Nouby et al., XCiT,
+#: 2021) gains nothing, and kernels of attention are made for narrow ones.
+_WIDE = 4
 #: Larger constant biases stay additions of their own.
 _MOST_BIAS = 1 << 22
 
@@ -45,6 +48,8 @@ class Scores:
     biases: list[tuple[Value, Value, float]] = field(default_factory=list)
     scale: float = 1.0
     head_scale: np.ndarray | None = None  # a number for each head: (heads, 1, 1)
+    #: what is added to scores in another shape, whose rows and keys are the pixels of maps
+    maps: list[list[Value]] = field(default_factory=list)
 
 
 @graph_pass("fuse-attention", local=True)
@@ -110,6 +115,9 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
         raise Refusal(tr("its products do not have rank 3 or more, or not all the same"), product)
     if 0 in (shape or ()):
         raise Refusal(tr("there are no scores"), product)
+    seen, size = (shape or (None,))[-1], (left.shape or (None,))[-1]
+    if isinstance(seen, int) and isinstance(size, int) and seen * _WIDE <= size:
+        raise Refusal(tr("there are few scores for queries of {size} numbers", size=size), product)
     queries = trace(left)
     if rank > 4 and any(static_shape(v) is None for v in (left, right, values)):
         raise Refusal(tr("products of rank {rank} need fixed sizes", rank=rank), product)
@@ -119,7 +127,7 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     if value.scale != 1.0:
         raise Refusal(tr("the values are scaled"), root)
     scale = scores.scale * queries.scale * keys.scale
-    mask, causal = _mask(graph, scores, product)
+    mask, causal = _mask(graph, scores, product, root)
     if scores.head_scale is not None:
         queries = queries.times(graph, scores.head_scale, root)
     parts = (*queries.nodes, *keys.nodes, *value.nodes, *reversed(scores.nodes), softmax)
@@ -146,7 +154,46 @@ def _walk(graph: Graph, softmax: Node) -> tuple[Scores, Node]:
             raise Refusal(tr("{node} carries an activation", node=node.op), node)
         if node.op == "MatMul":
             return found, node
-        value, reader = _step(graph, found, node), node
+        if (begin := _on_maps(graph, found, node)) is not None:
+            node = begin
+            value, reader = begin.input(0), begin
+        else:
+            value, reader = _step(graph, found, node), node
+
+
+def _on_maps(graph: Graph, found: Scores, end: Node) -> Node | None:
+    """Takes what lies between two Reshapes, of which the second, `end`, gives the scores their
+    shape back: what is added where rows and keys are the pixels of maps, as relative positions of
+    rows and of columns are (Li et al., MViTv2: Improved Multiscale Vision Transformers, 2022). The
+    first Reshape; None where something else lies there."""
+    value, reader = end.input(0), end
+    if end.op not in RESHAPES or value is None or found.scale != 1.0:
+        return None
+    shape, split = static_shape(end.output), static_shape(value)
+    terms: list[Value] = []
+    nodes: list[Node] = []
+    if shape is None or split is None:
+        return None
+    while value is not None and graph.sole_reader(value) is reader and value.producer is not None:
+        reader = value.producer
+        nodes.append(reader)
+        if reader.op in RESHAPES:
+            scores, sizes = reader.input(0), [static_shape(v) for v in terms]
+            if scores is None or static_shape(scores) != shape or found.head_scale is not None:
+                return None
+            if np.broadcast_shapes(*(n for n in sizes if n is not None)) != split or None in sizes:
+                return None
+            found.nodes += nodes
+            found.maps.append(terms)
+            return reader
+        if reader.op != "Add" or reader.attrs.get("activation"):
+            return None
+        sums = [v for v in reader.inputs if v is not None and _is_product(graph, v)]
+        if len(sums) != 1 or static_shape(sums[0]) != split:
+            return None
+        terms += [v for v in reader.inputs if v is not None and v is not sums[0]]
+        value = sums[0]
+    return None
 
 
 def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
@@ -225,9 +272,10 @@ def _is_product(graph: Graph, value: Value) -> bool:
     return False
 
 
-def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bool]:
+def _mask(graph: Graph, scores: Scores, product: Node, root: Node) -> tuple[Value | None, bool]:
     """The sum of the biases, of rank 2 to 4 and with a column for each key, and whether rows see
-    only the keys up to their own number besides. Raises Refusal."""
+    only the keys up to their own number besides. Before `root`, all are computed. Raises
+    Refusal."""
     shape, known = static_shape(product.output), product.output.shape
     if shape is not None and len(shape) > 4:
         known = shape = (int(np.prod(shape[:-3])), *shape[-3:])
@@ -262,11 +310,24 @@ def _mask(graph: Graph, scores: Scores, product: Node) -> tuple[Value | None, bo
         if not causal:
             first = next(b for b, *_ in scores.biases if b.const is not None)
             computed.append(constant_like(graph, total, first, "bias"))
-    while len(computed) > 1:
-        node = graph.add("Add", computed[-2:], before=product)
-        infer_new([node])
-        computed[-2:] = [node.output]
-    return (computed[0] if computed else None), causal
+    for terms in scores.maps if shape is not None else ():
+        target = graph.constant(np.array(shape, np.int64))
+        whole = _added(graph, "Reshape", [_sum(graph, terms, root), target], root)
+        computed.append(whole)
+    return (_sum(graph, computed, root) if computed else None), causal
+
+
+def _sum(graph: Graph, values: list[Value], before: Node) -> Value:
+    total = values[0]
+    for value in values[1:]:
+        total = _added(graph, "Add", [total, value], before)
+    return total
+
+
+def _added(graph: Graph, op: str, inputs: list[Value], before: Node) -> Value:
+    node = graph.add(op, inputs, before=before)
+    infer_new([node])
+    return node.output
 
 
 def _where_it_repeats(bias: np.ndarray, scores: Shape) -> tuple[int, ...] | None:

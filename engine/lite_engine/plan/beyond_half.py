@@ -6,6 +6,9 @@
   the numbers back.
 - Angles made of positions: a position beyond 2048 is no longer exact, and a half of 500 is off by
   0.25. So do layers between a graph input, or such a cast, and a sine or cosine.
+- Quotients of two sums over the same rows (attention without a softmax: Katharopoulos et al.,
+  Transformers are RNNs, 2020): both grow with the number of keys, and only their quotient does not.
+  So it stays in float32, with the products and the sums that it is made of.
 - Products with constants beyond 65504. Where such a constant only hides or limits (the -1e9 of a
   mask) the largest half does the same (`tensors.py`).
 """
@@ -16,11 +19,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..ir import DType, Graph, Node
+from ..ir import DType, Graph, Node, Value
 from ..ops import find_op
 
 LARGEST_HALF = 65504.0
 _SCALES, _PRODUCTS, _ANGLES = ("Mul", "Div"), ("MatMul", "Gemm"), ("Sin", "Cos")
+_SUMS = ("MatMul", "ReduceSum")
 
 
 def beyond_half(graph: Graph) -> dict[str, DType]:
@@ -32,6 +36,8 @@ def beyond_half(graph: Graph) -> dict[str, DType]:
             found |= _before(node) or set()
         elif _multiplies(node) and _has_large_constant(node):
             found.add(node.name)
+        if node.op in _SCALES:
+            found |= _quotient(node)
     return dict.fromkeys(found, DType.F32)
 
 
@@ -68,6 +74,59 @@ def _before(node: Node) -> set[str] | None:
             if not (_keeps_numbers(maker) or _is_outer_product(maker)):
                 return None
             waiting.append(maker)
+    return found
+
+
+def _quotient(node: Node) -> set[str]:
+    """The names of a quotient of two sums over the same rows and of what makes these: a Div, or a
+    Mul by a reciprocal."""
+    above, below, found = node.input(0), node.input(1), {node.name}
+    if node.op == "Mul":
+        pairs = [
+            (a, *_up_to(b, ("Reciprocal", "Div"))) for a, b in ((above, below), (below, above))
+        ]
+        above, names, inverse = next((p for p in pairs if p[2] is not None), pairs[0])
+        if inverse is None:
+            return set()
+        below = inverse.inputs[-1]
+        found |= {*names, inverse.name}
+    names_above, first = _up_to(above, _SUMS)
+    names_below, second = _up_to(below, _SUMS)
+    if first is None or second is None or not _rows_of(first) & _rows_of(second):
+        return set()
+    for one in (first, second):
+        found.add(one.name)
+        for value in one.inputs:
+            names, inner = _up_to(value, _SUMS)
+            found |= {*names, inner.name} if inner is not None else set()
+    return found | names_above | names_below
+
+
+def _up_to(value: Value | None, ops: tuple[str, ...]) -> tuple[set[str], Node | None]:
+    """The nearest of these operators above a value, where only layers that keep numbers lie
+    between, and the names of those. A product is one of computed matrices."""
+    names: set[str] = set()
+    while value is not None and (node := value.producer) is not None:
+        computed = [v for v in node.inputs if v is not None and v.const is None]
+        if node.op in ops and (node.op not in _PRODUCTS or len(computed) == 2):
+            return names, node
+        if len(computed) != 1 or not _keeps_numbers(node):
+            break
+        names.add(node.name)
+        value = computed[0]
+    return set(), None
+
+
+def _rows_of(node: Node) -> set[int]:
+    """What is computed before a sum's or product's operands were moved, by identity."""
+    found = set()
+    for value in (v for v in node.inputs if v is not None and v.const is None):
+        while (maker := value.producer) is not None and (inner := maker.input(0)) is not None:
+            op = find_op(maker.op)
+            if maker.op != "Transpose" and (op is None or op.layout != "view"):
+                break
+            value = inner
+        found.add(id(value))
     return found
 
 

@@ -212,15 +212,36 @@ def _joined(
 
 @builds("copy_split", "Split")
 def split(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    """Parts that are no views. A GPU's launch makes three of them: it costs as much as a small
+    copy."""
     x = plan.tensors[step.inputs[0]]
-    axis, at, out = int(step.attrs["axis"]) % len(x.dims), 0, []
+    axis, at, left = int(step.attrs["axis"]) % len(x.dims), 0, []
+    inner = math.prod(x.dims[axis + 1 :])
     for index in step.outputs:
         y = plan.tensors[index]
         if not lies_in(plan, y, x, at):
-            sx, sy = strides_of(x.dims), strides_of(y.dims)
-            out.append(strided_copy(target.profile, x, y, y.dims, sx, sy, at * sx[axis]))
+            left.append((y, at * inner))
         at += y.dims[axis]
-    return out
+    if target.profile.local_tiles and len(left) > 1:
+        return [_cut(x, axis, left[i : i + 3]) for i in range(0, len(left), 3)]
+    sx = strides_of(x.dims)
+    return [
+        strided_copy(target.profile, x, y, y.dims, sx, strides_of(y.dims), at) for y, at in left
+    ]
+
+
+def _cut(x: PlanTensor, axis: int, parts: list[tuple[PlanTensor, int]]) -> Launch:
+    """Up to three parts of rows of x that each begin `at` elements behind the row's first."""
+    kind, rows, pitch = element_type(x), math.prod(x.dims[:axis]), math.prod(x.dims[axis:])
+    widths, places = [math.prod(y.dims[axis:]) for y, _ in parts], [at for _, at in parts]
+    if kind in ("uint", "ushort") and all(n % 4 == 0 for n in (pitch, *widths, *places)):
+        kind, pitch = f"{kind}4", pitch // 4
+        widths, places = [n // 4 for n in widths], [n // 4 for n in places]
+    empty = [0] * (3 - len(parts))
+    made = [y for y, _ in parts] + [parts[-1][0]] * len(empty)
+    args = [x, *made, *widths, *empty, rows, pitch, *places, *empty]
+    options = f"#define E {kind}\n#define I int"
+    return Launch("copy", "cut", args, (sum(widths), rows), options)
 
 
 @builds("copy_slice", "Slice")

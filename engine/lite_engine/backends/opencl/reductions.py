@@ -118,7 +118,7 @@ def softmax(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     more = "#define LOGARITHM" if step.op == "LogSoftmax" else ""
-    return [folded("softmax", target.profile, step, x, y, blocks(x.dims, [axis]), [x, y], more)]
+    return _rows_of("softmax", target, step, x, y, axis, more)
 
 
 @builds("lp_norm", "LpNormalization")
@@ -126,11 +126,17 @@ def lp_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", -1)) % len(x.dims)
     squares = "#define SQUARES" if step.attrs.get("p", 2) == 2 else ""
+    return _rows_of("lp_norm", target, step, x, y, axis, squares)
+
+
+def _rows_of(
+    name: str, target: Target, step: Step, x: PlanTensor, y: PlanTensor, axis: int, more: str
+) -> list[Launch]:
+    """Each row along an axis changed by numbers that all of it makes."""
     outer, n, inner = sizes = blocks(x.dims, [axis])
     if inner > 1 and is_deep(target.profile, n, outer * inner):
-        args = [x, y, *sizes]
-        return [_by_groups("lp_norm", "lp_norm_group", args, outer * inner, squares)]
-    return [folded("lp_norm", target.profile, step, x, y, sizes, [x, y], squares)]
+        return [_by_groups(name, f"{name}_group", [x, y, *sizes], outer * inner, more)]
+    return [folded(name, target.profile, step, x, y, sizes, [x, y], more)]
 
 
 @builds("arg", "ArgMax", "ArgMin")

@@ -51,6 +51,22 @@ kernel void join(global const E *a, global const E *b, global E *y, int a_width,
   y[y_at + row * y_row + i] = i < a_width ? a[row * a_row + a_at + i] : b[row * b_row + b_at + i - a_width];
 }
 
+// Three parts of each row of x, as rows of a, b and c; a part may be empty.
+//@ kernel cut
+//@ need min(a_width, b_width, c_width) >= 0, a_width + b_width + c_width > 0, rows > 0
+//@ items a_width + b_width + c_width, rows
+//@ reads x[a_at, rows, x_row, a_width], x[b_at, rows, x_row, b_width], x[c_at, rows, x_row, c_width]
+//@ writes a[rows * a_width], b[rows * b_width], c[rows * c_width]
+kernel void cut(global const E *x, global E *a, global E *b, global E *c, int a_width, int b_width,
+                int c_width, int rows, int x_row, int a_at, int b_at, int c_at) {
+  const int row = get_global_id(1), j = get_global_id(0) - a_width, k = j - b_width;
+  if (k >= c_width || row >= rows) return;
+  x += row * x_row;
+  if (j < 0) a[row * a_width + j + a_width] = x[a_at + j + a_width];
+  else if (k < 0) b[row * b_width + j] = x[b_at + j];
+  else c[row * c_width + k] = x[c_at + k];
+}
+
 // For CPUs: an item has `per_item` rows.
 #ifdef RUNS
 static inline void run(global const E *x, global E *y, int n) {

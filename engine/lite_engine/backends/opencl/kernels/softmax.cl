@@ -1,5 +1,5 @@
 // Softmax over the middle axis of (outer, n, inner); -DLOGARITHM its logarithm. V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LOGARITHM
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 GROUPS LOGARITHM
 #ifdef LOGARITHM
 #define RESULT(d, sum) ((d) - log(sum))
 #else
@@ -64,6 +64,41 @@ void softmax_row(global const T *x, global T *y, int n) {
     const float d = LD(x, k) - top;
     const float done = RESULT(d, sum);
     ST(y, k, done);
+  }
+}
+#endif
+
+// The same by groups of 16 neighbouring rows and 16 items for each, where rows alone would leave a
+// GPU idle.
+#ifdef GROUPS
+//@ kernel softmax_group
+//@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
+//@ group 256
+//@ items up(outer * inner, 16) * 256
+//@ local 16 * 17 * 4
+//@ reads x[outer * n * inner]
+//@ writes y[outer * n * inner]
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void softmax_group(global const T *x, global T *y, int outer, int n, int inner) {
+  local float part[16][17];
+  const int id = get_local_id(0), lane = id % 16, slice = id / 16;
+  const int i = get_group_id(0) * 16 + lane, inside = i < outer * inner;
+  const int at = i / inner * n * inner + i % inner;
+  float top = -INFINITY, sum = 0;
+  for (int k = slice; inside && k < n; k += 16) top = fmax(top, LD(x, at + k * inner));
+  part[slice][lane] = top;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int p = 0; p < 16; ++p) top = fmax(top, part[p][lane]);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int k = slice; inside && k < n; k += 16) sum += exp(LD(x, at + k * inner) - top);
+  part[slice][lane] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  sum = 0;
+  for (int p = 0; p < 16; ++p) sum += part[p][lane];
+  for (int k = slice; inside && k < n; k += 16) {
+    const float d = LD(x, at + k * inner) - top;
+    const float done = RESULT(d, sum);
+    ST(y, at + k * inner, done);
   }
 }
 #endif
