@@ -122,6 +122,47 @@ def test_a_branch_is_not_to_blame_for_its_inputs() -> None:
     assert rows["choice"].state == "propagated" and rows["choice"].isolated["rel_l2"] == 0
 
 
+def looping(weights: np.ndarray) -> Graph:
+    """A Loop of three steps, y = tanh(y W), around which are an addition and a Softmax."""
+    b = Builder((2, 4), "looping")
+    body = Graph("body")
+    step, go, y = Value("i", DType.I64, ()), Value("go", DType.BOOL, ()), Value("y", DType.F32)
+    body.inputs = [step, go, y]
+    product = body.add("MatMul", [y, body.constant(weights)], name="product").output
+    body.outputs = [go, body.add("Tanh", [product], name="tanh").output]
+    y = b.add("Add", b.x, b.scalar(0.5), name="shifted")
+    made = b.graph.add("Loop", [b.scalar_int(3), None, y], {"body": body}, name="loop").output
+    return b.done(b.add("Softmax", made, name="soft"))
+
+
+@pytest.mark.parametrize("wrong", [3.0, np.nan])
+def test_a_body_with_another_weight_is_named(wrong) -> None:
+    """Of two models, each layer with branches is right for what it holds: what differs is that."""
+    good = np.random.default_rng(1).standard_normal((4, 4)).astype(np.float32)
+    bad = good.copy()
+    bad[1, 2] = wrong
+    x = {"x": np.random.default_rng(2).standard_normal((2, 4)).astype(np.float32)}
+    sides = [Side(Predictor(looping(w), target()), name) for w, name in ((good, "a"), (bad, "b"))]
+    made = compare(*sides, x)
+    found = made.finding
+    assert (found.kind, found.layer, found.side) == ("layer_fails", "loop", "candidate")
+    y = {}
+    for name, w in (("a", good), ("b", bad)):
+        y[name] = x["x"] + np.float32(0.5)
+        for _ in range(3):
+            y[name] = np.tanh(y[name] @ w)
+    if np.isfinite(wrong):
+        distance = np.linalg.norm(y["a"] - y["b"]) / np.linalg.norm(y["a"])
+        assert found.error == pytest.approx(distance, rel=1e-4)
+    else:
+        count = int(np.isnan(y["b"]).sum())
+        assert found.not_finite == {"candidate": count}
+        other = compare(*sides[::-1], x)
+        assert (other.finding.layer, other.finding.side) == ("loop", "baseline")
+        assert other.finding.not_finite == {"baseline": count}
+        assert other.verdict.endswith("b is the one that is wrong")
+
+
 @pytest.mark.parametrize("isolated", [True, False])
 def test_lists_of_other_lengths_are_rows_like_others(isolated) -> None:
     """A layer whose numbers differ lets more of them through: what follows has another shape, and

@@ -85,6 +85,11 @@ def _layers(comparison: Comparison) -> dict[str, Any]:
         f"**{found.layer}**",
         tr("(tolerance {tolerance})", tolerance=error_text(found.tolerance)),
     )
+    if found.side == "baseline" and found.reference_error is None:
+        return _failing(
+            tr("{a} goes wrong at {layer}: its own constants are not finite.", a=a, layer=layer),
+            found,
+        )
     if found.kind == "layer_fails" and found.side == "baseline":
         error = tr(
             "**{error_text}** against the NumPy reference",

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
+import numpy as np
+
+from ..ir import Node, node_reads
 from .comparison import LayerDifference
 from .finding import Cause, Finding, LayerError
 from .ill_conditioned import wrong_in_whole_runs
@@ -29,8 +32,8 @@ def find(
     )  # fmt: skip
     bad = [x for x in rows if not x.within]
     if bad:
-        side, reference_error = _wrong_side(on, bad[0])
         figures = bad[0].isolated or asdict(bad[0])
+        side, reference_error = _wrong_side(on, bad[0], figures)
         return replace(
             _at(seen, bad[0], rows), kind="layer_fails" if bad[0].isolated else "layer_differs",
             side=side, reference_error=reference_error,
@@ -84,17 +87,26 @@ def _largest_own(rows: Sequence[LayerDifference]) -> LayerError | None:
 
 
 def _wrong_side(
-    on: Matched, row: LayerDifference
+    on: Matched, row: LayerDifference, figures: Mapping[str, Any]
 ) -> tuple[Literal["baseline", "candidate"], float | None]:
     """The side that differs from the NumPy reference on the baseline's own inputs, and the
-    baseline's error. Another framework is trusted: it has no nodes that we could evaluate."""
+    baseline's error; None where its own constants are not finite, which the reference computes
+    with, too. Another framework is trusted: it has no nodes that we could evaluate."""
     if not isinstance(on.a, Side):
         return "candidate", None
-    mine = off(on, on.a.graph.node(row.name), row.value_baseline)
+    node = on.a.graph.node(row.name)
+    if figures["nan_baseline"] > figures["nan_candidate"] and not _has_finite_constants(node):
+        return "baseline", None
+    mine = off(on, node, row.value_baseline)
     own = FLOAT_TOLERANCE + ROUNDINGS * UNIT[on.a.precision]  # `row`'s is 0 where B is quantized
     if within(mine, max(row.tolerance, own), row.floor):
         return "candidate", None
     return "baseline", mine.rel_l2
+
+
+def _has_finite_constants(node: Node) -> bool:
+    held = (v.const for v in node_reads(node) if v.const is not None)
+    return all(np.isfinite(x).all() for x in held if x.dtype.kind == "f")
 
 
 __all__ = ["find"]

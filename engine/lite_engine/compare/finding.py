@@ -39,7 +39,8 @@ class Finding:
                      not
     tolerance        what the error was held against
     rounding         the error that rounding explains, where that was measured
-    reference_error  the baseline's error against the NumPy reference, where `side` is "baseline"
+    reference_error  the baseline's error against the NumPy reference, where `side` is "baseline";
+                     None where the layer's own constants are not finite
     also_failing     how many more layers exceed their tolerance
     after            how many layers come after it
     layers           how many were compared

@@ -150,7 +150,7 @@ def isolated_graph(
         )
         graph.outputs += outs
     graph.inputs = list(inputs.values())
-    return graph, {v.name: _as_read(known[name], v) for name, v in inputs.items()}
+    return graph, {v.name: as_read(known[name], v) for name, v in inputs.items()}
 
 
 def _views_last(nodes: Sequence[Node], known: Mapping[str, np.ndarray]) -> list[Node]:
@@ -168,7 +168,7 @@ def _views_last(nodes: Sequence[Node], known: Mapping[str, np.ndarray]) -> list[
     return sorted(nodes, key=waits)
 
 
-def _as_read(array: np.ndarray, value: Value) -> np.ndarray:
+def as_read(array: np.ndarray, value: Value) -> np.ndarray:
     """Another framework computes in fp16 what a layer here reads as float32."""
     own = value.type.dtype
     return array.astype(own.np) if own.np.kind == array.dtype.kind == "f" else array

@@ -16,7 +16,7 @@ from .difference import channel_map, difference, histogram, other_shape
 from .index_outputs import is_index_output, judged_alone, judged_in_whole_runs
 from .judge import CARRIED, floor_of, other_integers, tolerance_of, within
 from .matched import Arrays, Matched, given_by_a, reads, real, run_alone, whole_run
-from .own_values import follows
+from .own_values import follows, on_values_of_a
 from .rounding import LIKE, explained, one_sided
 from .side import Side
 
@@ -69,8 +69,11 @@ def compare_window(on: Matched, pairs: Sequence[Pair], first: int, before: Windo
     for i, pair in enumerate(pairs):
         row = rows[i]
         if on.isolated and not row.within and row.isolated is None and follows(on, pair, row):
-            same = difference(va[pair.name_a], va[pair.name_a])  # what it would make of A's inputs
-            rows[i] = replace(row, isolated=dict(vars(same)), within=True)
+            own = on_values_of_a(on, pair, va)
+            if own is None:
+                own = difference(va[pair.name_a], va[pair.name_a])
+            right = within(own, row.tolerance, row.floor)
+            rows[i] = replace(row, isolated=dict(vars(own)), within=right)
     wrong = next((row.index for row in rows if not (row.within or before.failed)), None)
     for i, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
         state, detailed = _state(row), row.index == wrong or row.name in on.detail

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from lite_messages import tr, trn
 
 from .comparison import Comparison
@@ -128,6 +130,8 @@ def _layers(result: Comparison) -> str:
 def wrong_side(result: Comparison) -> str:
     """Which side is the wrong one."""
     found = result.finding
+    if found.side == "baseline" and found.reference_error is None:
+        return tr("{baseline} is the one that is wrong", baseline=result.baseline)
     if found.side == "baseline":
         return tr(
             "{baseline} is the one that is wrong (error against the NumPy "
@@ -183,9 +187,11 @@ def _on_how_many(result: Comparison) -> str:
 
 def _largest(result: Comparison) -> str:
     """The largest difference of whole runs, and its layer."""
-    if not any(x.max_abs for x in result.layers):
+    if not any(x.rel_l2 or x.max_abs for x in result.layers):
         return tr("; every value is the same")
     largest = result.finding.largest
+    if largest is None and any(not math.isfinite(x.rel_l2) for x in result.layers):
+        return ""
     if largest is None:
         return tr("; values differ only by the resolution of their data types")
     return tr(
