@@ -181,8 +181,26 @@ def test_names_are_found_among_the_labels():
             class_numbers(data, (labels * 2)[:count], 3)
     with pytest.raises(UsageError, match="no class 'dog'"):
         class_numbers(Dataset("d", "classification", [], ["Egyptian cat", "dog"]), labels, 3)
-    with pytest.raises(UsageError, match="label 3, but the model has 3 classes"):
-        class_numbers(Dataset("d", "classification", [Sample("a", None, 3)]), labels, 3)
+    for found, fix in (((3, 1), "shifts them by -1$"), ((0, -1), "by 1$"), ((0, 9), "leave out")):
+        outside = Dataset("d", "classification", [Sample("a", None, n) for n in found])
+        with pytest.raises(UsageError, match=f"d: a: label .*, but the model has 3 .*{fix}"):
+            class_numbers(outside, labels, 3)
+
+
+def test_names_that_are_numbers_are_shifted_like_numbers():
+    """A folder per class, called by the class's number, as docs/evaluate.md says."""
+    samples = [Sample("a", None, 0), Sample("b", None, 1), Sample("c", None, 2)]
+    moved = Dataset("d", "classification", samples, ["0", "10", "2"]).shifted(1)
+    assert [s.label for s in moved.samples] == [1, 11, 3] and not moved.classes
+    with pytest.raises(UsageError, match="class numbers"):
+        Dataset("d", "classification", samples, ["0", "1", "cat"]).shifted(1)
+
+
+def test_a_negative_number_in_a_list_is_no_name(tmp_path):
+    listed = tmp_path / "val.csv"
+    listed.write_text("file,label\na.png,-1\nb.png,1\n")
+    with pytest.raises(UsageError, match=r"val\.csv: a\.png: label -1 is negative"):
+        read_dataset(listed)
 
 
 def test_a_limit_takes_samples_from_everywhere():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import MISFIT, ShapeError
 from ..ir import Dim, DType, Graph, Node, Value
 from ._core import get_op
 from ._expand_transforms import TRANSFORMS
@@ -28,10 +29,14 @@ def expand_missing(graph: Graph, runs: Callable[[Node, Types], bool]) -> None:
 
 def can_expand(node: Node, types: Types) -> bool:
     """Whether a node can be written out in others. Not where an input has no elements: a Reshape
-    would take its 0 for a size that stays."""
+    would take its 0 for a size that stays. Raises ShapeError for types that the operator cannot
+    have, which a damaged file may state."""
     if any(t is not None and not t.is_const and 0 in (t.shape or ()) for t in types):
         return False
-    return node.op in _EXPANSIONS and _EXPANSIONS[node.op][0](node, types)
+    try:
+        return node.op in _EXPANSIONS and _EXPANSIONS[node.op][0](node, types)
+    except MISFIT as error:
+        raise ShapeError(error, where=f"{node.name} ({node.op})") from error
 
 
 def has_kernels(node: Node) -> bool:

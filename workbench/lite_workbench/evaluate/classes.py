@@ -41,10 +41,21 @@ def class_numbers(dataset: Dataset, labels: Sequence[str], classes: int | None) 
                     number=number,
                     classes=classes,
                 ),
-                where=sample.name,
-                fix=tr("pass --label-offset, like --label-offset -1"),
+                where=f"{dataset.name}: {sample.name}",
+                fix=_offset_that_fits(
+                    [numbers.get(s.label, s.label) for s in dataset.samples], classes
+                ),
             )
     return numbers
+
+
+def _offset_that_fits(found: Sequence[int], classes: int) -> str:
+    """The advice for numbers that lie beyond a model's classes."""
+    least, most = min(found), max(found)
+    if most - least >= classes:
+        return tr("evaluate the model that the data set was made for, or leave out these samples")
+    offset = -least if least < 0 else classes - 1 - most
+    return tr("the labels fit if --label-offset shifts them by {offset}", offset=offset)
 
 
 def _named(names: Sequence[str], labels: Sequence[str], classes: int | None) -> dict[int, int]:

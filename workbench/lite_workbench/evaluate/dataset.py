@@ -72,8 +72,23 @@ class Dataset:
         return replace(self, samples=chosen)
 
     def shifted(self, offset: int) -> Dataset:
-        """The class numbers of labels plus `offset`. Raises UsageError for labels with names."""
-        if self.task != "classification" or self.classes:
+        """The class numbers of labels plus `offset`; names that are numbers count as these. Raises
+        UsageError for labels with other names."""
+        if self.task != "classification" or not all(name.isdecimal() for name in self.classes):
             raise UsageError(tr("--label-offset needs labels that are class numbers"))
-        moved = [replace(s, label=s.label + offset) for s in self.samples]
-        return replace(self, samples=moved)
+        numbers = [int(name) for name in self.classes]
+        moved = [
+            replace(s, label=(numbers[s.label] if numbers else s.label) + offset)
+            for s in self.samples
+        ]
+        return replace(self, samples=moved, classes=())
+
+
+def check_class_number(number: int, where: str = "") -> None:
+    """Raises UsageError for a negative one."""
+    if number < 0:
+        raise UsageError(
+            tr("label {least} is negative", least=number),
+            where=where,
+            fix=tr("number the classes from 0, and leave out samples without one"),
+        )

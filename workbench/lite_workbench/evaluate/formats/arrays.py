@@ -15,7 +15,7 @@ from lite_engine.arrays import array_shapes, read_arrays
 from lite_engine.errors import UsageError
 from lite_messages import tr
 
-from ..dataset import Dataset, Sample
+from ..dataset import Dataset, Sample, check_class_number
 
 TASKS = ("classification", "text")
 _LABELS = ("labels", "label", "y", "texts")
@@ -85,11 +85,7 @@ def of_arrays(name: str, samples: Any, labels: Any, text: bool = False) -> Datas
         named = [Sample(str(i), x, str(t)) for i, (x, t) in enumerate(zip(samples, labels))]
         return Dataset(name, "text", named)
     if labels.dtype.kind in "iu":
-        if labels.size and labels.min() < 0:
-            raise UsageError(
-                tr("label {least} is negative", least=labels.min()),
-                fix=tr("number the classes from 0, and leave out samples without one"),
-            )
+        check_class_number(int(labels.min(initial=0)))
         named = [Sample(str(i), x, int(n)) for i, (x, n) in enumerate(zip(samples, labels))]
         return Dataset(name, "classification", named)
     if labels.dtype.kind not in "SU":

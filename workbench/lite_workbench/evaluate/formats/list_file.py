@@ -18,7 +18,7 @@ from pathlib import Path
 from lite_engine.errors import UsageError
 from lite_messages import tr
 
-from ..dataset import Dataset, Sample
+from ..dataset import Dataset, Sample, check_class_number
 from ..reading import inside, is_input, lines, read_text
 
 TASKS = ("classification",)
@@ -38,7 +38,9 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     folder = images or path.parent
     rows = _columns(path) if path.suffix.lower() == ".csv" else _listed(path)
     found = [(name, inside(folder, name, place), label) for place, name, label in rows]
-    if all(label.isdecimal() for _, _, label in found):
+    if all(label.removeprefix("-").isdecimal() for _, _, label in found):
+        for name, _, label in found:
+            check_class_number(int(label), f"{path}: {name}")
         return Dataset(
             path.stem, "classification", [Sample(n, f, int(label)) for n, f, label in found]
         )
