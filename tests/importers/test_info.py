@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from lite_engine.errors import ModelFormatError
 from lite_engine.importers import find_model, load
+from lite_engine.ir import from_text
 from lite_engine.runtime.support import model_info
 
 from tests.importers import tiny_caffe
 from tests.importers.paddle_files import small_network
 from tests.importers.test_classic_models import model as classic
 from tests.importers.tiny_tflite import TinyModel, conv_model
-from tests.small_models import classifier
+from tests.small_models import Builder, classifier
 
 MODELS = Path(os.environ.get("LITE_TEST_MODELS", ""))
 _SUFFIXES = (".onnx", ".tflite", ".pb", ".caffemodel", ".nb", ".pdmodel")
@@ -125,3 +126,28 @@ def test_sizes_of_outputs_follow_from_the_inputs(stated: tuple[int | None, ...] 
     graph.outputs[0].shape = stated
     (told,) = model_info(graph, "m").outputs
     assert told["text"] == "1×10" and told["shape"] == [1, 10]
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_weights_that_share_a_byte_are_counted_one_by_one(bits: int) -> None:
+    n, k, size = 5, 36, 16
+    b = Builder((2, k), "packed")
+    groups = -(-k // size)
+    packed = b.graph.constant(np.zeros((n, groups, size * bits // 8), np.uint8))
+    scales = b.graph.constant(np.ones(n * groups, np.float32))
+    attrs = {"K": k, "N": n, "bits": bits, "block_size": size}
+    info = model_info(
+        b.done(b.add("MatMulNBits", b.x, packed, scales, name="mm", **attrs)), "packed"
+    )
+    assert info.params == info.layers[0].params == n * k + n * groups
+    assert info.weight_bytes == packed.const.nbytes + scales.const.nbytes
+
+
+def test_types_that_an_operator_cannot_have_are_a_reason() -> None:
+    """A damaged `.lite` file may name one operator and the types of another."""
+    graph = from_text(
+        'graph "g" {\n  input q: f32[2,8]\n  const k: i64[3] = [1, 2, 8]\n'
+        '  "a": y: f32[1,2,8] = Attention(q, k) {kv_num_heads=2, q_num_heads=2}\n  output y\n}'
+    )
+    (row,) = (s for s in model_info(graph, "damaged").support if s.target == "x86")
+    assert not row.supported and "a (Attention): " in row.reason

@@ -129,7 +129,18 @@ def test_integers_that_are_weights_alone_are_no_int8(bits, tmp_path, capsys):
     assert read_model(path).display_precision(HERE) == "fp32"
     words = ["convert", str(path), "-o", str(tmp_path / "m.lite"), "--precision", f"{HERE}=int8"]
     assert main(words) == 2
-    assert "needs ranges" in capsys.readouterr().err
+    assert "quantize the float model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_samples_do_not_help_weights_in_integers(bits, tmp_path, capsys):
+    """As `lite quantize` says: what the integers have lost does not come back."""
+    path = optimize(light_graph(bits), targets=[HERE]).save(tmp_path / "light.lite")
+    samples = tmp_path / "samples.npz"
+    np.savez(samples, x=np.random.default_rng(0).standard_normal((4, 3, 20, 20), np.float32))
+    words = ["convert", str(path), "-o", str(tmp_path / "m.lite"), "--precision", f"{HERE}=int8"]
+    assert main([*words, "--calibration", str(samples)]) == 2
+    assert "holds no float version" in capsys.readouterr().err
 
 
 def test_a_session_tells_weights_in_integers_from_float(quantised, tmp_path):

@@ -74,14 +74,24 @@ def check_int8(graph: Graph, precisions: Mapping[str, str]) -> None:
     """Raises UsageError when int8 is asked for and no layer of the graph computes in integers: a
     conversion cannot know the ranges."""
     asked = [t for t, p in precisions.items() if p == "int8"]
-    if asked and not computes_in_integers(graph):
+    if not asked or computes_in_integers(graph):
+        return
+    if is_quantised(graph):  # calibration does not help: its weights have been rounded
         raise UsageError(
             tr(
-                "int8 for {asked} needs ranges: give `lite convert` --calibration "
-                "DIR, or --quantized FILE with what `lite quantize` wrote",
+                "int8 for {asked} needs ranges, which a model with weights alone in integers "
+                "does not have",
                 asked=", ".join(asked),
-            )
+            ),
+            fix=tr("quantize the float model that it was made from, with --calibration"),
         )
+    raise UsageError(
+        tr(
+            "int8 for {asked} needs ranges: give `lite convert` --calibration "
+            "DIR, or --quantized FILE with what `lite quantize` wrote",
+            asked=", ".join(asked),
+        )
+    )
 
 
 def told(graph: Graph, precision: str) -> str:

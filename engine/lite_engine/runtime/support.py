@@ -13,8 +13,8 @@ from lite_messages import tr, trn
 from ..backends import get_plugin
 from ..display import Displayed
 from ..errors import BackendUnavailableError, LiteError
-from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape
-from ..model_file.precision import DEFAULT_TARGETS, ON_CPU
+from ..ir import Graph, Node, Shape, TypeInfo, Value, format_shape, walk
+from ..model_file.precision import DEFAULT_TARGETS, ON_CPU, holds_blocks
 from ..ops import DEFINE_IT, find_op, node_cost, share_of_zeros
 from ..ops.bounds import is_open
 from ..ops.expand import can_expand
@@ -138,6 +138,8 @@ def model_info(
     layers = [_layer(i, n, costs.get(n.name, n)) for i, n in enumerate(graph.nodes)]
     operators = Counter(n.op for n in graph.nodes)
     constants = [v.const for v in graph.constants() if v.const is not None]
+    packed: dict[int, int] = {}
+    walk(graph, lambda node: packed.update(_packed(node)))
     macs = [x.macs for x in layers if x.macs is not None]
     support, becomes = support_table(graph, targets, assumed, ready)
     inferred = {v.name: v.shape for v in ready.outputs} if ready is not None else {}
@@ -148,7 +150,7 @@ def model_info(
         [_port(v, v.shape) for v in graph.inputs],
         [_port(v, _filled(v.shape, inferred.get(v.name))) for v in graph.outputs],
         dict(sorted(operators.items(), key=lambda kv: (-kv[1], kv[0]))),
-        sum(c.size for c in constants),
+        sum(packed.get(id(c), c.size) for c in constants),
         sum(c.nbytes for c in constants),
         sum(macs) if macs and fixed is not None else None,
         layers,
@@ -221,11 +223,22 @@ def _layer(index: int, node: Node, fixed: Node) -> LayerInfo:
         node.op,
         list(node.sources),
         str(fixed.output.type) if fixed.outputs and fixed.output.dtype else "?",
-        sum(c.size for c in consts),
+        sum(_packed(node).get(id(c), c.size) for c in consts),
         sum(c.nbytes for c in consts),
         node_macs(fixed),
         share_of_zeros(consts),
     )
+
+
+def _packed(node: Node) -> dict[int, int]:
+    """By a constant's identity, how many weights it holds, where several share a byte."""
+    weights = node.input(1) if holds_blocks(node) else None
+    rows, columns = node.attrs.get("N"), node.attrs.get("K")
+    if weights is None or weights.const is None:
+        return {}
+    if not (isinstance(rows, int) and isinstance(columns, int)):
+        return {}
+    return {id(weights.const): rows * columns}
 
 
 def node_macs(node: Node) -> int | None:

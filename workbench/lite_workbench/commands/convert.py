@@ -314,12 +314,13 @@ def _int8_later(args: argparse.Namespace, targets: list[str]) -> list[str]:
 def _int8_graph(model: Model, args: argparse.Namespace) -> Graph:
     """The quantised graph from --quantized or --calibration. Raises LiteError."""
     from lite_engine.model_file import open_model
+    from lite_engine.model_file.changes import in_float
 
     from ..quantizing import calibrated
 
     if args.quantized:
         return open_model(args.quantized).graph_in("int8")
-    return calibrated(model, args.calibration).graph
+    return calibrated(in_float(model), args.calibration).graph
 
 
 def _metadata(args: argparse.Namespace, read: Mapping[str, Any]) -> dict[str, Any]:
