@@ -149,12 +149,27 @@ def test_the_verb_takes_pipelines(lines: Path, capsys) -> None:
     assert "in this process" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("labels", [[], [str(i) for i in range(10)]])
+def test_classes_of_a_pipeline_are_counted(labels: list[str], tmp_path: Path) -> None:
+    """A label beyond them would count as a wrong answer; of ten classes, five are in the top-5."""
+    for name in ("3", "10"):
+        (tmp_path / name).mkdir()
+        Image.new("RGB", (20, 20), (9, 99, 200)).save(tmp_path / name / "a.png")
+    made = Pipeline([{"model": optimize(classifier()), "name": "m", "labels": labels}], "m")
+    side, data = PipelineSide("top", made), read_dataset(tmp_path)
+    with pytest.raises(UsageError, match=r"label 10, but the model|no class '10'"):
+        evaluate([side], data)
+    found = evaluate([side], data.first(2).shifted(-1)).sides[0].metrics
+    assert [m.name for m in found] == ["top-1", "top-5"]
+
+
 def test_what_a_pipeline_does_not_take(lines: Path) -> None:
     side = PipelineSide("whole", Pipeline.open(lw.shipped("ocr.onnx")))
     data = read_dataset(lines)
     (lines.parent / "small.png").write_bytes(b"no image")
     made = evaluate([side], data)
-    assert [name for name, _ in made.unreadable] == ["small.png"]
+    ((name, why),) = made.unreadable
+    assert name == "small.png" and why.startswith(f"{lines.parent / name}: ")
     with pytest.raises(UsageError, match="no sample of 3 can be read"):
         evaluate([side], type(data)("feeds", "text", [
             type(s)(s.name, {"x": np.zeros(3)}, s.label) for s in data.samples]))  # fmt: skip

@@ -53,6 +53,12 @@ class PipelineSide:
         with_labels = [list(part.labels) for part in self.pipeline.parts if part.labels]
         return (with_labels[0] if cuts else with_labels[-1]) if with_labels else []
 
+    @property
+    def classes(self) -> int | None:
+        """How many classes the answer about the whole image has, where labels say so."""
+        cuts = any("crop" in stage for stage in self.pipeline.stages)
+        return None if cuts else len(self.labels) or None
+
     def read(
         self, source: Any, labels: Sequence[str], adapter: Adapter | None,
         options: Mapping[str, Any],
@@ -63,7 +69,8 @@ class PipelineSide:
         try:
             made = self._running(options.get("threshold")).answer_of(_bytes(source))
         except UsageError as error:
-            raise UnreadableSource(str(error)) from None
+            named = isinstance(source, (str, Path))
+            raise UnreadableSource(str(error.within(source) if named else error)) from None
         image = made.get("image")
         picture = (image["width"], image["height"]) if image else None
         return _read(made["answers"], str(options.get("kind", "")), picture)

@@ -24,6 +24,7 @@ from .tasks import task_class
 
 if TYPE_CHECKING:
     from lite_engine.model_file import Model
+    from lite_engine.pipeline import Pipeline
 
     from .dataset import Dataset
     from .tasks._base import Outcome
@@ -49,7 +50,13 @@ def judge_of(
     """`judge_for` what is evaluated. Raises UsageError."""
     if isinstance(side, Side):
         return judge_for(side.model, dataset, labels, adapter)
-    return _judge(dataset, side.labels if labels is None else list(labels), None, adapter)
+    own = side.labels if labels is None else list(labels)
+    return _judge(dataset, own, _only_count(side.pipeline) or side.classes, adapter)
+
+
+def _only_count(pipeline: Pipeline) -> int | None:
+    """The number of classes of a pipeline of one model."""
+    return class_count(pipeline.parts[0].model) if len(pipeline.parts) == 1 else None
 
 
 def _judge(dataset: Dataset, own: list[str], classes: int | None, adapter: Adapter | None) -> Judge:
