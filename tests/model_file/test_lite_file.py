@@ -176,5 +176,5 @@ def test_fixed_sizes_are_optimised_for(tmp_path: Path) -> None:
     fixed = with_shapes(read_model(path), {"x": (1, 2, 6, 6)})
     assert [n.op for n in read_model(path).graph.nodes] == ["AveragePool", "Relu"]
     assert [n.op for n in fixed.graph.nodes] == ["GlobalAveragePool", "Relu"]
-    with pytest.raises(ShapeError, match="got shape 2x2x6x6"):
+    with pytest.raises(ShapeError, match="got shape 2×2×6×6"):
         with_shapes(fixed, {"x": (2, 2, 6, 6)})

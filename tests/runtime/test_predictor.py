@@ -82,7 +82,11 @@ def test_a_layer_can_be_sent_elsewhere() -> None:
     [
         ({}, "input x .* is missing"),
         ({"x": np.zeros((1, 3, 20, 20)), "y": np.zeros(1)}, "there is no input 'y'"),
-        ({"x": np.zeros((1, 3, 20, 21), np.float32)}, "got shape 1×3×20×21"),
+        ({"x": np.zeros((1, 3, 20, 21), np.float32)}, "got shape 1×3×20×21$"),
+        (
+            {"x": np.zeros((2, 3, 20, 20), np.float32)},
+            "got shape 2×3×20×20; if its first size is a batch, `lite edit --batch`",
+        ),
         ({"x": np.zeros((1, 3, 20, 20))}, "got f64"),
         ({"x": np.array(["a"])}, "got <U1"),
     ],

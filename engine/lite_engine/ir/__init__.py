@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .journal import Entry, Journal
     from .nested import captured, holders, outer_reads, walk
     from .text import from_text, to_text
-    from .types import Dim, Integers, QuantParams, Shape, TypeInfo, format_shape
+    from .types import Dim, Integers, QuantParams, Shape, TypeInfo, fits, format_shape, misfit
     from .verify import verify
 
 __all__ = [
@@ -28,10 +28,12 @@ __all__ = [
     "TypeInfo",
     "Value",
     "captured",
+    "fits",
     "format_shape",
     "from_text",
     "handed_out",
     "holders",
+    "misfit",
     "node_reads",
     "outer_reads",
     "to_text",
@@ -45,7 +47,16 @@ _WHERE = {
     "journal": ("Entry", "Journal"),
     "nested": ("captured", "holders", "outer_reads", "walk"),
     "text": ("from_text", "to_text"),
-    "types": ("Dim", "Integers", "QuantParams", "Shape", "TypeInfo", "format_shape"),
+    "types": (
+        "Dim",
+        "Integers",
+        "QuantParams",
+        "Shape",
+        "TypeInfo",
+        "fits",
+        "format_shape",
+        "misfit",
+    ),
     "verify": ("verify",),
 }
 __getattr__ = lazily(__name__, {name: module for module, names in _WHERE.items() for name in names})

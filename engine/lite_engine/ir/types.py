@@ -131,3 +131,25 @@ def format_shape(shape: Shape | None) -> str:
     if not shape:
         return "scalar"
     return "×".join("?" if d is None else str(d) for d in shape)
+
+
+def fits(declared: Shape, given: Shape) -> bool:
+    """Whether a shape is the declared one, in which sizes may be open."""
+    return len(declared) == len(given) and all(
+        not isinstance(d, int) or d == g for d, g in zip(declared, given)
+    )
+
+
+def misfit(name: str, declared: TypeInfo, given: Shape) -> ShapeError:
+    """What is said of an input that was given in another shape."""
+    wanted = declared.shape or ()
+    alone = bool(given) and given[0] not in wanted[:1] and fits(wanted[1:], given[1:])
+    return ShapeError(
+        tr(
+            "input {name} is {type}, got shape {shape}",
+            name=name,
+            type=declared,
+            shape=format_shape(given),
+        ),
+        fix=tr("if its first size is a batch, `lite edit --batch` changes it") if alone else "",
+    )

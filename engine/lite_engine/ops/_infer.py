@@ -10,7 +10,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import LiteError, ShapeError
-from ..ir import DType, Graph, Node, Shape, Value, holders
+from ..ir import DType, Graph, Node, Shape, Value, fits, holders, misfit
 from ._core import find_op, get_op
 from ._inferred import infer_node
 from .quantize import stored_integers
@@ -307,16 +307,6 @@ def check_shape(value: Value, given: Shape) -> Shape:
         )
     if declared is None:
         return given
-    fits = len(declared) == len(given) and all(
-        not isinstance(d, int) or d == g for d, g in zip(declared, given)
-    )
-    if not fits:
-        raise ShapeError(
-            tr(
-                "input {name} is {type}, got shape {given}",
-                name=value.name,
-                type=value.type,
-                given="x".join(map(str, given)) or "scalar",
-            )
-        )
+    if not fits(declared, given):
+        raise misfit(value.name, value.type, given)
     return given

@@ -33,7 +33,7 @@ def check_names(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> None:
 
 
 def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
-    from ..ir import DType, format_shape
+    from ..ir import DType, fits, misfit
 
     if value.name not in feeds:
         raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
@@ -62,18 +62,6 @@ def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
                 fix=tr("convert it with .astype('{np}')", np=wanted.np),
             )
         array = array.astype(wanted.np)
-    declared = value.shape or ()
-    fits = value.shape is None or (
-        len(declared) == array.ndim
-        and all(not isinstance(d, int) or d == s for d, s in zip(declared, array.shape))
-    )
-    if not fits:
-        raise ShapeError(
-            tr(
-                "input {name} is {type}, got shape {shape}",
-                name=value.name,
-                type=value.type,
-                shape=format_shape(array.shape),
-            )
-        )
+    if value.shape is not None and not fits(value.shape, array.shape):
+        raise misfit(value.name, value.type, array.shape)
     return array
