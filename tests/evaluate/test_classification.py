@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import lite_workbench as lw
 import numpy as np
 import pytest
-from lite_engine import Predictor, write_onnx
+from lite_engine import Predictor, optimize, write_onnx
 from lite_engine.errors import UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import Model
@@ -185,6 +185,37 @@ def test_names_are_found_among_the_labels():
         outside = Dataset("d", "classification", [Sample("a", None, n) for n in found])
         with pytest.raises(UsageError, match=f"d: a: label .*, but the model has 3 .*{fix}"):
             class_numbers(outside, labels, 3)
+
+
+def test_an_npz_holds_several_inputs_by_name(tmp_path, capsys):
+    """Numbers of words and their mask, as a text classifier takes them."""
+    rng = np.random.default_rng(5)
+    table, weights = rng.standard_normal((20, 8)), rng.standard_normal((8, 4))
+    graph = Graph("words")
+    ids, mask = Value("ids", DType.I64, ("N", 5)), Value("mask", DType.F32, ("N", 5))
+    graph.inputs = [ids, mask]
+    found = graph.add("Gather", [graph.constant(table.astype(np.float32)), ids], {}).output
+    wide = graph.add("Unsqueeze", [mask, graph.constant(np.array([2]))], {}).output
+    kept = graph.add("Mul", [found, wide], {}).output
+    axes = {"keepdims": 0}
+    summed = graph.add("ReduceSum", [kept, graph.constant(np.array([1]))], axes).output
+    graph.outputs = [
+        graph.add("MatMul", [summed, graph.constant(weights.astype(np.float32))], {}).output
+    ]
+    infer_types(graph)
+    model = optimize(graph, targets=["x86"]).save(tmp_path / "words.lite")
+    feeds = {"ids": rng.integers(0, 20, (40, 5)), "mask": (rng.random((40, 5)) > 0.4) * 1.0}
+    labels = rng.integers(0, 4, 40)
+    arrays = {"ids": feeds["ids"], "mask": feeds["mask"].astype(np.float32), "labels": labels}
+    np.savez(tmp_path / "d.npz", **arrays)
+    words = ["evaluate", str(model), "--data", str(tmp_path / "d.npz"), "--json", "-"]
+    assert main(words) == 0
+    said = json.loads(capsys.readouterr().out)["sides"][0]["metrics"][0]
+    scores = (table[feeds["ids"]] * feeds["mask"][..., None]).sum(1) @ weights
+    assert said["value"] == pytest.approx(np.mean(scores.argmax(1) == labels))
+    np.savez(tmp_path / "d.npz", **{**arrays, "mask": arrays["mask"][:3]})
+    with pytest.raises(UsageError, match=r"d\.npz: expected as many labels as samples"):
+        read_dataset(tmp_path / "d.npz")
 
 
 def test_names_that_are_numbers_are_shifted_like_numbers():

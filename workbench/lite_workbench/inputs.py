@@ -121,7 +121,9 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
     from lite_engine.runtime.inputs import image_feed, read_feeds
 
     if isinstance(source, Mapping):
-        return {name: np.asarray(array) for name, array in source.items()}, None
+        known = {v.name: v for v in model.graph.inputs}
+        arrays = {name: np.asarray(array) for name, array in source.items()}
+        return {n: _batched(known[n], x) if n in known else x for n, x in arrays.items()}, None
     value = model.graph.inputs[0]
     if isinstance(source, (str, Path)):
         if not is_image(source):

@@ -1,12 +1,14 @@
 """An .npz file of stacked images or inputs, and their labels.
 
 The labels are the array called `labels`, `label`, `y` or (lines of text) `texts`, the samples the
-other one, or the one called `images` or `x`. Labels are class numbers or names.
+other one, or the one called `images` or `x`; several others are the inputs of a model, by name.
+Labels are class numbers or names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,10 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
     """Raises UsageError."""
     shapes = array_shapes(path)
     parts = _parts(list(shapes))
+    key = next((n for n in _LABELS if n in shapes), "")
+    inputs = [n for n in shapes if n != key]
+    if parts is None and key and inputs:
+        return _of_inputs(path, shapes, inputs, key)
     if parts is None:
         raise UsageError(
             tr(
@@ -62,6 +68,22 @@ def open(path: Path, task: str | None, images: Path | None) -> Dataset:
         return of_arrays(path.stem, arrays[chosen], arrays[key], key == "texts" or task == "text")
     except UsageError as error:
         raise error.within(path) from None
+
+
+def _of_inputs(
+    path: Path, shapes: Mapping[str, Sequence[int]], inputs: Sequence[str], key: str
+) -> Dataset:
+    """Samples that are feeds of several inputs. Raises UsageError."""
+    try:
+        for name in inputs:
+            _check_counts(shapes[name], shapes[key])
+        arrays = read_arrays(path)
+        feeds = [{name: arrays[name][i] for name in inputs} for i in range(shapes[key][0])]
+        made = of_arrays(path.stem, arrays[inputs[0]], arrays[key], key == "texts")
+    except UsageError as error:
+        raise error.within(path) from None
+    samples = [replace(s, source=feed) for s, feed in zip(made.samples, feeds, strict=True)]
+    return replace(made, samples=samples)
 
 
 def _check_counts(samples: Sequence[int], labels: Sequence[int]) -> None:
