@@ -19,7 +19,7 @@ from lite_engine.quantize import (
 )
 from lite_engine.runtime import host_target
 
-from tests.small_models import classifier, image
+from tests.small_models import Builder, classifier, image
 
 FORMS = ("int4", "other int4", "int8 weights", "int8", "minmax")
 
@@ -91,3 +91,25 @@ def test_weights_are_off_by_half_a_step(form, graphs) -> None:
     assert not integers_of(graph)
     for name, y in Predictor(graph, "reference").run(image(classifier())).items():
         assert 0 < np.abs(y - exact[name]).max() < 0.2
+
+
+@pytest.mark.parametrize("scale", [0.0, np.nan])
+def test_precision_does_not_explain_a_scale_that_is_no_number(scale: float) -> None:
+    """Of two quantized models, one has lost the scale of a layer's output."""
+
+    def model(step: float) -> Graph:
+        b = Builder((1, 3, 6, 6), "scales")
+        zero = b.graph.constant(np.array(128, np.uint8))
+        y = b.add("DequantizeLinear", b.add("QuantizeLinear", b.x, b.scalar(0.05), zero),
+                  b.scalar(0.05), zero)  # fmt: skip
+        y = b.conv(y, 3, 4, 3, name="first")
+        y = b.add("DequantizeLinear", b.add("QuantizeLinear", y, b.scalar(step), zero, name="q"),
+                  b.scalar(step), zero)  # fmt: skip
+        return optimize(b.done(b.add("Relu", y, name="last"))).graph
+
+    sides = [Side(Predictor(model(step), "reference")) for step in (0.05, scale)]
+    found = compare(
+        *sides, {"x": np.random.default_rng(0).standard_normal((1, 3, 6, 6), np.float32)}
+    )
+    assert (found.finding.kind, found.finding.layer) == ("layer_fails", "q")
+    assert np.isfinite(found.finding.tolerance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -17,6 +18,7 @@ from lite_engine.plan import make_plan
 from lite_engine.quantize import Ranges, quantize_static, reference_run
 
 from tests.quantize.qdq_graphs import CONV, IN, OUT, RNG, SAME, fuse, ops, qdq, weights
+from tests.small_models import Builder, image
 
 
 def test_the_network_runs_in_integers(calibrated, samples):
@@ -330,3 +332,20 @@ def test_integer_padding_with_the_zero_point_is_the_convolutions_own(value, fold
     feeds = {"x": (3 * RNG.standard_normal((1, 4, 6, 6))).astype(np.float32)}
     a, b = (reference_run(g, feeds, ["yq"])["yq"] for g in (graph, after))
     assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("scale", [0.0, math.nan, math.inf, -0.1])
+def test_a_scale_that_is_no_step_stays_in_floats(scale: float) -> None:
+    """A damaged export: integer kernels would divide by it, a table would hold NaN."""
+    b = Builder((1, 3, 6, 6), "scales")
+    zero = b.graph.constant(np.array(128, np.uint8))
+    q = b.add("QuantizeLinear", b.x, b.scalar(0.05), zero)
+    y = b.conv(b.add("DequantizeLinear", q, b.scalar(0.05), zero), 3, 4, 3, activation="Relu")
+    made = b.add("QuantizeLinear", y, b.scalar(scale), zero, name="last")
+    graph = optimize_graph(b.done(b.add("DequantizeLinear", made, b.scalar(scale), zero)))
+    assert not any(n.op.startswith("QLinear") for n in graph.nodes)
+    got = Predictor(graph, "reference").run(image(graph))
+    if scale >= 0 or math.isnan(scale):
+        (values,) = got.values()
+        expected = {0.0: 0.0}.get(scale, math.nan)
+        assert np.array_equal(values, np.full_like(values, expected), equal_nan=True)

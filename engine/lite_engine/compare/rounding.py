@@ -129,7 +129,7 @@ def _explained(
             nodes |= {id(n): n for n in leading}
     ordered = [n for n in finer.graph.nodes if id(n) in nodes]
     made = {v.name for n in ordered for v in n.outputs}
-    pairs = [p for p in pairs if _name(p, is_a) in made]
+    pairs = [p for p in pairs if _name(p, is_a) in made and _has_steps(_value(p, not is_a))]
     reads = {v.name for n in ordered for v in n.inputs if v and v.const is None} & set(across)
     wanted = [n for n in {*reads, *(_name(p, is_a) for p in pairs)} if n not in feeds]
     exact = {**feeds, **finer.values(feeds, wanted)}
@@ -167,6 +167,12 @@ def _explained(
             value,
         )
     return found
+
+
+def _has_steps(value: Value | None) -> bool:
+    """Whether rounding can explain anything: a scale of 0 or NaN leaves no number."""
+    quant = quant_of(_read_as(value))
+    return quant is None or bool((np.isfinite(quant.scale) & (quant.scale > 0)).all())
 
 
 def _name(pair: Pair, is_a: bool) -> str:

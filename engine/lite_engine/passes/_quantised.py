@@ -37,7 +37,7 @@ class Quantized:
 
 
 def dequantised(graph: Graph, value: Value | None) -> Quantized | None:
-    """What a DequantizeLinear reads, when its parameters are constants."""
+    """What a DequantizeLinear reads, when its parameters are constants and its scale positive."""
     dq = None if value is None else value.producer
     if dq is None or dq.op != "DequantizeLinear":
         return None
@@ -60,6 +60,8 @@ def _parameters(graph: Graph, node: Node, value: Value | None) -> Quantized | No
         return None
     if node.attrs.get("block_size", 0) or (zero is not None and zero.const is None):
         return None
+    if not (np.isfinite(scale.const) & (scale.const > 0)).all():
+        return None  # integer kernels divide by it; floats compute what the file says
     if zero is None:
         name = graph.unique(f"{value.name}.zero_point")
         zero = graph.constant(np.zeros(scale.const.shape, value.dtype.np), name)
