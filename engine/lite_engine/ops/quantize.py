@@ -146,8 +146,16 @@ def _to_small(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return dtype in small or tr("its output is {dtype}", dtype=dtype)
 
 
+def _no_negative_scale(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Kernels clip to bounds that a negative scale would turn around."""
+    known = types[1].const if types[1] is not None else None
+    return known is None or not (np.asarray(known) < 0).any() or tr("its scale is negative")
+
+
 _plain_scales = (of_type(1), attr("block_size", 0), _whole_axes)
-quantize_linear.kernel("cpu", "any_quantize", when=all_of(*_plain_scales, _to_small))
+quantize_linear.kernel(
+    "cpu", "any_quantize", when=all_of(*_plain_scales, _to_small, _no_negative_scale)
+)
 dequantize_linear.kernel(
     "cpu",
     "any_quantize",
@@ -155,7 +163,10 @@ dequantize_linear.kernel(
     when=all_of(*_plain_scales, attr("output_dtype", None, DType.F32)),
 )
 quantize_linear.kernel(
-    "opencl", "quantize", dtype="f32,f16", when=all_of(*_plain_scales, _to_small, constant(1, 2))
+    "opencl",
+    "quantize",
+    dtype="f32,f16",
+    when=all_of(*_plain_scales, _to_small, constant(1, 2), _no_negative_scale),
 )
 dequantize_linear.kernel(
     "opencl",
