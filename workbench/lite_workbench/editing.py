@@ -165,7 +165,7 @@ def _apply(steps: _Steps, edits: Edits) -> None:
 
     ins, outs, layers = edits.inputs, edits.outputs, edits.layers
     if ins or outs:
-        what = ", ".join([*(ins or ["…"]), "→", *(outs or ["…"])])
+        what = f"{', '.join(ins) or '…'} → {', '.join(outs) or '…'}"
         steps.then(lambda g: edit.extract(g, ins, outs), tr("extracted {what}", what=what))
     if layers:
         said = trn("extracted {n} layer", "extracted {n} layers", len(layers))

@@ -92,7 +92,14 @@ def append_nms(
         copy.constant(np.array(number, dtype), copy.unique("nms"))
         for number, dtype in ((most, np.int64), (iou, np.float32), (score, np.float32))
     ]
-    node = copy.add("NonMaxSuppression", [*both, *limits], outputs=["selected"], name="nms")
+
+    def free(name: str) -> str:
+        known = [v.name for v in copy.values()] + [n.name for n in copy.nodes]
+        return copy.unique(name) if name in known else name
+
+    node = copy.add(
+        "NonMaxSuppression", [*both, *limits], outputs=[free("selected")], name=free("nms")
+    )
     copy.outputs = [*copy.outputs, node.output]
     infer_types(copy, strict=True)
     verify(copy, "edit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,27 +10,25 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..importers import values_named
-from ..ir import Graph, Node, Value, format_shape, verify
+from ..ir import Graph, Node, Value, format_shape, outer_reads, verify
 from ..ops import find_op, infer_types
 from ..passes._core import Match, P, match, words_of
 
 
 def rename(graph: Graph, names: Mapping[str, str]) -> Graph:
-    """Other names for values (inputs and outputs, too) and layers. Raises UsageError for a name
-    that is not there or taken."""
+    """Other names for values (inputs and outputs, too) and layers, all at once: two can swap
+    theirs. Raises UsageError for a name that is not there or taken."""
     copy = graph.copy()
-    values, nodes = list(copy.values()), copy.nodes
-    taken = {v.name for v in values} - set(names)
-    for old, new in names.items():
-        found: list[Value | Node] = [v for v in values if v.name == old]
-        found += [n for n in nodes if n.name == old]
-        if not found:
-            values_named(copy, [old])
-        if new in taken or not new:
-            raise UsageError(tr("the name {new!r} is taken or empty", new=new))
-        taken.add(new)
-        for each in found:
-            each.name = new
+    groups: tuple[Sequence[Value | Node], ...] = (list(copy.values()), copy.nodes)
+    for old in names.keys() - {each.name for group in groups for each in group}:
+        values_named(copy, [old])
+    for group in groups:
+        made = Counter(names.get(each.name, each.name) for each in group)
+        for new in names.values():
+            if made[new] > 1 or not new:
+                raise UsageError(tr("the name {new!r} is taken or empty", new=new))
+        for each in group:
+            each.name = names.get(each.name, each.name)
     return copy
 
 
@@ -61,21 +60,53 @@ def drop(graph: Graph, layers: Sequence[str]) -> Graph:
 
 
 def _take_over(graph: Graph, old: Value, new: Value) -> None:
-    """Everyone reads `new` instead; an output keeps its name where `new` is not named for more."""
-    was_output, name = graph.is_output(old), old.name
+    """Everyone reads `new` instead. An output keeps its name: it gets an Identity where `new` is an
+    input, a constant or another output, which have their own."""
+    if graph.is_output(old):
+        end, name = new, old.name
+        if new.producer is None or graph.is_output(new):
+            made = Value(graph.unique(name), new.dtype, new.shape)
+            end = graph.add("Identity", [new], outputs=[made]).output
+        graph.outputs = [end if v is old else v for v in graph.outputs]
+        old.name, end.name = graph.unique(name), name
     graph.replace_uses(old, new)
-    if was_output and new.producer is not None and sum(v is new for v in graph.outputs) == 1:
-        old.name, new.name = graph.unique(name), name
 
 
 def replace(graph: Graph, inputs: Sequence[str], outputs: Sequence[str], by: Graph) -> Graph:
     """The graph with what computes `outputs` from `inputs` replaced by another model, whose inputs
     and outputs stand for these in their order. Raises UsageError where counts, types or shapes
-    differ, ShapeError where an input depends on an output."""
+    differ, and where an input depends on an output."""
     copy = graph.copy()
     infer_types(copy)
-    _graft(copy, values_named(copy, inputs), values_named(copy, outputs), by)
+    ins, outs = values_named(copy, inputs), values_named(copy, outputs)
+    _check_direction(ins, outs)
+    _graft(copy, ins, outs, by)
     return _finished(copy)
+
+
+def _check_direction(ins: Sequence[Value], outs: Sequence[Value]) -> None:
+    """Raises UsageError for an output that an input depends on, or that no layer computes."""
+    for value in outs:
+        if value.producer is None:
+            raise UsageError(
+                tr("{name} is an input of the model, so no layer that makes it can be replaced",
+                   name=value.name),
+                fix=tr("name an output of a layer behind the colon"),
+            )  # fmt: skip
+    ends = {id(v) for v in outs}
+    for value in ins:
+        waiting, seen = [value], set[int]()
+        while waiting:
+            each = waiting.pop()
+            if id(each) in ends:
+                raise UsageError(
+                    tr("{name} depends on {other}, which is to be computed from it",
+                       name=value.name, other=each.name),
+                    fix=tr("name the values in the order in which they are computed: INS:OUTS"),
+                )  # fmt: skip
+            if id(each) not in seen and each.producer is not None:
+                waiting += outer_reads(each.producer)
+            seen.add(id(each))
 
 
 def replace_matches(graph: Graph, pattern: P, by: Graph) -> tuple[Graph, int]:
@@ -146,10 +177,11 @@ def _graft(graph: Graph, ins: Sequence[Value], outs: Sequence[Value], by: Graph)
         if len(have) != len(need):
             raise UsageError(
                 tr(
-                    "the model has {count} {what}, {wanted} are replaced",
-                    count=len(need),
-                    what=what,
+                    "expected a model with {wanted} {what}, found {count}: {names}",
                     wanted=len(have),
+                    what=what,
+                    count=len(need),
+                    names=", ".join(v.name for v in need),
                 )
             )
         for a, b in zip(have, need):

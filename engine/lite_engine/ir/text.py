@@ -32,33 +32,54 @@ INLINE_ELEMS = 64
 
 def to_text(graph: Graph, arrays: list[np.ndarray] | None = None) -> str:
     """Text of the graph; arrays too large to write out are appended to `arrays`."""
-    return _graph(graph, [] if arrays is None else arrays, frozenset())
+    return _graph(graph, [] if arrays is None else arrays, {})
 
 
-def _graph(graph: Graph, arrays: list[np.ndarray], outer: frozenset[int]) -> str:
-    """`outer` are the constants of surrounding graphs, by id(): those are written there."""
+def _graph(graph: Graph, arrays: list[np.ndarray], outer: dict[int, str]) -> str:
+    """`outer` are the values of surrounding graphs, by id(), and their names: those are written
+    there."""
+    names = _names(graph, outer)
+
+    def name(value: Value) -> str:
+        return _quoted(names[id(value)])
+
     lines = [f"graph {json.dumps(graph.name)} {{"]
     for value in graph.inputs:
-        lines.append(f"  input {_name(value)}: {_type(value)}{_quant(value)}")
-    own = [v for v in graph.constants() if id(v) not in outer]
-    outer = outer.union(map(id, own))
-    for value in own:
-        assert value.const is not None
-        lines.append(f"  const {_name(value)}: {_type(value)} = {_data(value.const, arrays)}")
+        lines.append(f"  input {name(value)}: {_type(value)}{_quant(value)}")
+    for value in graph.constants():
+        if id(value) not in outer:
+            assert value.const is not None
+            lines.append(f"  const {name(value)}: {_type(value)} = {_data(value.const, arrays)}")
     for node in graph.nodes:
-        ins = ", ".join("_" if v is None else _name(v) for v in node.inputs)
+        ins = ", ".join("_" if v is None else name(v) for v in node.inputs)
         outs = ", ".join(
-            _name(v) + (f": {_type(v)}" if v.dtype is not None else "") for v in node.outputs
+            name(v) + (f": {_type(v)}" if v.dtype is not None else "") for v in node.outputs
         )
         attrs = ", ".join(
-            f"{_word(k)}={_attr(v, arrays, outer)}" for k, v in sorted(node.attrs.items())
+            f"{_word(k)}={_attr(v, arrays, names)}" for k, v in sorted(node.attrs.items())
         )
         line = f"  {json.dumps(node.name)}: {outs} = {_word(node.op)}({ins})"
         line += f" {{{attrs}}}" if attrs else ""
         line += f" from {json.dumps(list(node.sources))}" if node.sources else ""
         lines.append(line)
-    lines += [f"  output {_name(v)}{_quant(v)}" for v in graph.outputs]
+    lines += [f"  output {name(v)}{_quant(v)}" for v in graph.outputs]
     return "\n".join([*lines, "}"])
+
+
+def _names(graph: Graph, outer: dict[int, str]) -> dict[int, str]:
+    """The names of all values that are known in the graph. Its own get another one where a
+    surrounding graph has theirs, whose value could not be read any more."""
+    names, taken = dict(outer), set(outer.values())
+    own = [v for v in graph.values() if id(v) not in outer]
+    free = {v.name for v in own} | taken if taken else taken
+    for value in own:
+        found, number = value.name, 0
+        while found in taken:
+            number += 1
+            made = f"{value.name}.{number}"
+            found = found if made in free else made
+        names[id(value)] = found
+    return names
 
 
 def _quant(value: Value) -> str:
@@ -70,10 +91,10 @@ def _quant(value: Value) -> str:
     return f" quant {json.dumps(said)}"
 
 
-def _name(value: Value) -> str:
+def _quoted(name: str) -> str:
     """Bare where it cannot be taken for a number, a sign or an absent input."""
-    bare = re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9./:\-]*[A-Za-z0-9./\-]", value.name)
-    return value.name if bare else json.dumps(value.name)
+    bare = re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9./:\-]*[A-Za-z0-9./\-]", name)
+    return name if bare else json.dumps(name)
 
 
 def _type(value: Value) -> str:
@@ -101,7 +122,7 @@ def _data(array: np.ndarray, arrays: list[np.ndarray]) -> str:
     return f"@{len(arrays) - 1}"
 
 
-def _attr(value: Any, arrays: list[np.ndarray], outer: frozenset[int]) -> str:
+def _attr(value: Any, arrays: list[np.ndarray], outer: dict[int, str]) -> str:
     if isinstance(value, Graph):
         return json.dumps({"graph": _graph(value, arrays, outer)})
     if isinstance(value, np.ndarray):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
+from ..errors import ShapeError
 from ..ir import DType, TypeInfo
 from ._core import define_op
 from ._helpers import known_ints
@@ -61,6 +62,11 @@ nms = define_op(
 @nms.infer
 def _(boxes: TypeInfo, scores: TypeInfo, most: TypeInfo | None = None, *_: Any, padded: int,
       **attrs: Any) -> list[TypeInfo]:  # fmt: skip
+    for name, x in (("boxes", boxes), ("scores", scores)):
+        if x.shape is not None and x.rank != 3:
+            raise ShapeError(tr("expected {name} of rank 3, found {type}", name=name, type=x))
+    if boxes.shape is not None and isinstance(boxes.shape[2], int) and boxes.shape[2] != 4:
+        raise ShapeError(tr("expected boxes of 4 numbers, found {type}", type=boxes))
     limit = [0] if most is None else known_ints(most)
     rows = None
     if padded and limit is not None and scores.rank == 3 and scores.is_static:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Container
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lite_engine.errors import UsageError
 from lite_messages import tr, trn
@@ -12,6 +14,9 @@ from lite_messages import tr, trn
 from ..editing import Edited, Edits, check_ending, write_edited
 from ..words import number
 from ._base import PREPROCESS_HELP, Command, add_shape, at_least
+
+if TYPE_CHECKING:
+    from lite_engine.ir import Graph
 
 
 def _batch(text: str) -> int | str:
@@ -133,10 +138,12 @@ def _call(args: argparse.Namespace) -> Edited:
 
     source, out = Path(args.model), Path(args.output)
     check_ending(out)
+    model = read_model(source) if is_lite(source) else None
+    graph = load(source, params=args.params) if model is None else model.described_graph()
     edits = Edits(
         inputs=_names(args.inputs), outputs=_names(args.outputs), layers=_names(args.layers),
         shapes=dict(args.shape), batch=args.batch, drop=args.drop,
-        replace=[_places(text) for text in args.replace],
+        replace=[_places(text, _known(graph)) for text in args.replace],
         replace_pattern=[_pair(t, "--replace-pattern PATTERN=FILE") for t in args.replace_pattern],
         remove_normalization=args.remove_normalization,
         remove_postprocessing=args.remove_postprocessing, normalize=args.normalize or "",
@@ -144,16 +151,28 @@ def _call(args: argparse.Namespace) -> Edited:
         rename=dict(_pair(text, "--rename OLD=NEW") for text in args.rename),
         fold=args.fold, optimized=args.optimized,
     )  # fmt: skip
-    if not is_lite(source):
-        return write_edited(load(source, params=args.params), out, edits, opset=args.opset)
-    model = read_model(source)
-    return write_edited(model.described_graph(), out, edits, opset=args.opset, like=model)
+    return write_edited(graph, out, edits, opset=args.opset, like=model)
 
 
-def _places(text: str) -> tuple[list[str], list[str], str]:
-    places, file = _pair(text, "--replace INS:OUTS=FILE")
-    at, _, to = places.partition(":")
-    return _names(at), _names(to), file
+def _known(graph: Graph) -> set[str]:
+    """What values and layers are called."""
+    return {v.name for v in graph.values()} | {n.name for n in graph.nodes}
+
+
+def _places(text: str, known: Container[str]) -> tuple[list[str], list[str], str]:
+    """INS:OUTS=FILE. Names of TensorFlow hold colons: the one between the two is that with known
+    names on both sides, else the first."""
+    form = "--replace INS:OUTS=FILE"
+    places, file = _pair(text, form)
+    words = places.split(":")
+    both = [
+        (_names(":".join(words[:i])), _names(":".join(words[i:]))) for i in range(1, len(words))
+    ]
+    both = [(ins, outs) for ins, outs in both if ins and outs]
+    if not both:
+        raise UsageError(tr("{text!r} is not of the form {form}", text=text, form=form))
+    fits = [(ins, outs) for ins, outs in both if all(name in known for name in (*ins, *outs))]
+    return *(fits or both)[0], file
 
 
 def _names(text: str) -> list[str]:
