@@ -17,6 +17,7 @@ from lite_engine.adapter import Adapter
 from lite_engine.errors import UsageError
 from lite_engine.pipeline.native import read_outputs
 from lite_engine.preprocess import Placement, Preprocess
+from lite_engine.runtime.bfloat16 import widened
 from lite_messages import tr
 
 from .pictures import class_name, image_of, mask_items
@@ -169,9 +170,10 @@ def answer_of(
     **options: Any,
 ) -> Answer:
     """`answer` with the model's own labels and adapter (or the one given); integers with a scale
-    are turned into what they stand for. `picture` is the (width, height) of the image that the
-    input was made of. `options` hold where the adapter leaves them open. Raises LiteError for an
-    adapter's function that fails."""
+    and bf16 are turned into what they stand for. `picture` is the (width, height) of the image that
+    the input was made of. `options` hold where the adapter leaves them open. Raises LiteError for
+    an adapter's function that fails."""
+    outputs = widened(outputs, lambda: model.graph)
     whole = any(a.dtype.kind in "iu" for a in outputs.values())  # only then the graph is needed
     quants = {v.name: v.quant for v in model.graph.outputs} if whole else {}
     real = {n: real_of(a, quants.get(n)) for n, a in outputs.items()}

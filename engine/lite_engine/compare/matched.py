@@ -12,6 +12,7 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import Node, Value
+from ..runtime.bfloat16 import stored
 from .alignment import Pair, align, closure
 from .judge import other_integers
 from .rounding import UNIT, one_sided
@@ -152,11 +153,11 @@ def again(on: Matched, values_b: Sequence[str]) -> tuple[Arrays, Arrays]:
     pairs = [on.pair_of[name] for name in values_b]
     inputs = reads(on, pairs)
     whole = whole_run(on, [*inputs, *values_b], of_b=True)
-    stored = {
-        v.name: whole[v.name].astype(v.dtype.np, copy=False) if v.dtype else whole[v.name]
+    held = {
+        v.name: stored(whole[v.name], v.dtype) if v.dtype else whole[v.name]
         for n in on.b.graph.nodes for v in n.outputs if v.name in inputs
     }  # fmt: skip
-    return run_alone(on, pairs, {**on.feeds_b, **stored}), whole
+    return run_alone(on, pairs, {**on.feeds_b, **held}), whole
 
 
 def real(

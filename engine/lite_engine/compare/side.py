@@ -11,6 +11,7 @@ from lite_messages import tr
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, QuantParams, Value, outer_reads
 from ..ops import find_op, specialise
+from ..runtime.bfloat16 import widened
 from ..runtime.predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.
@@ -77,7 +78,7 @@ class Side:
     def values(
         self, feeds: Mapping[str, np.ndarray], names: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        return self.predictor.run(feeds, taps=names)
+        return widened(self.predictor.run(feeds, taps=names), lambda: self.graph)
 
     def at(self, feeds: Mapping[str, np.ndarray]) -> Side:
         """The same at the sizes of these inputs. Values that the sizes decide (a Shape's, and what
@@ -108,7 +109,7 @@ class Side:
             while len(self._kept) >= GRAPHS_KEPT:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[key] = self.predictor.like(graph)
-        return self._kept[key].run(feeds)
+        return widened(self._kept[key].run(feeds), lambda: graph)
 
 
 def isolated_graph(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_messages import tr
 
-from ..errors import ShapeError
+from ..errors import ShapeError, reason_of
 
 if TYPE_CHECKING:  # a stored program runs without these
     from ..ir import Value
@@ -33,35 +33,98 @@ def check_names(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> None:
 
 
 def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
-    from ..ir import DType, fits, misfit
+    from ..ir import fits, misfit
 
     if value.name not in feeds:
         raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
-    array = np.asarray(feeds[value.name])
-    wanted = value.type.dtype
-    if array.dtype != wanted.np:
-        if array.dtype == object or array.dtype.kind not in "biuf":
-            raise ShapeError(
-                tr(
-                    "input {name} is {type}, got {dtype}",
-                    name=value.name,
-                    type=value.type,
-                    dtype=array.dtype,
-                )
-            )
-        if not np.can_cast(array.dtype, wanted.np, "same_kind") or not isinstance(
-            feeds[value.name], (list, tuple, int, float)
-        ):
-            raise ShapeError(
-                tr(
-                    "input {name} is {type}, got {given}",
-                    name=value.name,
-                    type=value.type,
-                    given=DType.of(array),
-                ),
-                fix=tr("convert it with .astype('{np}')", np=wanted.np),
-            )
-        array = array.astype(wanted.np)
+    array = _as_type(value, feeds[value.name])
     if value.shape is not None and not fits(value.shape, array.shape):
         raise misfit(value.name, value.type, array.shape)
     return array
+
+
+def _as_type(value: Value, given: Any) -> np.ndarray:
+    """What was given in the input's type. NumPy's arrays must have it already, in any byte order;
+    numbers of Python are converted where they fit. Raises ShapeError."""
+    from ..ir import DType
+
+    try:
+        array = np.asarray(given)
+    except (
+        ValueError,
+        TypeError,
+        RuntimeError,
+    ) as error:  # uneven lists
+        raise ShapeError(
+            tr(
+                "input {name} ({type}) cannot be read as an array ({reason})",
+                name=value.name,
+                type=value.type,
+                reason=reason_of(error),
+            )
+        ) from None
+    wanted = value.type.dtype
+    if array.dtype == wanted.np:
+        return array
+    if wanted is DType.BF16 and array.dtype.name == "bfloat16":  # of ml_dtypes
+        return array.view(np.uint16)
+    numbers = isinstance(given, (list, tuple, int, float))
+    if wanted is DType.BF16 and (numbers or array.dtype == np.float32):
+        return _converted(value, array, given)
+    if array.dtype.newbyteorder("=") == wanted.np:
+        return array.astype(wanted.np, copy=False)
+    integers = array.dtype.kind in "iu" and wanted.np.kind in "iu" and wanted.value[0] != "f"
+    fits = integers or np.can_cast(array.dtype, wanted.np, "same_kind")
+    if not (numbers and array.dtype.kind in "biuf" and fits):
+        raise _other_type(value, array, given)
+    return _converted(value, array, given)
+
+
+def _converted(value: Value, array: np.ndarray, given: Any) -> np.ndarray:
+    """Raises ShapeError for a number that the input's type cannot hold."""
+    from ..ir import DType
+    from ..ops._bf16 import bf16_to_f32
+    from .bfloat16 import stored
+
+    wanted, kind = value.type.dtype, array.dtype.kind
+    if kind not in "biuf":
+        raise _other_type(value, array, given)
+    with np.errstate(over="ignore"):
+        made = stored(array, wanted)
+    lost = np.zeros(array.shape, bool)
+    if wanted.is_float:
+        numbers = bf16_to_f32(made) if wanted is DType.BF16 else made
+        lost = np.isfinite(array) & ~np.isfinite(numbers)
+    elif kind in "iu":
+        own, held = np.iinfo(array.dtype), np.iinfo(wanted.np)
+        lost = (array < max(own.min, held.min)) | (array > min(own.max, held.max))
+    if lost.any():
+        raise ShapeError(
+            tr(
+                "input {name} is {type}, which cannot hold {number}",
+                name=value.name,
+                type=value.type,
+                number=array[lost].flat[0],
+            )
+        )
+    return made
+
+
+def _other_type(value: Value, array: np.ndarray, given: Any) -> ShapeError:
+    """The fix is known where numbers can become the input's."""
+    from ..ir import DType
+
+    known = array.dtype.kind in "biuf" and array.dtype.itemsize <= 8  # no long double
+    said = tr(
+        "input {name} is {type}, got {dtype}",
+        name=value.name,
+        type=value.type,
+        dtype=DType.of(array.dtype.newbyteorder("=")) if known else array.dtype,
+    )
+    if array.dtype.kind not in "biuf":
+        return ShapeError(said)
+    wanted = value.type.dtype
+    to = np.dtype(np.float32) if wanted is DType.BF16 else wanted.np
+    if isinstance(given, np.ndarray):
+        return ShapeError(said, fix=tr("convert it with .astype('{np}')", np=to))
+    return ShapeError(said, fix=tr("convert it with np.array(…, '{np}')", np=to))

@@ -19,6 +19,7 @@ from ..ir import DType, Graph, Value
 from ..model_file import Model
 from ..preprocess import Preprocess
 from ..whole_numbers import checked_whole
+from .bfloat16 import stored
 from .input_ranges import Range, input_range
 
 
@@ -109,7 +110,7 @@ def image_feed(model: Model, value: Value, image: str | Path | np.ndarray) -> np
     x = spec.apply(image)
     dtype = value.type.dtype
     if dtype.is_float:
-        return x.astype(dtype.np)
+        return stored(x, dtype)
     info = np.iinfo(dtype.np)
     if spec.mean is None:
         x = np.round(x * np.float32(255.0)) + info.min
@@ -132,7 +133,7 @@ def numbers_feed(value: Value, path: Path) -> np.ndarray:
                name=value.name, type=value.type),
             where=path,
         )  # fmt: skip
-    return numbers.reshape(dims).astype(value.type.dtype.np)
+    return stored(numbers.reshape(dims), value.type.dtype)
 
 
 def sound_feed(value: Value, path: Path) -> np.ndarray:
@@ -158,7 +159,7 @@ def sound_feed(value: Value, path: Path) -> np.ndarray:
             fix=tr("compute its features and give them as a .npy file"),
         )
     x = pcm.astype(np.float32) / np.float32(32768)
-    return (x[None] if rank == 2 else x).astype(value.dtype.np)
+    return stored(x[None] if rank == 2 else x, value.dtype)
 
 
 def random_feeds(
@@ -212,9 +213,9 @@ def _random(
     rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], within: Range | None
 ) -> np.ndarray:
     if dtype.is_float and within is not None:
-        return rng.uniform(*within, shape).astype(dtype.np)
+        return stored(rng.uniform(*within, shape), dtype)
     if dtype.is_float:
-        return rng.standard_normal(shape).astype(dtype.np)
+        return stored(rng.standard_normal(shape), dtype)
     if dtype is DType.BOOL:
         return rng.integers(0, 2, shape).astype(bool)
     if dtype in (DType.I8, DType.U8):

@@ -7,7 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 from lite_messages import tr
@@ -106,6 +106,11 @@ class Predictor:
         self.tuning = {**self.model.tuning.get(self.backend, {}), **tuning}
         self.decision.layers = {**self.tuning, **self.overrides}
 
+    def __getstate__(self) -> NoReturn:
+        """Memory of the native runtime belongs to one process. Raises UsageError."""
+        fix = tr("send the model's path, and open a Predictor in the other process")
+        raise UsageError(tr("a Predictor cannot be copied or pickled"), fix=fix)
+
     # ---- what the model is
 
     def __repr__(self) -> str:
@@ -146,7 +151,9 @@ class Predictor:
         self, feeds: Mapping[str, Any] | None = None, /, *, taps: Iterable[str] = (), **named: Any
     ) -> dict[str, np.ndarray]:
         """Input name → array gives output name → array; `taps` adds inner values under their names,
-        or the (first) output of layers under theirs.
+        or the (first) output of layers under theirs. Arrays have the input's type and shape; lists
+        and numbers are converted where their values fit. bf16 is held as its bits in uint16; a bf16
+        input also takes float32 and ml_dtypes.bfloat16.
 
         An OpenCL device that fails while it was chosen automatically is left with a warning, and
         the CPU runs instead. Raises ShapeError for a missing, unknown or misfitting input,
@@ -156,13 +163,12 @@ class Predictor:
         if feeds is not None and not isinstance(feeds, Mapping):
             raise UsageError(
                 tr("inputs are a {kind}, not a mapping", kind=type(feeds).__name__),
-                fix=tr(
-                    "give them by name, like run({{{input_names!r}: array}})",
-                    input_names=self.input_names[0],
-                ),
-            )
+                fix=tr("give them by name, like run({{{input_names!r}: array}})",
+                       input_names=self.input_names[0]),
+            )  # fmt: skip
         with self._turn:
-            return self._in_turn({**(feeds or {}), **named}, list(taps))
+            asked = [taps] if isinstance(taps, str) else list(taps)
+            return self._in_turn({**(feeds or {}), **named}, asked)
 
     def _in_turn(self, given: Mapping[str, Any], wanted: list[str]) -> dict[str, np.ndarray]:
         checked = settings.get("LITE_CHECK") and self.backend != "reference"
@@ -245,7 +251,7 @@ class Predictor:
 
         known = [*plan.tensor_of, *made]
         inside = [n.name for n in self.graph.nodes if name in n.sources]
-        close = inside or difflib.get_close_matches(name, known, 3)
+        close = inside or difflib.get_close_matches(str(name), known, 3)
         hint = tr("it is part of {inside}; ", inside=inside[0]) if inside else ""
         hint += "" if inside or not close else tr("close: {names}; ", names=", ".join(close))
         raise ShapeError(

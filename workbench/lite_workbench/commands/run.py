@@ -180,6 +180,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
     from lite_engine.runtime import Predictor
+    from lite_engine.runtime.bfloat16 import widened
 
     labels = read_labels(args.labels) if args.labels else None
     model = load_model(args)
@@ -198,7 +199,8 @@ def _call(args: argparse.Namespace) -> RunResult:
         from lite_engine.runtime.fastest import fastest
 
         predictor = fastest(model, feeds, **options)
-    values = predictor.run(feeds, taps=args.tap)
+    ran = predictor
+    values = widened(predictor.run(feeds, taps=args.tap), lambda: ran.graph)
     outputs = {n: values[n] for n in predictor.output_names}
     taps = {n: values[n] for n in args.tap}
     result = RunResult(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from lite_engine.adapter import Adapter
 from lite_engine.errors import CalibrationError, ShapeError, UsageError
+from lite_engine.runtime.bfloat16 import widened
 
 from ..answers import Answer, answer_of
 from ..inputs import is_guessed, read_source
@@ -68,7 +69,7 @@ class Side:
             feeds, picture = read_source(self.model, source)
         except (UsageError, ShapeError, CalibrationError) as error:
             raise UnreadableSource(str(error)) from None
-        outputs = self.predictor.run(feeds)
+        outputs = widened(self.predictor.run(feeds), lambda: self.model.graph)
         answer = answer_of(
             self.model, feeds, outputs, labels, picture=picture, adapter=adapter, **options
         )

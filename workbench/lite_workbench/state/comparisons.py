@@ -167,7 +167,7 @@ def _values(
     node = layer_of(own.graph, layer)
     name = next((v.name for v in node.outputs if v.name in outputs), node.outputs[0].name)
     if alone_after is None:
-        return used[side].run(feeds, taps=[name])[name]
+        return Side(used[side]).values(feeds, [name])[name]
     reads = [v.name for v in node.inputs if v is not None and v.const is None]
     inner = [r for r in reads if r not in feeds]
     source = used[alone_after].run(feeds, taps=inner)

@@ -13,6 +13,7 @@ from lite_engine.errors import UsageError
 from lite_engine.ir import Graph, Node, Value
 from lite_engine.ops import find_op
 from lite_engine.runtime import Predictor
+from lite_engine.runtime.bfloat16 import widened
 from lite_messages import tr
 
 from ..looking import Look
@@ -113,8 +114,8 @@ def _values(
 ) -> np.ndarray:
     """Of a constant its values in this side's graph, else what a run makes."""
     if not value.is_const and value.name in feeds:
-        return np.asarray(feeds[value.name])
+        return widened({value.name: np.asarray(feeds[value.name])}, lambda: used.graph)[value.name]
     _, own = find(used.graph, name)
     if own.const is not None:
         return np.asarray(own.const)
-    return used.run(feeds, taps=[own.name])[own.name]
+    return Side(used).values(feeds, [own.name])[own.name]
