@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from lite_engine.backends.reference import run_graph
 from lite_engine.errors import UnsupportedOperatorError
+from lite_engine.exporters.onnx import write_bytes
 from lite_engine.importers import onnx as importer
 from lite_engine.ir import Graph, verify
 
@@ -23,6 +24,9 @@ def f32(*shape: int) -> np.ndarray:
 
 
 X = f32(2, 3, 4, 5)
+ROIS = np.float32([[0, 0, 4, 3], [1, 1, 4.5, 2]])
+REGIONS = {"output_height": 2, "output_width": 3, "spatial_scale": 0.8}
+GRID = RNG.uniform(-1.2, 1.2, (2, 3, 2, 2)).astype(np.float32)
 #: opset, operator, inputs, number of outputs, attributes, operators after import
 CASES = {
     "clip-6": (7, "Clip", [X], 1, {"min": -0.5, "max": 0.7}, ["Clip"]),
@@ -71,6 +75,12 @@ CASES = {
         11, "Hardmax", [X], 1, {"axis": 2}, ["Shape", "Flatten", "Hardmax", "Reshape"],
     ),
     "dft-17": (17, "DFT", [f32(1, 8, 6, 1)], 1, {"axis": 2, "onesided": 1}, ["DFT"]),
+    "roi-align-10": (10, "RoiAlign", [X, ROIS, np.arange(2)], 1, REGIONS, ["RoiAlign"]),
+    "roi-align-16": (16, "RoiAlign", [X, ROIS, np.arange(2)], 1, REGIONS, ["RoiAlign"]),
+    "grid-sample-16": (16, "GridSample", [X, GRID], 1, {}, ["GridSample"]),
+    "grid-sample-16-cubic": (
+        16, "GridSample", [X, GRID], 1, {"mode": "bicubic", "align_corners": 1}, ["GridSample"],
+    ),
     "group-norm-18": (
         18, "GroupNormalization", [f32(2, 6, 3), f32(3), f32(3)], 1, {"num_groups": 3},
         ["Gather", "Gather", "GroupNormalization"],
@@ -105,9 +115,12 @@ def test_means_the_same(name: str) -> None:
     options.log_severity_level = 4
     session = ort.InferenceSession(data, options, ["CPUExecutionProvider"])
     theirs = session.run(None, {f"i{k}": a for k, a in enumerate(inputs)})
-    for got, wanted in zip(run_graph(graph, inputs), theirs, strict=False):
-        assert got.dtype == wanted.dtype and got.shape == wanted.shape
-        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+    written = ort.InferenceSession(write_bytes(graph), options, ["CPUExecutionProvider"])
+    again = written.run(None, {f"i{k}": a for k, a in enumerate(inputs)})
+    for made in (run_graph(graph, inputs), again):
+        for got, wanted in zip(made, theirs, strict=False):
+            assert got.dtype == wanted.dtype and got.shape == wanted.shape
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
 
 
 def read(opset: int, op: str, inputs: list[np.ndarray], **attrs: Any) -> Graph:

@@ -17,7 +17,7 @@ from ...errors import LiteError, ModelFormatError, UnsupportedOperatorError
 from ...ir import DType, Graph, Node, Value
 from ...ops import infer_node
 from .._protobuf import Message
-from . import fields, group_query, microsoft
+from . import fields, group_query, microsoft, upgrade_images  # noqa: F401  fills the table
 from .attributes import DTYPE_ATTRS, numbers, read_attribute
 from .call import Call
 from .expansion import MAX_CALL_DEPTH, MAX_NODES, check_expansion

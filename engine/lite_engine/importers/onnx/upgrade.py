@@ -196,41 +196,6 @@ def _(call: Call, emit: Emit) -> None:
 # ---- meanings that changed
 
 
-@upgrades("Upsample")
-def _(call: Call, emit: Emit) -> None:
-    """Upsample-1, -7 and -9 → Resize with asymmetric coordinates."""
-    attrs = call.attrs
-    if "width_scale" in attrs:
-        scales = [1.0, 1.0, attrs["height_scale"], attrs["width_scale"]]
-        call.set_input(1, call.constant("scales", scales, np.float32))
-    call.to_input("scales", 1, np.float32)
-    mode = {"bilinear": "linear"}.get(attrs.get("mode", "nearest"), attrs.get("mode", "nearest"))
-    call.op = "Resize"
-    call.inputs = [call.inputs[0], None, call.input(1)]
-    call.attrs = {
-        "mode": mode,
-        "coordinate_transformation_mode": "asymmetric",
-        "nearest_mode": "floor",
-    }
-
-
-@upgrades("Resize", before=11)
-def _(call: Call, emit: Emit) -> None:
-    call.inputs = [call.inputs[0], None, call.input(1)]
-    call.attrs.update(coordinate_transformation_mode="asymmetric", nearest_mode="floor")
-
-
-@upgrades("Resize")
-def _(call: Call, emit: Emit) -> None:
-    """Empty roi, scales and sizes stand for absent ones."""
-    for i in (1, 2, 3):
-        value = call.input(i)
-        if value is not None and value.shape is not None and 0 in value.shape:
-            call.inputs[i] = None
-    while call.inputs and call.inputs[-1] is None:
-        call.inputs.pop()
-
-
 @upgrades("BatchNormalization", before=14)
 def _(call: Call, emit: Emit) -> None:
     if call.attrs.pop("spatial", 1) == 0:
