@@ -6,7 +6,8 @@ import struct
 
 import numpy as np
 import pytest
-from lite_engine.errors import ModelFormatError, UnsupportedOperatorError
+from lite_engine import Predictor, load
+from lite_engine.errors import ModelFormatError, ShapeError, UnsupportedOperatorError
 from lite_engine.importers import format_of
 from lite_engine.importers._flatbuffers import root
 from lite_engine.importers.tflite._flexbuffers import read_map
@@ -162,3 +163,23 @@ def test_input_of_texts_is_refused(tflite_imported):
     m.op(77, [x], [y])  # SHAPE
     with pytest.raises(ModelFormatError, match="input x does not have a numeric element type"):
         tflite_imported(m.bytes([x], [y]))
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_open_batch_is_given(batch, tmp_path):
+    """The file has a 1 for the sizes that it leaves open; LiteRT resizes its input."""
+    interpreters = pytest.importorskip("ai_edge_litert.interpreter")
+    path = tmp_path / "conv.tflite"
+    path.write_bytes(conv_model())
+    x = np.random.default_rng(1).standard_normal((batch, 5, 5, 2)).astype(np.float32)
+    theirs = interpreters.Interpreter(model_path=str(path))
+    theirs.resize_tensor_input(0, x.shape)
+    theirs.allocate_tensors()
+    theirs.set_tensor(0, x)
+    theirs.invoke()
+    wanted = theirs.get_tensor(theirs.get_output_details()[0]["index"])
+    graph = load(path, shapes={"x": x.shape})
+    np.testing.assert_allclose(Predictor(graph).run({"x": x})["y"], wanted, rtol=1e-5, atol=1e-5)
+    assert load(path).inputs[0].shape == (1, 5, 5, 2)
+    with pytest.raises(ShapeError, match=r"is f32\[\d×5×5×2\], got shape"):
+        load(path, shapes={"x": (batch, 6, 5, 2)})

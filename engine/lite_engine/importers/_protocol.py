@@ -12,8 +12,9 @@ class Importer(Protocol):
     """One format. `options` are what the caller of `load` gave, and `shapes` where they replace
     those of the file."""
 
-    #: Whether the input shapes in a file are examples only: given ones replace them before the
-    #: translation, and `open` takes them as `shapes`. Elsewhere they only fill in what is open.
+    #: Whether given input shapes come before the translation: `open` takes them as `shapes`, where
+    #: the sizes in a file, or those that it marks as open, are examples only. Elsewhere they only
+    #: fill in what is open.
     SHAPES_ARE_HINTS: bool
 
     def match(self, path: Path, /) -> bool:

@@ -8,17 +8,19 @@ reference kernels round a second time when they shift and so differ by a step he
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..._lazy import lazily
 from ...files import head
 from ...ir import Graph
+from ...ir.types import Shape
 
 __getattr__ = lazily(__name__, {"CALLS": "ops_control", "graph_of": "reading"})
 __all__ = ["CALLS", "graph_of", "match", "open"]
 
-#: A file says which sizes are open; only those are filled in.
-SHAPES_ARE_HINTS = False
+#: A file has a size for every axis, and says which are open: given shapes replace those.
+SHAPES_ARE_HINTS = True
 
 
 def match(path: Path) -> bool:
@@ -26,9 +28,12 @@ def match(path: Path) -> bool:
     return path.is_file() and head(path, 8)[4:8] == b"TFL3"
 
 
-def open(path: Path, *, activations: str = "float") -> Graph:
+def open(
+    path: Path, *, activations: str = "float", shapes: Mapping[str, Shape] | None = None
+) -> Graph:
     """The main subgraph. `activations="dynamic"` computes layers with float inputs and int8 weights
-    as LiteRT does. Raises ModelFormatError, UnsupportedOperatorError (all at once)."""
+    as LiteRT does; `shapes` gives inputs the sizes that the file leaves open, like its batch.
+    Raises ModelFormatError, UnsupportedOperatorError (all at once)."""
     from .reading import read  # brings all of TFLite's operators
 
-    return read(path, dynamic=activations == "dynamic")
+    return read(path, dynamic=activations == "dynamic", shapes=shapes or {})

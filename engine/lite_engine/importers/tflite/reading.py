@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...ir import Graph, Value
+from ...ir.types import Shape
 from ...mapped import map_file
 from .._emit import Emitter
 from . import ops_basic, ops_control, ops_custom, ops_nn, ops_recurrent
@@ -23,25 +25,29 @@ from .ops_control import CALLS
 __all__ = ["graph_of", "ops_basic", "ops_control", "ops_custom", "ops_nn", "ops_recurrent", "read"]
 
 
-def read(path: Path, *, dynamic: bool) -> Graph:
+def read(path: Path, *, dynamic: bool, shapes: Mapping[str, Shape]) -> Graph:
     """As `open` of the package."""
     view = map_file(path)
     file = read_file(view, path)
     _check_operators(file)
-    graph, tensors = graph_of(file, path.stem, dynamic=dynamic)
+    graph, tensors = graph_of(file, path.stem, dynamic=dynamic, shapes=shapes)
     graph.metadata = _metadata(file, view, tensors)
     return graph
 
 
-def graph_of(file: File, name: str, *, dynamic: bool = False) -> tuple[Graph, Tensors]:
-    """The main subgraph of a file whose operators are all read, and the values of its tensors."""
+def graph_of(
+    file: File, name: str, *, dynamic: bool = False, shapes: Mapping[str, Shape] | None = None
+) -> tuple[Graph, Tensors]:
+    """The main subgraph of a file whose operators are all read, and the values of its tensors.
+    `shapes` (input → sizes) fills in what the file leaves open."""
     subgraph = file.subgraphs[0]
     graph = Graph(name)
     emit = Emitter(graph)
     tensors = Tensors(emit, file, subgraph, dynamic)
     for index in subgraph.inputs:
         tensor = subgraph.tensors[index]
-        value = Value(emit.unique(tensor.name), tensor.dtype, _input_shape(tensor))
+        value = Value(emit.unique(tensor.name), tensor.dtype)
+        value.shape = _input_shape(tensor, (shapes or {}).get(value.name, ()))
         if tensors.is_quantised(index):
             value.quant = tensors.params(index)
         tensors.values[index] = value
@@ -51,11 +57,20 @@ def graph_of(file: File, name: str, *, dynamic: bool = False) -> tuple[Graph, Te
     return graph, tensors
 
 
-def _input_shape(tensor: Tensor) -> tuple[int | str, ...]:
-    """The file's sizes. An open batch keeps the file's 1; any other open size is a symbol."""
+def _input_shape(tensor: Tensor, given: Shape) -> tuple[int | str, ...]:
+    """The file's sizes. Open ones are those given; else an open batch keeps the file's 1, and any
+    other open size is a symbol."""
+    if len(given) != len(tensor.shape):
+        given = (None,) * len(tensor.shape)
     return tuple(
-        size if open_ != -1 or axis == 0 else f"{tensor.name}:{axis}"
-        for axis, (size, open_) in enumerate(zip(tensor.shape, tensor.signature))
+        size
+        if open_ != -1
+        else wanted
+        if isinstance(wanted, int) and wanted >= 0
+        else size
+        if axis == 0
+        else f"{tensor.name}:{axis}"
+        for axis, (size, open_, wanted) in enumerate(zip(tensor.shape, tensor.signature, given))
     )
 
 
