@@ -6,12 +6,12 @@ import json
 import os
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lite_engine.errors import LiteError, UsageError, reason_of
 from lite_engine.history import History
@@ -22,6 +22,7 @@ from .evaluate import Evaluation
 from .sweep import Sweep
 
 EXPERIMENT = "lite-workbench"
+T = TypeVar("T")
 
 
 def keep_evaluation(made: Evaluation, path: str | Path = "") -> int | None:
@@ -57,9 +58,29 @@ def _said(made: Evaluation) -> list[str]:
 # ---- MLflow
 
 
+def check_mlflow(uri: str, experiment: str = EXPERIMENT) -> None:
+    """Raises LiteError where `export_mlflow` could not write: known before long work begins."""
+    _stored(uri, lambda client: _place(client, experiment))
+
+
 def export_mlflow(made: Evaluation | Sweep, uri: str, experiment: str = EXPERIMENT) -> list[str]:
     """A run for each side or measured cell, with parameters, metrics and the whole result as an
     artefact, in the tracking store at `uri`; the ids of the runs. Raises LiteError."""
+
+    def log(client: Any) -> list[str]:
+        place = _place(client, experiment)
+        return [_log(client, place, *part) for part in _parts(made)]
+
+    return _stored(uri, log)
+
+
+def _place(client: Any, experiment: str) -> str:
+    known = client.get_experiment_by_name(experiment)
+    return str(known.experiment_id if known else client.create_experiment(experiment))
+
+
+def _stored(uri: str, work: Callable[[Any], T]) -> T:
+    """What `work` gives of a client of the tracking store. Raises LiteError."""
     if find_spec("mlflow") is None:
         raise LiteError(
             tr("--mlflow needs the package mlflow, which is not installed"),
@@ -71,10 +92,7 @@ def export_mlflow(made: Evaluation | Sweep, uri: str, experiment: str = EXPERIME
         uri = uri if uri.startswith("file:") else Path(uri).resolve().as_uri()
     tracking, errors = import_module("mlflow.tracking"), import_module("mlflow.exceptions")
     try:
-        client = tracking.MlflowClient(tracking_uri=uri)
-        known = client.get_experiment_by_name(experiment)
-        place = known.experiment_id if known else client.create_experiment(experiment)
-        return [_log(client, place, *part) for part in _parts(made)]
+        return work(tracking.MlflowClient(tracking_uri=uri))
     except (errors.MlflowException, OSError) as error:
         raise UsageError(
             tr("cannot write to MLflow: {reason}", reason=reason_of(error)), where=uri

@@ -181,13 +181,15 @@ def _call(args: argparse.Namespace) -> Evaluation:
     from lite_engine.runtime import strict_json
 
     from ..evaluate import Side, evaluate
-    from ..saved_runs import export_mlflow, keep_evaluation
+    from ..saved_runs import check_mlflow, export_mlflow, keep_evaluation
     from ._first_look import say_first
 
     labels = read_labels(args.labels) if args.labels else None
     data = dataset_of(args)
     adapter = Adapter.parse(args.adapter) if args.adapter else None
     sides = sides_of(args)
+    if args.mlflow:
+        check_mlflow(args.mlflow)
     if isinstance(sides[0], Side):
         say_first(sides[0].model, lambda: data, args)
     made = evaluate(

@@ -108,12 +108,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _call(args: argparse.Namespace) -> Sweep:
     from lite_engine.lines import read_labels
 
-    from ..saved_runs import export_mlflow, keep_sweep
+    from ..saved_runs import check_mlflow, export_mlflow, keep_sweep
     from ..sweep import sweep
     from ._first_look import say_first
 
     model = load_model(args)
     set_preprocess(model, args)
+    if args.mlflow:
+        check_mlflow(args.mlflow)
     data = dataset_of(args).first(args.limit) if args.data else None
     if data is not None:
         say_first(model, lambda: data, args)
