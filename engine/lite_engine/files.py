@@ -59,6 +59,14 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def exists(path: str | Path) -> bool:
+    """Whether there is such a file or folder; no, too, for a name that no file can have."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def keep_inputs(out: Path, inputs: Iterable[str | Path], option: str) -> None:
     """Raises UsageError where the file to write is one of the inputs; `option` has named it."""
     if out.exists() and any(Path(x).exists() and out.samefile(x) for x in inputs):

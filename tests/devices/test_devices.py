@@ -152,6 +152,8 @@ def test_the_list(tmp_path, monkeypatch, capsys):
     for name, address in (("board", "local"), ("local", "local"), ("a b", "local"), ("x", "y://")):
         with pytest.raises(UsageError):
             add_entry(name, address)
+    with pytest.raises(UsageError, match="'emulated' exists on every machine"):
+        add_entry("emulated", "ssh://pi@10.0.0.7")
     assert main(["devices", "--json", "-"]) == 0
     listed = json.loads(capsys.readouterr().out)["devices"]
     assert [d["name"] for d in listed] == ["local", "wasm", "emulated", "board"]

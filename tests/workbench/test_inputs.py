@@ -253,3 +253,17 @@ def test_an_input_that_does_not_fit_leaves_the_one_before(wrong) -> None:
         assert (session.input_name, session.image) == (name, picture)
         after = session.run(backend="x86")
         np.testing.assert_array_equal(after.outputs["probability"], before.outputs["probability"])
+
+
+def test_lists_and_names_of_any_length(here: Path) -> None:
+    session = lw.open(optimize(sums()).save("sums.lite"))
+    made = session.set_input({"a": [[1, 2, 3], [4, 5, 6]], "b": [1.5, 2, 3]})
+    assert made["a"].dtype == np.float32
+    np.testing.assert_array_equal(session.run().outputs["sum"], [[2.5, 4, 6], [5.5, 7, 9]])
+    with pytest.raises(ShapeError, match="cannot be read as an array"):
+        session.set_input({"a": [[1, 2, 3], [4]], "b": [1, 2, 3]})
+    for name in ("x" * 5000, "a\0b"):
+        with pytest.raises(UsageError, match="no such file"):
+            session.set_input(name)
+    with pytest.raises(UsageError, match="is not a whole number"):
+        session.set_input(str(here), sample=1.5)  # type: ignore[arg-type]

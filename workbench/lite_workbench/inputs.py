@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from lite_engine.errors import ShapeError, UsageError, reason_of
-from lite_engine.files import write_file
+from lite_engine.files import exists, write_file
 from lite_messages import tr
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _each(
 ) -> tuple[dict[str, np.ndarray], bytes]:
     """Input by input: an array, a file, or None for random numbers; and the first picture."""
     from lite_engine.images import is_image, open_image
-    from lite_engine.runtime.feeds import check_names
+    from lite_engine.runtime.feeds import as_type, check_names
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     check_names(model.graph.inputs, sources)
@@ -92,7 +92,7 @@ def _each(
         if name in files
         else noise[name]
         if source is None
-        else _batched(inputs[name], np.asarray(source))
+        else _batched(inputs[name], as_type(inputs[name], source))
         for name, source in sources.items()
     }
     images = [path for path in files.values() if is_image(path)]
@@ -200,7 +200,7 @@ def as_code(source: Any) -> str:
 
 
 def _is_picture(source: str | Path, is_image: Callable[[str | Path], bool]) -> bool:
-    if not Path(source).exists():
+    if not exists(source):
         raise UsageError(tr("no such file"), where=source)
     return bool(is_image(source))
 

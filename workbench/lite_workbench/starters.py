@@ -89,8 +89,7 @@ def find(name: str) -> Starter:
     if repo.count("/") != 1 or not colon or not all(files.split(",")):
         raise UsageError(
             tr("there is no model {name!r}", name=name),
-            fix=tr("list the models, or write OWNER/REPO:FILE"),
-            command="lite get",
+            fix=tr("`lite get` lists the models; any other is written as OWNER/REPO:FILE"),
         )
     return Starter(repo.partition("/")[2], repo, tuple(files.split(",")), "", "")
 

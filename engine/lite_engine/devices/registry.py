@@ -118,7 +118,12 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
     entry.open()
     with locked(_path()):
         entries = load_entries()
-        if any(e.name == name for e in [*BUILT_IN, *entries]):
+        if any(e.name == name for e in BUILT_IN):
+            raise DeviceNameError(
+                tr("the device {name!r} exists on every machine", name=name),
+                fix=tr("choose another name"),
+            )
+        if any(e.name == name for e in entries):
             raise DeviceNameError(
                 tr("the device {name!r} exists already", name=name),
                 command=f"lite devices remove {name}",

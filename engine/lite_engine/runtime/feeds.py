@@ -37,13 +37,13 @@ def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
 
     if value.name not in feeds:
         raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
-    array = _as_type(value, feeds[value.name])
+    array = as_type(value, feeds[value.name])
     if value.shape is not None and not fits(value.shape, array.shape):
         raise misfit(value.name, value.type, array.shape)
     return array
 
 
-def _as_type(value: Value, given: Any) -> np.ndarray:
+def as_type(value: Value, given: Any) -> np.ndarray:
     """What was given in the input's type. NumPy's arrays must have it already, in any byte order;
     numbers of Python are converted where they fit. Raises ShapeError."""
     from ..ir import DType

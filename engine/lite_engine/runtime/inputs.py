@@ -14,6 +14,7 @@ from lite_messages import tr
 
 from ..arrays import read_array, read_arrays, read_numbers
 from ..errors import ShapeError, UsageError, reason_of
+from ..files import exists
 from ..images import is_image
 from ..ir import DType, Graph, Value
 from ..model_file import Model
@@ -33,7 +34,7 @@ def read_feeds(
     for item in files:
         name, path = _named(str(item), waiting)
         kind = path.suffix.lower()
-        if not path.exists():
+        if not exists(path):
             raise UsageError(tr("no such file"), where=path)
         if kind == ".npz":
             feeds.update(read_arrays(path, partial(_expected, model, path)))
@@ -93,7 +94,7 @@ def _named(item: str, names: Sequence[str]) -> tuple[str, Path]:
     for name in names:
         if item.startswith(f"{name}="):
             return name, Path(item[len(name) + 1 :])
-    if "=" in item and not Path(item).exists():
+    if "=" in item and not exists(item):
         name = item.partition("=")[0]
         raise UsageError(
             tr("there is no input {name!r}", name=name),

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lite_engine.errors import UsageError
+from lite_engine.whole_numbers import checked_whole
 from lite_messages import tr
 
 from ..dataset import Dataset
@@ -50,8 +51,9 @@ def read_dataset(
 
 def sample_of(source: Any, number: int) -> Any:
     """The input of sample `number` of what `read_dataset` reads. Raises UsageError."""
+    number = checked_whole(number, 0)
     made = read_dataset(source)
-    if not 0 <= number < len(made):
+    if number >= len(made):
         raise UsageError(
             tr("there is no sample {number}: the data set has {count}", number=number,
                count=len(made)),
