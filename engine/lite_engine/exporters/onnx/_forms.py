@@ -1,7 +1,7 @@
 """From which opset on ONNX has an operator in the form that a Graph holds.
 
 A Graph holds the newest form (`OpDef.source`), which is often the form of an older opset with more
-element types. Listed is what came after opset 13. Source: Changelog.md of ONNX.
+element types. Listed is what came after opset 11. Source: Changelog.md of ONNX.
 """
 
 from __future__ import annotations
@@ -27,17 +27,22 @@ _OPERATORS = {
     "ReduceProd": 18, "ReduceSumSquare": 18, "RoiAlign": 16, "RotaryEmbedding": 23, "STFT": 17,
     "SwiGLU": 28, "Swish": 24, "TensorScatter": 24, "Trilu": 14,
     "ReduceSum": 13, "Squeeze": 13, "Unsqueeze": 13, "Split": 13, "Softmax": 13, "LogSoftmax": 13,
-    "Hardmax": 13, "Celu": 12, "Einsum": 12, "GreaterOrEqual": 12, "LessOrEqual": 12,
+    "Hardmax": 13, "ImageDecoder": 20, "NegativeLogLikelihoodLoss": 12, "OptionalGetElement": 15,
+    "OptionalHasElement": 15, "SoftmaxCrossEntropyLoss": 12, "Celu": 12, "Einsum": 12,
+    "GreaterOrEqual": 12, "LessOrEqual": 12,
 }  # fmt: skip
 
 #: (operator, attribute or input) → the first opset that has it.
 _PARTS = {
+    ("ArgMax", "select_last_index"): 12, ("ArgMin", "select_last_index"): 12,
     ("Attention", "nonpad_kv_seqlen"): 24, ("Attention", "left_window_size"): 25,
     ("Attention", "right_window_size"): 25, ("AveragePool", "dilations"): 19,
     ("BatchNormalization", "training_mode"): 14, ("Cast", "round_mode"): 24,
     ("Cast", "saturate"): 19, ("CastLike", "round_mode"): 24, ("CastLike", "saturate"): 19,
     ("DequantizeLinear", "axis"): 13, ("QuantizeLinear", "axis"): 13,
     ("DequantizeLinear", "block_size"): 21, ("DequantizeLinear", "output_dtype"): 23,
+    ("Dropout", "ratio"): 12, ("Dropout", "seed"): 12, ("Dropout", "training_mode"): 12,
+    ("GatherND", "batch_dims"): 12,
     ("GRU", "layout"): 14, ("LSTM", "layout"): 14, ("RNN", "layout"): 14,
     ("LpPool", "ceil_mode"): 18, ("LpPool", "dilations"): 18, ("Pad", "axes"): 18,
     ("QuantizeLinear", "block_size"): 21, ("QuantizeLinear", "output_dtype"): 21,

@@ -68,6 +68,19 @@ def _(call: Call) -> bool:
     return True
 
 
+@lowers("Resize", below=13)
+def _(call: Call) -> bool:
+    """`roi` and `scales` had to be there: they are empty where they say nothing."""
+    newer = ("antialias", "axes", "keep_aspect_ratio_policy")
+    if any(call.attrs.get(k, call.filled[k]) not in (0, None, "stretch") for k in newer):
+        return False
+    roi, scales, sizes = (call.node.input(i) for i in (1, 2, 3))
+    given = [v or call.const([], DType.F32) for v in (roi, scales)]
+    inputs = [call[0], *given, *([sizes] if sizes is not None else [])]
+    call.older(inputs, {k: v for k, v in call.attrs.items() if k not in newer})
+    return True
+
+
 @lowers("Softmax", "LogSoftmax", "Hardmax", below=13)
 def _(call: Call) -> bool:
     """The axes from `axis` on counted as one: the same for the last axis only."""
