@@ -145,6 +145,34 @@ def test_training_form_says_what_to_do() -> None:
         read(8, "BatchNormalization", inputs, spatial=0)
 
 
+def test_scans_over_batches(rng) -> None:
+    """Scan-8: run as onnxruntime does, backwards too, but no lengths, and no ONNX file of it."""
+    info, f32 = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    nodes = [helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Exp", ["t"], ["y"])]
+    ends = [info("t", f32, [4]), info("y", f32, [4])]
+    body = helper.make_graph(nodes, "b", [info("s", f32, [4]), info("x", f32, [4])], ends)
+    arrays = {"s": rng.standard_normal((2, 4)), "x": rng.standard_normal((2, 3, 4))}
+    feeds = {name: a.astype(np.float32) for name, a in arrays.items()}
+    for lengths in ("", "n"):
+        scan = helper.make_node("Scan", [lengths, "s", "x"], ["t", "y"], name="scan", body=body,
+                                num_scan_inputs=1, directions=[1])  # fmt: skip
+        inputs = [info(n, f32, a.shape) for n, a in feeds.items()]
+        inputs += [info("n", onnx.TensorProto.INT64, [2])] if lengths else []
+        graph = helper.make_graph([scan], "g", inputs, [info(n, f32, None) for n in "ty"])
+        opsets = [helper.make_opsetid("", 8)]
+        data = helper.make_model(graph, opset_imports=opsets, ir_version=7).SerializeToString()
+        if lengths:
+            with pytest.raises(UnsupportedOperatorError, match="scan: Scan-8 with lengths"):
+                importer.read_bytes(data)
+            continue
+        read_back = importer.read_bytes(data)
+        theirs = ort.InferenceSession(data).run(None, feeds)
+        for got, wanted in zip(run_graph(read_back, list(feeds.values())), theirs, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5)
+        with pytest.raises(UnsupportedOperatorError, match="scan: ONNX has no Scan over batches"):
+            write_bytes(read_back)
+
+
 def test_foreign_operator_keeps_its_domain() -> None:
     node = helper.make_node("Magic", ["x"], ["y"], domain="my.own", power=3)
     info = [helper.make_tensor_value_info(n, 1, [2]) for n in "xy"]

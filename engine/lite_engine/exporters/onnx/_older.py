@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from lite_messages import tr
 
+from ...errors import UnsupportedOperatorError
 from ...ir import DType, Value
 from ._lower import Call, lowers
 
@@ -79,6 +81,19 @@ def _(call: Call) -> bool:
     inputs = [call[0], *given, *([sizes] if sizes is not None else [])]
     call.older(inputs, {k: v for k, v in call.attrs.items() if k not in newer})
     return True
+
+
+@lowers("Scan")
+def _(call: Call) -> bool:
+    """Raises UnsupportedOperatorError for a Scan over batches, which only opset 8 had."""
+    if call.filled["batched"]:
+        raise UnsupportedOperatorError(
+            tr("ONNX has no Scan over batches since opset 9"),
+            (call.node.name,),
+            where=call.node.name,
+            fix=tr("write a .lite file"),
+        )
+    return False
 
 
 @lowers("Softmax", "LogSoftmax", "Hardmax", below=13)

@@ -53,7 +53,20 @@ def _names_read(proto: Message) -> Iterator[str]:
     for attr in proto.messages(fields.NodeProto.ATTRIBUTE):
         graph = attr.message(fields.Attribute.G)
         if graph is not None:
-            for node in graph.messages(fields.GraphProto.NODE):
-                yield from _names_read(node)
-            for info in graph.messages(fields.GraphProto.OUTPUT):
-                yield info.text(fields.ValueInfo.NAME)
+            yield from _captured(graph)
+
+
+def _captured(graph: Message) -> set[str]:
+    """Names of a surrounding graph that a subgraph reads: a name that is its own may be met there
+    as well."""
+    read, own = set[str](), set[str]()
+    for node in graph.messages(fields.GraphProto.NODE):
+        read.update(_names_read(node))
+        own.update(node.texts(fields.NodeProto.OUTPUT))
+    for info in graph.messages(fields.GraphProto.OUTPUT):
+        read.add(info.text(fields.ValueInfo.NAME))
+    for info in graph.messages(fields.GraphProto.INPUT):
+        own.add(info.text(fields.ValueInfo.NAME))
+    for tensor in graph.messages(fields.GraphProto.INITIALIZER):
+        own.add(tensor.text(fields.Tensor.NAME))
+    return read - own

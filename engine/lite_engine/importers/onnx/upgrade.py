@@ -361,5 +361,12 @@ def _(call: Call, emit: Emit) -> None:
 @upgrades("Scan", before=9)
 def _(call: Call, emit: Emit) -> None:
     """Scan-8 ran over the second axis of batches: it is marked, and runs batch by batch."""
-    call.inputs = call.inputs[1:] if call.input(0) is None else call.inputs
+    if call.input(0) is not None:
+        raise UnsupportedOperatorError(
+            tr("Scan-8 with lengths of its sequences is not supported"),
+            (call.label,),
+            where=call.label,
+            fix=tr("export with opset 9 or newer"),
+        )
+    call.inputs = call.inputs[1:]
     call.attrs["batched"] = 1
