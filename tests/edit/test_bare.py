@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, edit, load, write_onnx
 from lite_engine.errors import UsageError
-from lite_engine.ir import DType, Graph, Value
+from lite_engine.ir import DType, Graph, Value, from_text
 from lite_engine.model_file import open_model, optimize
 from lite_engine.ops import infer_types
 from lite_engine.preprocess import Preprocess
@@ -169,6 +169,35 @@ def test_postprocessing_is_removed(layers, gone) -> None:
     feeds = random_feeds(graph)
     (wanted,) = run(whole, feeds).values()
     np.testing.assert_array_equal(run(bare, feeds)[bare.outputs[0].name], wanted)
+
+
+def test_postprocessing_of_a_quantized_model_is_removed() -> None:
+    """Its result is rounded to steps again, which goes with it."""
+    graph = from_text(
+        """graph "quantized" {
+          input x: f32[2,5]
+          const s: f32[] = [0.5]
+          const t: f32[] = [0.00390625]
+          const z: u8[] = [128]
+          const o: u8[] = [0]
+          q: q_out = QuantizeLinear(x, s, z)
+          d: logits = DequantizeLinear(q_out, s, z)
+          soft: p = Softmax(logits) {axis=1}
+          pq: p_q = QuantizeLinear(p, t, o)
+          pd: y = DequantizeLinear(p_q, t, o)
+          output y
+        }"""
+    )
+    infer_types(graph)
+    bare, gone = edit.remove_postprocessing(graph)
+    assert gone == ["soft", "pq", "pd"]
+    x = np.float32([[0.2, 0.3, -1.4, 60, -99]] * 2)
+    np.testing.assert_array_equal(run(bare, {"x": x})["logits"], [[0, 0.5, -1.5, 60, -64]] * 2)
+    ends = graph.copy()
+    ends.outputs = [ends.find("logits")]
+    ends.remove_unread()
+    with pytest.raises(UsageError, match="no post-processing"):
+        edit.remove_postprocessing(ends)
 
 
 @pytest.mark.parametrize("layers", [[], [("Relu", {})], [("Sigmoid", {}), ("Mul", {}, 2.0)]])

@@ -15,7 +15,10 @@ from .ends import one_input
 from .nodes import rename
 
 _NORMALIZATION = (P(("Add", "Sub", "Mul", "Div"), "x", C("k")), P(("Cast", "Identity"), "x"))
-_PASSED_ON = P(("Cast", "Identity"), "x")
+_PASSED_ON = (
+    P(("Cast", "Identity"), "x"),
+    P(("QuantizeLinear", "DequantizeLinear"), "x", C("scale"), "zero_point?"),
+)
 
 
 def remove_normalization(
@@ -146,7 +149,7 @@ def _tail(graph: Graph, after_choice: set[int]) -> list[Node]:
         passes = op is not None and (
             bool(op.postprocess)
             or op.layout == "view"
-            or bool(next(match(_PASSED_ON, node), None))
+            or any(next(match(p, node), None) for p in _PASSED_ON)
             or (id(node) in after_choice and not _has_weights(node, op))
         )
         if passes and all(id(r) in inside for v in node.outputs for r in v.readers):
