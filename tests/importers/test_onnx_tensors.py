@@ -13,7 +13,7 @@ from lite_engine.importers import onnx as importer
 from lite_engine.importers._protobuf import Message
 from lite_engine.importers.onnx.tensors import TensorReader, read_type
 from lite_engine.ir import DType
-from lite_engine.ops._bf16 import bf16_to_f32, f32_to_bf16
+from lite_engine.ir.bfloat16 import bf16_to_f32, f32_to_bf16
 
 onnx = pytest.importorskip("onnx", reason="pip install onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402

@@ -11,8 +11,8 @@ from lite_engine.backends.cpu.native import NativeProgram
 from lite_engine.backends.cpu.native import isas as native_isas
 from lite_engine.errors import BackendUnavailableError
 from lite_engine.ir import DType, Node, Value
+from lite_engine.ir.bfloat16 import f32_to_bf16
 from lite_engine.ops import get_op
-from lite_engine.ops._bf16 import f32_to_bf16
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import Plan, PlanTensor, Step, row_major
 from lite_engine.plan.program import WeightTable, encode

@@ -18,6 +18,7 @@ from lite_engine.compare import Side, compare
 from lite_engine.errors import LiteError, ShapeError, UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import infer_types
+from lite_engine.quantize.guard import judge
 from lite_engine.runtime.inputs import random_feeds
 from lite_workbench.answers import answer_of
 from lite_workbench.cli import main
@@ -157,3 +158,22 @@ def test_bf16_is_compared_as_numbers(tmp_path: Path) -> None:
     found = compare(sides[0], sides[1], {"x": BITS.view(np.uint16)})
     largest = np.abs(BITS.astype(np.float32)).max()
     assert found.outputs["y"]["max_abs"] == pytest.approx(largest)
+
+
+def test_bf16_is_quantized_by_its_numbers() -> None:
+    """The error that is told is that of the numbers: a sum that is off by a hundredth of itself."""
+    graphs = []
+    for factor in (1.0, 1.01):
+        graph = Graph("scaled")
+        graph.inputs = [Value("x", DType.BF16, (4, 6))]
+        wide = graph.add("Cast", graph.inputs, {"to": DType.F32}).output
+        scaled = graph.add("Mul", [wide, graph.constant(np.float32(factor), "k")]).output
+        end = graph.add("Cast", [scaled], {"to": DType.BF16}, outputs=["y"])
+        graph.outputs = [end.output]
+        infer_types(graph)
+        graphs.append(graph)
+    feeds = [{"x": BITS.view(np.uint16)}]
+    told = judge(graphs[0], graphs[1], feeds).sqnr_db
+    x = BITS.astype(np.float32)
+    off = (x * np.float32(1.01)).astype(ml_dtypes.bfloat16).astype(np.float32) - x
+    assert told == pytest.approx(10 * np.log10((x**2).sum() / (off**2).sum()), abs=0.1)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from lite_engine.adapter import Adapter
 from lite_engine.errors import UsageError
+from lite_engine.ir.bfloat16 import widened
 from lite_engine.pipeline.native import read_outputs
 from lite_engine.preprocess import Placement, Preprocess
-from lite_engine.runtime.bfloat16 import widened
 from lite_messages import tr
 
 from .pictures import class_name, image_of, mask_items

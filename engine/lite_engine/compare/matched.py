@@ -12,7 +12,7 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import Node, Value
-from ..runtime.bfloat16 import stored
+from ..ir.bfloat16 import stored
 from .alignment import Pair, align, closure
 from .judge import other_integers
 from .rounding import UNIT, one_sided

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..ir import Graph, Node, Value
+from ..ir.bfloat16 import bf16_to_f32, f32_to_bf16
 from ..model_file.precision import computes_in_integers, holds_blocks, is_quantised
-from ..ops._bf16 import bf16_to_f32, f32_to_bf16
 from ..quantize.groups import SIZES, Groups, nearest_in_groups
 from ..quantize.scheme import clip_weight, shaped_scale, weight_scale
 from ..quantize.weight_only import weights_of

@@ -10,8 +10,8 @@ from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, QuantParams, Value, outer_reads
+from ..ir.bfloat16 import widened
 from ..ops import find_op, specialise
-from ..runtime.bfloat16 import widened
 from ..runtime.predictor import Predictor
 
 #: How many isolated graphs a side keeps planned: later inputs reuse them.

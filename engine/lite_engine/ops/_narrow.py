@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..ir import DType, Node
-from ._bf16 import bf16_to_f32, f32_to_bf16
+from ..ir.bfloat16 import bf16_to_f32, f32_to_bf16
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..ir import DType
-from ._bf16 import f32_to_bf16
+from ..ir.bfloat16 import f32_to_bf16
 from ._core import REQUIRED, OpDef
 
 

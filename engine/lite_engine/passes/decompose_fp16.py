@@ -14,7 +14,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Graph, Journal, Value
-from ..ops._bf16 import bf16_to_f32
+from ..ir.bfloat16 import bf16_to_f32
 from ._core import graph_pass
 
 NAME = "decompose-fp16"

@@ -9,8 +9,8 @@ import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
+from ..ir.bfloat16 import bf16_to_f32
 from ..ops import Cost, OpDef, cost_of, get_op
-from ..ops._bf16 import bf16_to_f32
 from . import layout as lay
 from .accelerate import Sharing
 from .beyond_half import beyond_half

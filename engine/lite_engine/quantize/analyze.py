@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Graph, Node
+from ..ir.bfloat16 import widened
 from ..ops import get_op
 from ._run import Feeds, Latency, Run, reference_run
 from .calibrate import Calibration, Progress, Ranges
@@ -229,7 +230,7 @@ def output_errors(
     """Errors of the outputs of a graph against wanted ones, by name."""
     errors = Errors()
     for feed, want in zip(feeds, wants):
-        errors.add(want, run(graph, feed))
+        errors.add(widened(want, graph), widened(run(graph, feed), graph))
     return errors
 
 

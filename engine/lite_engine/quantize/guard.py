@@ -10,6 +10,7 @@ from lite_messages import tr
 
 from ..errors import CalibrationError
 from ..ir import Graph
+from ..ir.bfloat16 import widened
 from ._run import Feeds, Run, reference_run
 from .metrics import PERFECT_DB, Errors
 from .select import integer_nodes
@@ -119,7 +120,8 @@ def judge(
     outputs = [v.name for v in graph.outputs]
     errors, count = Errors(), 0
     for feed in feeds:
-        errors.add(run(graph, feed, names), run(quantised, feed, names))
+        both = (widened(run(g, feed, names), g) for g in (graph, quantised))
+        errors.add(*both)
         count += 1
     if not count:
         raise CalibrationError(tr("there is no sample to compare the quantized model with"))

@@ -21,7 +21,7 @@ from ..backends import (
     Threaded,
     get_backend,
 )
-from ..ops._bf16 import bf16_to_f32
+from ..ir.bfloat16 import bf16_to_f32
 from ..plan import Plan, PlanTensor, Segment, cut
 
 

@@ -83,8 +83,7 @@ def as_type(value: Value, given: Any) -> np.ndarray:
 def _converted(value: Value, array: np.ndarray, given: Any) -> np.ndarray:
     """Raises ShapeError for a number that the input's type cannot hold."""
     from ..ir import DType
-    from ..ops._bf16 import bf16_to_f32
-    from .bfloat16 import stored
+    from ..ir.bfloat16 import bf16_to_f32, stored
 
     wanted, kind = value.type.dtype, array.dtype.kind
     if kind not in "biuf":

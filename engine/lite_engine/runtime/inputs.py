@@ -17,10 +17,10 @@ from ..errors import ShapeError, UsageError, reason_of
 from ..files import exists
 from ..images import is_image
 from ..ir import DType, Graph, Value
+from ..ir.bfloat16 import stored
 from ..model_file import Model
 from ..preprocess import Preprocess
 from ..whole_numbers import checked_whole
-from .bfloat16 import stored
 from .input_ranges import Range, input_range
 
 

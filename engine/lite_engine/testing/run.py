@@ -21,8 +21,8 @@ from ..devices.emulated import EmulatedDevice, emulator, emulator_usability
 from ..devices.wasm import WasmDevice, runner_command, wasm_usability
 from ..errors import LiteError
 from ..ir import DType, Graph, Value
+from ..ir.bfloat16 import bf16_to_f32
 from ..ops import differs, get_op
-from ..ops._bf16 import bf16_to_f32
 from ..plan import Segment, make_plan
 from ..runtime.execute import Execution
 

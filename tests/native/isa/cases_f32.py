@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lite_engine.ops._bf16 import bf16_to_f32, f32_to_bf16
+from lite_engine.ir.bfloat16 import bf16_to_f32, f32_to_bf16
 from lite_engine.ops.activation import apply_activation
 
 from ..oracles import conv, deconv

@@ -7,7 +7,7 @@ import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.errors import ModelFormatError
 from lite_engine.ir import DType
-from lite_engine.ops._bf16 import bf16_to_f32, f32_to_bf16
+from lite_engine.ir.bfloat16 import bf16_to_f32, f32_to_bf16
 from lite_engine.plan.memory import assign_offsets
 from lite_engine.plan.model import PlanTensor, Step, row_major
 

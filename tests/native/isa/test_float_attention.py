@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from lite_engine.backends.cpu import native
 from lite_engine.ir import DType, Node, Value
+from lite_engine.ir.bfloat16 import bf16_to_f32
 from lite_engine.ops import get_op
-from lite_engine.ops._bf16 import bf16_to_f32
 
 from ..tiny import as_bf16, run_step
 from .cases_f32 import short

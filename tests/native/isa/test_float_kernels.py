@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from lite_engine.ops._bf16 import bf16_to_f32, f32_to_bf16
+from lite_engine.ir.bfloat16 import bf16_to_f32, f32_to_bf16
 
 from ..tiny import as_bf16, check, isas, make_case, run_step
 

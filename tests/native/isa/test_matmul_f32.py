@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.backends.cpu import native
-from lite_engine.ops._bf16 import bf16_to_f32
+from lite_engine.ir.bfloat16 import bf16_to_f32
 from lite_engine.ops.activation import apply_activation
 
 from ..tiny import as_bf16, run_step

@@ -179,8 +179,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> RunResult:
     from lite_engine.devices import find_device
+    from lite_engine.ir.bfloat16 import widened
     from lite_engine.runtime import Predictor
-    from lite_engine.runtime.bfloat16 import widened
 
     labels = read_labels(args.labels) if args.labels else None
     model = load_model(args)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from lite_engine.adapter import Adapter
 from lite_engine.errors import CalibrationError, ShapeError, UsageError
-from lite_engine.runtime.bfloat16 import widened
+from lite_engine.ir.bfloat16 import widened
 
 from ..answers import Answer, answer_of
 from ..inputs import is_guessed, read_source

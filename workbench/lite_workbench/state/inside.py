@@ -11,9 +11,9 @@ from lite_engine.compare import Side
 from lite_engine.compare.evidence import compared_values
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph, Node, Value
+from lite_engine.ir.bfloat16 import widened
 from lite_engine.ops import find_op
 from lite_engine.runtime import Predictor
-from lite_engine.runtime.bfloat16 import widened
 from lite_messages import tr
 
 from ..looking import Look

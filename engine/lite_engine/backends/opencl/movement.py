@@ -10,7 +10,7 @@ from lite_messages import tr
 
 from ...errors import UnsupportedOperatorError
 from ...ir import DType
-from ...ops._bf16 import f32_to_bf16
+from ...ir.bfloat16 import f32_to_bf16
 from ...ops.pad_tile import pad_widths
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step

@@ -19,8 +19,8 @@ from lite_messages import tr
 from ...errors import LiteError
 from ...importers.onnx.vendor import OWN_DOMAIN
 from ...ir import DType, Graph, Node, Value
+from ...ir.bfloat16 import f32_to_bf16
 from ...ops import OpDef, find_op
-from ...ops._bf16 import f32_to_bf16
 from ._forms import NEWEST, needed_opset
 
 Lowering = Callable[["Call"], bool | None]
