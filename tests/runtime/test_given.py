@@ -123,6 +123,20 @@ def test_bf16_inputs(given: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(made.view(ml_dtypes.bfloat16), -BITS)
 
 
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+def test_inputs_of_8_bits(kind: str) -> None:
+    graph = Graph("wider")
+    graph.inputs = [Value("x", DType(kind.replace("float8_", "f8")), ("N", 6))]
+    graph.outputs = [graph.add("Cast", graph.inputs, {"to": DType.F32}, outputs=["y"]).output]
+    infer_types(graph)
+    given = X.astype(getattr(ml_dtypes, kind))
+    for each in (given, given.view(np.uint8)):
+        made = Predictor(graph).run({"x": each})["y"]
+        np.testing.assert_array_equal(made, given.astype(np.float32))
+    with pytest.raises(ShapeError, match="give its bits as uint8, or an array of ml_dtypes"):
+        Predictor(graph).run({"x": X})
+
+
 def test_bf16_inputs_that_are_made_up_are_numbers(tmp_path: Path) -> None:
     graph = Predictor(bf16_model(tmp_path)).graph
     x = random_feeds(graph, shapes={"x": (500, 6)})["x"].view(ml_dtypes.bfloat16).astype(np.float32)

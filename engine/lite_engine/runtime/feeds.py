@@ -13,6 +13,13 @@ from ..errors import ShapeError, reason_of
 if TYPE_CHECKING:  # a stored program runs without these
     from ..ir import Value
 
+#: Names that the package ml_dtypes gives to types that NumPy lacks, and ours.
+_ML_DTYPES = {
+    "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3fn", "float8_e4m3fnuz": "f8e4m3fnuz",
+    "float8_e5m2": "f8e5m2", "float8_e5m2fnuz": "f8e5m2fnuz", "float8_e8m0fnu": "f8e8m0",
+    "float4_e2m1fn": "f4e2m1",
+}  # fmt: skip
+
 
 def checked_feeds(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """An array of the right type and rank for each input, by name. Raises ShapeError for a missing,
@@ -66,8 +73,8 @@ def as_type(value: Value, given: Any) -> np.ndarray:
     wanted = value.type.dtype
     if array.dtype == wanted.np:
         return array
-    if wanted is DType.BF16 and array.dtype.name == "bfloat16":  # of ml_dtypes
-        return array.view(np.uint16)
+    if _ML_DTYPES.get(array.dtype.name) == wanted.value:
+        return array.view(wanted.np)
     numbers = isinstance(given, (list, tuple, int, float))
     if wanted is DType.BF16 and (numbers or array.dtype == np.float32):
         return _converted(value, array, given)
@@ -123,6 +130,9 @@ def _other_type(value: Value, array: np.ndarray, given: Any) -> ShapeError:
     if array.dtype.kind not in "biuf":
         return ShapeError(said)
     wanted = value.type.dtype
+    if wanted.is_narrow and wanted.value[0] == "f":
+        return ShapeError(said, fix=tr("give its bits as {np}, or an array of ml_dtypes",
+                                       np=wanted.np))  # fmt: skip
     to = np.dtype(np.float32) if wanted is DType.BF16 else wanted.np
     if isinstance(given, np.ndarray):
         return ShapeError(said, fix=tr("convert it with .astype('{np}')", np=to))
