@@ -54,6 +54,30 @@ def test_threads_take_turns(shared: Predictor) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_plans_are_forgotten_while_threads_run(shared: Predictor) -> None:
+    """They are made again; before, the predictor was of no use afterwards."""
+    feeds, wanted = _inputs(shared)
+    wrong: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for i in range(40):
+                at = (i + number) % 4
+                got = shared.run(feeds[at], taps=["pool"])["prob"]
+                np.testing.assert_allclose(got, wanted[at], rtol=1e-4, atol=1e-6)
+                if number == 0:
+                    shared.forget_plans()
+        except Exception as error:  # noqa: BLE001 - told by the thread that asserts
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 def test_fork_while_another_thread_runs(shared: Predictor) -> None:
     feeds, wanted = _inputs(shared)
     stop = threading.Event()

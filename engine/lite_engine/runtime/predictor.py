@@ -82,8 +82,7 @@ class Predictor:
         self.refused: dict[str, str] = {}
         self._executions: OrderedDict[tuple[Any, ...], Execution] = OrderedDict()
         self._stored: StoredProgram | None = None
-        #: Of the graph that the plans are made of.
-        self._files: list[FileState] = []
+        self._files: list[FileState] = []  # of the graph that the plans are made of
         if self._may_use_stored() and (maps() if mmap is None else mmap):
             self._stored = StoredProgram.open(self.model, threads=self.threads)
 
@@ -218,11 +217,8 @@ class Predictor:
             ("opencl", False, tr("failed while running: {error}", error=error))
         )
         self.forget_plans()
-        warnings.warn(
-            tr("{error}; {backend} runs the model instead", error=error, backend=self.backend),
-            LiteWarning,
-            stacklevel=4,
-        )
+        said = tr("{error}; {backend} runs the model instead", error=error, backend=self.backend)
+        warnings.warn(said, LiteWarning, stacklevel=4)
 
     def _run(self, arrays: Mapping[str, np.ndarray], wanted: list[str]) -> dict[str, np.ndarray]:
         execution = self.execution({n: a.shape for n, a in arrays.items()})
@@ -272,13 +268,14 @@ class Predictor:
         if shapes is None:
             shapes = {v.name: v.shape for v in self.graph.inputs}  # type: ignore[misc]
         key = tuple(sorted(shapes.items()))
-        if key not in self._executions:
-            self._stored = None  # one program in memory is enough
-            self._executions[key] = self._compiled(shapes)
-            while len(self._executions) > PLANS_KEPT:
-                self._executions.popitem(last=False)
-        self._executions.move_to_end(key)
-        return self._executions[key]
+        with self._turn:
+            if key not in self._executions:
+                self._stored = None  # one program in memory is enough
+                self._executions[key] = self._compiled(shapes)
+                while len(self._executions) > PLANS_KEPT:
+                    self._executions.popitem(last=False)
+            self._executions.move_to_end(key)
+            return self._executions[key]
 
     def _compiled(self, shapes: Mapping[str, tuple[int, ...]]) -> Execution:
         """Plans until the device takes every layer that is left to it."""
@@ -363,14 +360,16 @@ class Predictor:
 
     def send(self, layers: Mapping[str, str]) -> None:
         """From here on these layers run on these backends."""
-        self._given[0].update(layers)
-        self._choose_layers()
-        self.forget_plans()
+        with self._turn:
+            self._given[0].update(layers)
+            self._choose_layers()
+            self.forget_plans()
 
     def forget_plans(self) -> None:
         """The next run plans and compiles again."""
-        self._stored = None
-        self._executions.clear()
+        with self._turn:
+            self._stored = None
+            self._executions.clear()
 
     def plan(self, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Plan:
         return self.execution(shapes).plan
