@@ -129,7 +129,10 @@ def one_input(graph: Graph, name: str = "") -> Value:
 def _output(graph: Graph, name: str) -> Value:
     found = values_named(graph, [name]) if name else graph.outputs
     if len(found) != 1 or not graph.is_output(found[0]):
-        raise UsageError(tr("name one output of {outputs}", outputs=_all(graph.outputs)))
+        raise UsageError(
+            tr("name one output of {outputs}", outputs=_all(graph.outputs)),
+            fix=tr("end the model at one of them with --outputs"),
+        )
     return found[0]
 
 

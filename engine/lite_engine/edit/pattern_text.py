@@ -106,7 +106,10 @@ def _leaf(text: str, word: str, place: int) -> str | float:
 
 
 def _wrong(text: str, token: tuple[str, int]) -> UsageError:
+    rest = text[token[1] :]
     return UsageError(
-        tr("cannot read the pattern {text!r} at {rest!r}", text=text, rest=text[token[1] :]),
+        tr("cannot read the pattern {text!r} at {rest!r}", text=text, rest=rest)
+        if rest
+        else tr("the pattern {text!r} ends too early", text=text),
         fix=tr("write it like {example}", example="Mul(x, Sigmoid(x))"),
     )
