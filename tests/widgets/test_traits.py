@@ -280,6 +280,7 @@ def test_convolutions_are_counted_by_their_weights():
 
 def test_errors_and_bars_are_written_in_their_units():
     texts = {None: "–", 0: "0", 0.079: "7.9e−2", 0.5: "0.5", 12.4: "12", 1234: "1.2e3"}
+    texts |= {float("inf"): "–", -float("inf"): "–"}
     assert {v: error_text(v) for v in texts} == texts
     row = {"median_ms": 1.5, "instructions": 2_500_000}
     assert (row_value(row), row_value(row, emulated=True), row_value({})) == (1.5, 2.5, 0)

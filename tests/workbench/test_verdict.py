@@ -27,6 +27,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "baseline": ({"kind": "layer_fails", "side": "baseline", "reference_error": 0.5, **AT}, "error",
                  "x86 goes wrong at **b3/dw**: it has an error of **0.5** against the NumPy "
                  "reference (tolerance 1.0e−4)."),
+    "baseline overflows": ({"kind": "layer_fails", "side": "baseline",
+                            "not_finite": {"baseline": 1}, "reference_error": float("inf"), **AT},
+                           "error",
+                           "x86 goes wrong at **b3/dw**: its infinite and NaN values are not those "
+                           "of the NumPy reference."),
     "whole runs": ({"kind": "layer_differs", "error": 0.03, **AT}, "warn",
                    "OpenCL differs first at **b3/dw**: **3.0e−2** (tolerance 1.0e−4)."),
     "plan": ({"kind": "whole_run_fails", "error": 0.03, **AT}, "error",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 #: Backends as people call them.
 NAMES = {"x86": "x86", "opencl": "OpenCL", "arm": "arm", "reference": "reference"}
 
@@ -12,8 +14,8 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def error_text(value: float | None) -> str:
-    """Return an error as 7.9e−2."""
-    if value is None:
+    """Return an error as 7.9e−2, or an en dash where there is none or it is not finite."""
+    if value is None or not math.isfinite(value):
         return "–"
     if value == 0:
         return "0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.compare.words import from_float
@@ -91,9 +92,18 @@ def _layers(comparison: Comparison) -> dict[str, Any]:
             found,
         )
     if found.kind == "layer_fails" and found.side == "baseline":
+        wrong_by = found.reference_error
+        if wrong_by is None or not math.isfinite(wrong_by):
+            what = tr(
+                "{a} goes wrong at {layer}: its infinite and NaN values are not those of the "
+                "NumPy reference.",
+                a=a,
+                layer=layer,
+            )
+            return _failing(what, found)
         error = tr(
             "**{error_text}** against the NumPy reference",
-            error_text=error_text(found.reference_error),
+            error_text=error_text(wrong_by),
         )
         return _failing(
             tr(
