@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,8 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 from lite_workbench.steps import step_class
-from lite_workbench.views import graph_data
+from lite_workbench.views import facts_data, graph_data, support_data
+from onnx import helper
 
 from tests.small_models import classifier
 from tests.workbench.sessions import click
@@ -60,7 +62,7 @@ def test_what_a_step_selects_on_arrival_is_selected_in_its_views(session: lw.Ses
 def test_check_counts_what_falls_back_on_the_targets() -> None:
     """Before there are targets, all of them count."""
     support = [
-        SimpleNamespace(op="NonZero", target=t, supported=t != "opencl")
+        SimpleNamespace(op="NonZero", target=t, supported=t != "opencl", backend="cpu")
         for t in ("x86", "arm", "opencl")
     ]
     info = SimpleNamespace(support=support, assumed={}, hints=[])
@@ -70,6 +72,28 @@ def test_check_counts_what_falls_back_on_the_targets() -> None:
     }
     falls = ("attention", "1 falls back")
     assert said == {(): falls, ("x86",): ("done", "all supported"), ("x86", "opencl"): falls}
+    # what runs nowhere does not fall back
+    support += [SimpleNamespace(op="Odd", target="x86", supported=False, backend="")]
+    unsupported = ("attention", "1 unsupported")
+    assert step_class("Check").result(SimpleNamespace(info=info, targets=[])) == unsupported
+
+
+def test_an_unknown_operator_is_explained_once(tmp_path: Path) -> None:
+    """The reason is the same for each target; multiply-adds that are not known are not 0."""
+    node = helper.make_node("Odd", ["x"], ["y"], "odd", domain="com.example")
+    ports = [helper.make_tensor_value_info(name, 1, [1, 4]) for name in "xy"]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    path = tmp_path / "odd.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
+    )
+    info = lw.open(path).info
+    (row,) = support_data(info)["rows"]
+    assert row["why"].count("the operator is unknown") == 1
+    assert row["why"].startswith("x86, arm, OpenCL: ")
+    figures = {name: value for name, value, *_ in facts_data(info)["big"]}
+    assert figures["multiply-adds"] == "–"
 
 
 def test_targets_that_are_in_use_are_not_offered_again(session: lw.Session) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr, trn
+from lite_widgets.formats import NAMES
 
 from .places import Placing, distinct_regions, places, set_blocks
 from .state import architecture, comparisons
@@ -224,7 +225,11 @@ def facts_data(info: ModelInfo) -> dict[str, Any]:
     big = [
         [tr("layers"), str(len(info.layers)), "", tr("as in the file")],
         [tr("parameters"), *number(info.params).partition(" ")[::2], ""],
-        [tr("multiply-adds"), *number(info.macs or 0).partition(" ")[::2], ""],
+        [
+            tr("multiply-adds"),
+            *("–" if info.macs is None else number(info.macs)).partition(" ")[::2],
+            "",
+        ],
     ]
     return {"title": info.name, "big": big, "facts": [[tr("Format"), info.format], *ports]}
 
@@ -237,7 +242,12 @@ def support_data(info: ModelInfo) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for op, uses in info.operators.items():
         states = {target: cells[op, target] for target in targets}
-        whys = [f"{t}: {s.reason} ({s.fix})" for t, s in states.items() if not s.supported]
+        said: dict[str, list[str]] = {}  # what is said of a target → all of which it is said
+        for target, state in states.items():
+            if not state.supported:
+                known = said.setdefault(f"{state.reason} ({state.fix})", [])
+                known.append(NAMES.get(target, target))
+        whys = [f"{', '.join(names)}: {why}" for why, names in said.items()]
         runs = {
             t: s.supported or (bool(s.backend) and [s.runs_on, "warn"]) for t, s in states.items()
         }

@@ -84,13 +84,15 @@ class CheckStep(Step):
         """State and three words for the stepper."""
         info = session.info
         # once there are targets, only they count
-        missing = {
-            s.op
+        missing = [
+            s
             for s in info.support
             if not s.supported and s.target in (session.targets or {s.target})
-        }
-        if missing:
-            return "attention", trn("{n} falls back", "{n} fall back", len(missing))
+        ]
+        if nowhere := {s.op for s in missing if not s.backend}:
+            return "attention", trn("{n} unsupported", "{n} unsupported", len(nowhere))
+        if elsewhere := {s.op for s in missing}:
+            return "attention", trn("{n} falls back", "{n} fall back", len(elsewhere))
         if info.assumed:
             return "done", tr("sizes are open")
         if info.hints:
