@@ -269,7 +269,8 @@ def _value(name: str, array: np.ndarray) -> dict[str, Any]:
 class Run:
     """One inference: where, what came out, what it says. `ms` is this one run, not a profile;
     `shares` are each backend's of the layers and of their time in it, `idle` layers needed no
-    computation, `note` is what to know before the answer."""
+    computation, `note` is what to know before the answer; `feeds` and `image` are the input, as
+    the session has it."""
 
     backend: str
     precision: str
@@ -280,10 +281,23 @@ class Run:
     shares: dict[str, Share] = field(default_factory=dict)
     note: str = ""
     idle: int = 0
+    feeds: Mapping[str, np.ndarray] = field(default_factory=dict)
+    image: bytes = b""
 
     @property
     def text(self) -> str:
         return self.answer.text
+
+    def same_input(self, other: Run) -> bool:
+        """Were both given the same values? Answers to different inputs say nothing of each
+        other."""
+        return self.feeds is other.feeds or (
+            self.feeds.keys() == other.feeds.keys()
+            and all(
+                np.array_equal(array, other.feeds[name], equal_nan=array.dtype.kind == "f")
+                for name, array in self.feeds.items()
+            )
+        )
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]

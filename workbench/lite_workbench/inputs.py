@@ -13,7 +13,7 @@ from lite_engine.files import exists, write_file
 from lite_messages import tr
 
 if TYPE_CHECKING:
-    from lite_engine.ir import Value
+    from lite_engine.ir import Graph, Shape, Value
     from lite_engine.model_file import Model
 
 #: What is said of a picture where the model does not say how it wants it.
@@ -24,6 +24,16 @@ GUESSED_OPTION = tr(
     "`lite convert` or `lite run`",
     guessed=GUESSED,
 )
+
+
+def takes_images(graph: Graph) -> bool:
+    """Could one of its inputs be an image?"""
+    return any(may_be_image(value.shape) for value in graph.inputs)
+
+
+def may_be_image(shape: Shape | None) -> bool:
+    """Could an input of this shape be an image, a batch of planes?"""
+    return len(shape or ()) == 4
 
 
 def is_guessed(model: Model) -> bool:

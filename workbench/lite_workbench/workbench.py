@@ -98,7 +98,7 @@ class Workbench(WorkbenchView):
         self._names = _walk_of(made)
         self._steps.clear()
         self.top.title = made.path.name
-        self.top.jobs = []
+        self.top.jobs, self.top.note = [], ""  # what was told was of the model before
         self._write_code()
         for name in self._names:
             self.build(name, lambda name=name: self._make(name))
@@ -290,8 +290,10 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
         verdict = session.quantization.verdict
         states["Quantize"] = ("done", f"{verdict.sqnr_db:.0f} dB")
     if session.runs:
-        said = {run.text for run in session.runs.values()}
-        count = len(session.runs)
+        *_, newest = session.runs.values()
+        runs = [run for run in session.runs.values() if run.same_input(newest)]
+        said = {run.text for run in runs}
+        count = len(runs)
         text = trn("{n} backend", "{n} backends", count)
         states["Run"] = ("done", text) if len(said) == 1 else ("attention", tr("outputs differ"))
     if session.evaluations:

@@ -25,6 +25,12 @@ def checked_feeds(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> dict[str
     """An array of the right type and rank for each input, by name. Raises ShapeError for a missing,
     unknown or misfitting one."""
     check_names(inputs, feeds)
+    for value in inputs:
+        if value.name not in feeds:
+            raise ShapeError(
+                tr("input {name} ({type}) is missing", name=value.name, type=value.type),
+                fix=tr("give every input: {known}", known=_known(inputs)),
+            )
     return {v.name: checked(v, feeds) for v in inputs}
 
 
@@ -32,18 +38,19 @@ def check_names(inputs: Sequence[Value], feeds: Mapping[str, Any]) -> None:
     """Raises ShapeError for a name that no input has."""
     unknown = sorted(feeds.keys() - {v.name for v in inputs}, key=str)
     if unknown:
-        known = ", ".join(f"{v.name}: {v.type}" for v in inputs)
         raise ShapeError(
             tr("there is no input {unknown!r}", unknown=unknown[0]),
-            fix=tr("inputs: {known}", known=known),
+            fix=tr("inputs: {known}", known=_known(inputs)),
         )
+
+
+def _known(inputs: Sequence[Value]) -> str:
+    return ", ".join(f"{v.name}: {v.type}" for v in inputs)
 
 
 def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
     from ..ir import fits, misfit
 
-    if value.name not in feeds:
-        raise ShapeError(tr("input {name} ({type}) is missing", name=value.name, type=value.type))
     array = as_type(value, feeds[value.name])
     if value.shape is not None and not fits(value.shape, array.shape):
         raise misfit(value.name, value.type, array.shape)

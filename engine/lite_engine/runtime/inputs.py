@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import shlex
 import wave
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from lite_messages import tr
@@ -182,23 +183,12 @@ def random_feeds(
     feeds: dict[str, Any] = {}
     for value in graph.inputs:
         shape = (shapes or {}).get(value.name, value.shape)
-        if shape is None or not all(isinstance(d, int) for d in shape):
-            from .assumed import assumed_shapes
-
-            dims = assumed_shapes(graph.inputs, given=shapes)[value.name]
-            raise ShapeError(
-                tr("input {name} is {type}", name=value.name, type=value.type),
-                fix=tr(
-                    "fix it, like --shape {name}:{dims} or shapes={{{name!r}: {shape}}}",
-                    name=value.name,
-                    dims="x".join(map(str, dims)),
-                    shape=dims,
-                ),
-            )
+        if not _is_fixed(shape):
+            raise _open_sizes(graph, shapes, value)
         known = (input_range(m, graph.inputs, value) for m in (model, *others))
         within = next((found for found in known if found is not None), None)
         try:
-            feeds[value.name] = _random(rng, value.type.dtype, tuple(shape), within)  # type: ignore[arg-type]
+            feeds[value.name] = _random(rng, value.type.dtype, tuple(shape), within)
         except (MemoryError, ValueError):
             raise ShapeError(
                 tr(
@@ -208,6 +198,33 @@ def random_feeds(
                 )
             ) from None
     return feeds
+
+
+def _is_fixed(shape: Sequence[int | str | None] | None) -> TypeGuard[Sequence[int]]:
+    return shape is not None and all(isinstance(d, int) for d in shape)
+
+
+def _open_sizes(
+    graph: Graph, given: Mapping[str, Sequence[int]] | None, first: Value
+) -> ShapeError:
+    """Of an input without fixed sizes: the fix names every such input: one try is enough."""
+    from .assumed import assumed_shapes
+
+    likely = assumed_shapes(graph.inputs, given=given)
+    sizes = {
+        value.name: likely[value.name]
+        for value in graph.inputs
+        if value.name in likely and not _is_fixed(value.shape)
+    }
+    options = [f"{name}:{'x'.join(map(str, dims))}" for name, dims in sizes.items()]
+    return ShapeError(
+        tr("the sizes of input {name} are open: {type}", name=first.name, type=first.type),
+        fix=tr(
+            "fix them, like {options} or shapes={shapes}",
+            options=" ".join(f"--shape {shlex.quote(option)}" for option in options),
+            shapes=sizes,
+        ),
+    )
 
 
 def _random(

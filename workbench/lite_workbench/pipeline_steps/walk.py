@@ -23,7 +23,7 @@ from ..pipelines.tables import (
     profile_table,
     table_traits,
 )
-from ..steps._base import stack
+from ..steps._base import side_name, stack
 from ._step import PipelineStep
 from .run import RunStep
 
@@ -68,7 +68,7 @@ class ProfileStep(PipelineStep):
 
     def _run(self) -> None:
         session, image, backend = self.session, self.image, str(self.header.values["backend"])
-        self.start(tr("Profiling {backend}", backend=backend),
+        self.start(tr("Profiling {backend}", backend=side_name(backend)),
                    lambda: session.profile(image, backend))  # fmt: skip
 
     def _fill(self) -> None:
@@ -124,7 +124,10 @@ class CompareStep(PipelineStep):
     def _run(self) -> None:
         session, image, values = self.session, self.image, self.header.values
         a, b = str(values["a"]), str(values["b"])
-        self.start(tr("Comparing {a} and {b}", a=a, b=b), lambda: session.compare(a, b, image))
+        self.start(
+            tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)),
+            lambda: session.compare(a, b, image),
+        )
 
     def _fill(self) -> None:
         self.buttons(tr("Compare"))

@@ -38,7 +38,10 @@ def run(state: SessionState, image: Any, backend: str, version: str | None) -> R
         shares, idle = used.shares(shapes), used.idle_layers(shapes)
         note = GUESSED if state.image and is_guessed(used.model) else ""
         of = used.display_precision
-        made = Run(used.backend, of, name, outputs, said, ms, shares, note, idle)
+        made = Run(
+            used.backend, of, name, outputs, said, ms, shares, note, idle, feeds, state.image
+        )
+        state.runs.pop(used.backend, None)  # the newest is last
         state.runs[used.backend] = made
         state.measured("run", used.backend)
     given = f"{as_code(image)}, " if image is not None else ""

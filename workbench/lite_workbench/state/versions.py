@@ -24,8 +24,11 @@ def convert(
         known, state.optimized = state.optimized, None
         model = optimize(state.graph, targets=names, precision=precision, known=known)
         model.path = state.path
+        before = state.targets
         state.targets, state.precision = list(model.targets), dict(model.precisions)
         keep(state, state.base, model)
+        if state.targets != before:
+            state.notify("targets", state.targets)
     suffix = "" if precision == "fp32" else f", precision={precision!r}"
     state.remember(f"session.convert(targets={names!r}{suffix})")
     return model

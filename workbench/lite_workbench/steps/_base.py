@@ -8,10 +8,11 @@ from typing import Any
 
 import ipywidgets
 from lite_engine import settings
-from lite_engine.errors import LiteError
+from lite_engine.errors import LiteError, ShapeError
 from lite_messages import tr
 from lite_widgets import Notice, PicturedBox, Running, StepHeader
 from lite_widgets._base import LiteWidget
+from lite_widgets.formats import NAMES
 
 from .._observe import running_loop
 from ..jobs import Job
@@ -49,6 +50,7 @@ class Step(PicturedBox):
         for widget in (self.header, self.notice, self.running):
             widget.add_class("lite-fresh")
         self.on(self.running, "cancel", lambda payload: cancel(session, payload["job"]))
+        self.on(self.notice, "sizes_open", lambda _: self.go("Check"))
         super().__init__()
         self.add_class("lite-step-body")
         self.follow("error", self._job_failed)  # what `build` starts may fail at once
@@ -145,7 +147,19 @@ class Step(PicturedBox):
     def tell_error(self, error: LiteError) -> None:
         """Where is the session's file unless the error names another place."""
         where = error.where or str(self.session.path)
-        self.tell("error", f"**{error.what}**", detail=error.fix, fix=error.command, where=where)
+        self.tell(
+            "error", f"**{error.what}**", detail=error.fix, fix=error.command, where=where,
+            actions=self._ways_out(error),
+        )  # fmt: skip
+
+    def _ways_out(self, error: LiteError) -> list[list[Any]]:
+        """Buttons to where it can be fixed here: open sizes in Check, which reads the file again
+        with fixed ones."""
+        session = self.session
+        open_sizes = isinstance(session, Session) and bool(session.info.assumed)
+        if isinstance(error, ShapeError) and open_sizes and not self.alone:
+            return [["sizes_open", tr("Fix the input sizes"), True]]
+        return []
 
     def tell(self, kind: str, what: str, **traits: Any) -> None:
         blank = {"where": "", "detail": "", "fix": "", "again": "", "tried": [], "actions": []}
@@ -221,6 +235,11 @@ def sides(session: Session) -> list[str]:
     backends = [b for b in (host_target(), "opencl", "reference") if usability(b).usable]
     versions = list(session.versions) if len(session.versions) > 1 else []
     return [*versions, *backends]
+
+
+def side_name(side: str) -> str:
+    """A backend or a version as people call it."""
+    return NAMES.get(side, side)
 
 
 def backend_options(session: Session, *names: str) -> list[list[str]]:

@@ -13,6 +13,7 @@ from lite_messages import tr
 from lite_widgets import Form
 
 from ..data_sets import data_sets
+from ..inputs import may_be_image
 
 if TYPE_CHECKING:
     from ._base import Step
@@ -127,4 +128,4 @@ def _may_be(path: Path, shape: Any) -> bool:
     """An image only for an input that could be one."""
     if path.suffix.lower() in _ARRAYS:
         return True
-    return is_image(path) and len(shape or ()) == 4
+    return is_image(path) and may_be_image(shape)

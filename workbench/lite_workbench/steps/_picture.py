@@ -9,6 +9,7 @@ from lite_engine.errors import UsageError
 from lite_engine.preprocess import PRESETS, Preprocess
 from lite_messages import tr
 
+from ..inputs import may_be_image
 from ..session import Session
 from ._base import UNDER_WAY
 
@@ -22,7 +23,7 @@ _FITS = [["stretch", tr("stretch")], ["crop", tr("center crop")], ["letterbox", 
 def choices(session: Session) -> list[dict[str, Any]]:
     """`StepHeader.selects` for a model of one picture."""
     graph = session.graph
-    types = [v.type for v in graph.inputs if len(v.shape or ()) == 4 and v.dtype is not None]
+    types = [v.type for v in graph.inputs if may_be_image(v.shape) and v.dtype is not None]
     if not len(types) == len(graph.inputs) == 1:
         return []
     now = chosen(session)

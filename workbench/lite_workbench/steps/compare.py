@@ -14,7 +14,7 @@ from .. import views
 from ..answer_tables import inputs_tables
 from ..changes import Change
 from ..state import comparisons
-from ._base import COLOURED, Step, backend_options, button
+from ._base import COLOURED, Step, backend_options, button, side_name
 from ._inside import InsidePanel
 from ._recipes import COMPARE, RecipesPanel
 from .quantize import sources
@@ -155,7 +155,8 @@ class CompareStep(Step):
     @property
     def shown(self) -> str:
         at = self.session.clock("comparison", self.pair)
-        return tr("{a} against {b} at {at}", a=self.pair[0], b=self.pair[1], at=at) if at else ""
+        a, b = map(side_name, self.pair)
+        return tr("{a} against {b} at {at}", a=a, b=b, at=at) if at else ""
 
     def jobs_changed(self) -> None:
         self._buttons()
@@ -169,7 +170,7 @@ class CompareStep(Step):
             self.recipes.look(image)
             self.session.compare(a, b)
 
-        self.start(tr("Comparing {a} and {b}", a=a, b=b), work)
+        self.start(tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)), work)
 
     def _input_image(self) -> list[np.ndarray] | None:
         """The pixels of the session's image as inputs of their own, if it is one."""
@@ -182,7 +183,8 @@ class CompareStep(Step):
         """Compares on the same image, prepared in another way."""
         (a, b), pixels = self.pair, self._pixels
         self.start(
-            tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b, pixels)
+            tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)),
+            lambda: self.session.compare(a, b, pixels),
         )
 
     def _samples(self) -> str:
@@ -195,7 +197,12 @@ class CompareStep(Step):
         another does."""
         (a, b), samples = self.pair, self._samples()
         self.start(
-            tr("Comparing {a} and {b} on {samples}", a=a, b=b, samples=Path(samples).name),
+            tr(
+                "Comparing {a} and {b} on {samples}",
+                a=side_name(a),
+                b=side_name(b),
+                samples=Path(samples).name,
+            ),
             lambda: self.session.compare_many(samples, a, b, limit=MOST_INPUTS),
         )
 

@@ -16,7 +16,7 @@ from ..data_sets import data_sets
 from ..evaluate import Evaluation
 from ..inputs import feeds_of, png
 from ..state.evaluations import sample_answers
-from ._base import Step, button, sides, stack
+from ._base import Step, button, side_name, sides, stack
 from ._panels import RecommendPanel, SweepPanel
 from ._recipes import COMPARE, RecipesPanel
 
@@ -300,7 +300,8 @@ class EvaluateStep(Step):
         self.looked.set_trait("kind", "info")
         self.looked.what = tr("**{sample}**: the label is {label}.", sample=sample, label=row.label)
         self.looked.actions = [
-            ["layers", tr("Compare {a} and {b} layer by layer", a=a, b=b), True]
+            ["layers",
+             tr("Compare {a} and {b} layer by layer", a=side_name(a), b=side_name(b)), True]
         ]  # fmt: skip
         self.looked.layout.display = None
 
@@ -321,7 +322,7 @@ class EvaluateStep(Step):
             return
         session, (a, b), source = self.session, self._pair(), self._seen(made, self._sample)
         session.start(
-            tr("Comparing {a} and {b}", a=a, b=b),
+            tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)),
             lambda: session.compare(a, b, source), "Compare",
         )  # fmt: skip
         self.go("Compare")

@@ -32,7 +32,7 @@ from ..changes import Change
 from ..jobs import Job
 from ..state import overrides
 from ._advice import advice_for, override_of
-from ._base import UNDER_WAY, Step, backend_options, button, stack
+from ._base import UNDER_WAY, Step, backend_options, button, side_name, stack
 from ._inside import InsidePanel
 
 RUNS = 20
@@ -57,10 +57,10 @@ class ProfileStep(Step):
 
     def build(self) -> None:
         self._asked: dict[str, Job] = {}
-        options = backend_options(self.session)
-        self.header.segments = {"name": "backend", "label": tr("Backend"), "options": options}
-        first = next(reversed(self.session.profiles), options[0][0])
+        first = next(reversed(self.session.profiles), backend_options(self.session)[0][0])
         self.header.values = {"backend": first}
+        self._offer()
+        self.follow("targets", lambda _: self._offer())
         self.header.observe(self._switched, names=["values"])
         self.on(self.header, "run", lambda _: self.measure())
         self.on(self.header, "save", lambda _: self._save())
@@ -95,6 +95,13 @@ class ProfileStep(Step):
             self.line, self.chart, columns(self.graph, self.tabs, kind="graph"), self.inspector
         )
         self._switch()
+
+    def _offer(self) -> None:
+        """The targets as they are now, and what is on show."""
+        options = backend_options(self.session)
+        if self.backend not in [name for name, *_ in options]:
+            options += backend_options(self.session, self.backend)
+        self.header.segments = {"name": "backend", "label": tr("Backend"), "options": options}
 
     @property
     def backend(self) -> str:
@@ -135,7 +142,7 @@ class ProfileStep(Step):
             return ""
         return tr(
             "{backend} at {clock}",
-            backend=self.backend,
+            backend=side_name(self.backend),
             clock=self.session.clock("profile", self.backend),
         )
 
@@ -176,9 +183,9 @@ class ProfileStep(Step):
             runs=trn("{n} run", "{n} runs", self._runs),
         )
         if self._waits:
-            title = tr("Profiling {backend}", backend=self.backend)
+            title = tr("Profiling {backend}", backend=side_name(self.backend))
             return {"kind": "empty", "under_way": True, "title": title, "text": text}
-        title = tr("{backend} is not measured yet", backend=self.backend)
+        title = tr("{backend} is not measured yet", backend=side_name(self.backend))
         return {"kind": "empty", "title": title, "text": text, "button": tr("Profile"),
                 "action": "run"}  # fmt: skip
 
@@ -198,7 +205,7 @@ class ProfileStep(Step):
             forget_roofs()
         backend, runs = self.backend, self._runs
         self._asked[backend] = self.start(
-            tr("Profiling {backend}", backend=backend),
+            tr("Profiling {backend}", backend=side_name(backend)),
             lambda: self.session.profile(backend=backend, runs=runs),
         )
         self._buttons()

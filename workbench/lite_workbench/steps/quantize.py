@@ -13,7 +13,7 @@ from lite_engine.quantize import in_integers
 from lite_messages import tr
 from lite_widgets import DropZone, RangePlot, SensitivityList, TradeOff, columns
 
-from ..inputs import save_upload
+from ..inputs import save_upload, takes_images
 from ..quantizing import fits, labeled
 from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
@@ -46,6 +46,11 @@ _NO_SAMPLES = {
     "title": tr("Not quantized yet"),
     "text": tr("int8 needs the value range of each layer: add typical inputs to measure it on."),
 }
+_NO_RANGES = {
+    "kind": "empty", "title": tr("No value ranges yet"),
+    "text": tr("The distribution of a layer's values, and what is clipped."),
+}  # fmt: skip
+_PICK: dict[str, Any] = {}  # the plot's own words
 #: The first is what the page begins with; "auto" compares several and takes longer.
 METHODS = ("mse", "auto", "kl", "minmax", "hist", "avg")
 _JUDGED = [["float", tr("same result as float")], ["labels", tr("labels of the samples")]]
@@ -72,6 +77,7 @@ class QuantizeStep(Step):
         self.trade.observe(lambda _: self._kept(), names=["best"])
         self.link(self.layers)
         self.follow("prepared", lambda _: self._look_again())
+        self.follow("targets", lambda _: self._retarget())
         self.follow("quantization", lambda _: self._fill())
         self.follow("selected", lambda _: self._ranges())
         self.drop = DropZone(label=tr("Drop or choose samples (.npz)…"), accept=".npz")
@@ -114,6 +120,14 @@ class QuantizeStep(Step):
             "method": METHODS[0], "judged": "float", "backend": places[0][0], **values,
             **chosen(self.session), "samples": samples,
         }  # fmt: skip
+
+    def _retarget(self) -> None:
+        """The versions are measured on one of the targets as they are now."""
+        places = backend_options(self.session)
+        if self.header.values["backend"] not in [name for name, *_ in places]:
+            self.header.values = {**self.header.values, "backend": places[0][0]}
+        if self.header.segments:  # a model in integers has none
+            self.header.segments = {**self.header.segments, "options": places}
 
     def _sources(self) -> list[list[str]]:
         return sources(self.session.path, self.session.graph)
@@ -162,6 +176,7 @@ class QuantizeStep(Step):
         if in_integers(read.graph):
             self.header.selects, self.header.buttons, self.header.segments = [], [], {}
             self.trade.status = _INTEGERS
+            self.range.layout.display = self.layers.layout.display = "none"  # nothing to measure
             return
         points = bool(self.trade.points)
         no_samples = not self.header.values.get("samples")
@@ -171,21 +186,27 @@ class QuantizeStep(Step):
             *([button("keep", tr("Keep this version"), primary=True, why_not=self.waits)]
               if points else []),
         ]  # fmt: skip
+        if not self.range.layer:
+            self.range.status = _PICK if points else _NO_RANGES
         if not points:
             self.trade.status = (
                 _QUANTIZING if self.pending else _NO_SAMPLES if no_samples else _NOT_YET
             )
         if no_samples:
             self.drop.layout.display = None
+            images = takes_images(self.session.graph)
+            where = tr(
+                "Put a folder with at least two images, or an `.npz` of inputs, "
+                "beside the model or into `{cwd}`.",
+                cwd=Path.cwd(),
+            ) if images else tr(
+                "Put an `.npz` of inputs beside the model or into `{cwd}`.", cwd=Path.cwd()
+            )  # fmt: skip
             self.tell(
                 "warn",
                 tr("**There are no calibration samples.**"),
                 again=tr("Search again"),
-                detail=tr(
-                    "Put a folder with at least two images, or an `.npz` of inputs, "
-                    "beside the model or into `{cwd}`.",
-                    cwd=Path.cwd(),
-                ),
+                detail=where,
             )
 
     def _run(self) -> None:
@@ -245,6 +266,7 @@ class QuantizeStep(Step):
         if node is None or not statistics or not chosen:
             return
         counts = _binned(statistics.counts)
+        self.range.status = {}
         self.range.layer = {
             "name": name, "kept": name in self.layers.kept, "cost": None,
             "low": float(statistics.centres[0]), "high": float(statistics.centres[-1]),
@@ -294,7 +316,8 @@ def sources(model: Path, graph: Graph) -> list[list[str]]:
         own = sorted(p for p in folder.glob("*.npz") if fits(graph, p))
         own.sort(key=lambda p: not p.name.startswith(model.stem))
         found |= {p: p.name for p in own}
-        for inner in sorted(p for p in folder.iterdir() if p.is_dir() and os.access(p, os.R_OK)):
+        inside = folder.iterdir() if takes_images(graph) else ()
+        for inner in sorted(p for p in inside if p.is_dir() and os.access(p, os.R_OK)):
             if any(is_image(p) for p in list(inner.iterdir())[:50]):
                 found[inner] = f"{inner.name}/"
     return [[str(path), text] for path, text in found.items()]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from lite_engine.errors import LiteError, ShapeError
 from lite_engine.runtime import usability
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr
@@ -13,17 +14,17 @@ from lite_widgets import DropZone, ResultCard, columns
 
 from ..answer_difference import mark_different, masked
 from ..answers import Run
-from ..inputs import is_guessed, save_upload
+from ..inputs import is_guessed, save_upload, takes_images
 from ..state.comparisons import backend_and_version
 from ..words import listed
-from ._base import COLOURED, UNDER_WAY, Step, button, sides
+from ._base import COLOURED, UNDER_WAY, Step, button, side_name, sides
 from ._inputs import InputsPanel
 from ._picture import choices, chosen, prepare
 from ._recipes import GUESSED, RecipesPanel
 
-_NAMES = {"opencl": "OpenCL"}
 _WHERE = tr("A comparison layer by layer shows where the difference begins.")
 _FIRST = tr("Drop an image, or arrays (.npy, .npz, .csv). Without an input, random data is used.")
+_FIRST_ARRAYS = tr("Drop arrays (.npy, .npz, .csv). Without an input, random data is used.")
 
 
 class RunStep(Step):
@@ -36,8 +37,8 @@ class RunStep(Step):
         self.drop = DropZone(
             label=tr("Drop or choose an image…") if self._sees else tr("Drop or choose a file…"),
             preview=True,
-            accept="image/*,.npy,.npz,.csv,.wav",
-            choices=[[str(p), p.name] for p in pictures(self.session.path)],
+            accept=f"{'image/*,' if self._sees else ''}.npy,.npz,.csv,.wav",
+            choices=[[str(p), p.name] for p in pictures(self.session.path)] if self._sees else [],
         )  # fmt: skip
         self.drop.on_file(lambda name, data: self.guard(lambda: self._picture(name, data)))
         self.drop.observe(self._picked, names=["picked"])
@@ -54,6 +55,7 @@ class RunStep(Step):
         self.header.observe(lambda _: self.guard(self._changed), ["values"])
         self.on(self.header, "run", lambda _: self._run())
         self.on(self.header, "inputs", lambda _: self.inputs.open())
+        self.on(self.notice, "inputs", lambda _: self.inputs.open())
         self.on(self.notice, "compare", lambda _: self._to_comparison())
         self.follow("prepared", lambda _: self._ask())
         self.follow("versions", lambda _: self._ask())
@@ -62,8 +64,7 @@ class RunStep(Step):
 
     @property
     def _sees(self) -> bool:
-        """Could an input be an image?"""
-        return any(len(value.shape or ()) == 4 for value in self.session.graph.inputs)
+        return takes_images(self.session.graph)
 
     def _likely_image(self) -> str | None:
         """The image that was chosen, or the first that could be."""
@@ -91,9 +92,13 @@ class RunStep(Step):
         for name, card in self.cards.items():
             with card.hold_sync():
                 card.backend = name if name in COLOURED else "x86"
-                card.title = _title(name)
-                card.image, card.items, card.note, card.aside = b"", [], "", ""
+                card.title = side_name(name)
+                _blank(card)
         self.quiet()
+        before, self._made = self._made, {}
+        for name in names:
+            if name in before:
+                self._keep(name, before[name])
         for run in self.session.runs.values():
             self._answered(run)
         self._buttons()
@@ -105,7 +110,7 @@ class RunStep(Step):
         names = sides(self.session)
         kept = {w: v for w, v in self.header.values.items() if w in "ab" and v in names}
         values = {**dict(zip("ab", self._usual(), strict=True)), **kept}
-        options = [[name, _title(name)] for name in names]
+        options = [[name, side_name(name)] for name in names]
         pictures = choices(self.session)
         self.header.selects = [
             *(
@@ -161,12 +166,13 @@ class RunStep(Step):
                 made = session.run(source if number == 0 else None, backend, version)
                 self.on_main(lambda name=name, made=made: self._keep(name, made))  # type: ignore[misc]
 
-        self.start(tr("Running on {title}", title=_title(names[0])), work)
+        first, second = map(side_name, names)
+        self.start(tr("Running on {a} and {b}", a=first, b=second), work)
 
     @property
     def shown(self) -> str:
         return listed(
-            [tr("{title} at {clock}", title=_title(n),
+            [tr("{title} at {clock}", title=side_name(n),
                 clock=self.session.clock("run", self._made[n].backend))
              for n in self.cards if n in self._made]
         )  # fmt: skip
@@ -182,6 +188,7 @@ class RunStep(Step):
         ]
         for name, card in self.cards.items():
             if name not in self._made:
+                _blank(card)
                 card.status = self._empty(name)
 
     def _empty(self, name: str) -> dict[str, Any]:
@@ -190,14 +197,24 @@ class RunStep(Step):
             return {
                 "kind": "empty",
                 "under_way": True,
-                "title": tr("Running on {title}", title=_title(name)),
+                "title": tr("Running on {title}", title=side_name(name)),
                 "text": text,
             }
+        if self._made:  # the other side has run, on an input that came later
+            title = tr("{side} has not run on this input", side=side_name(name))
+            return {"kind": "empty", "title": title, "text": ""}
         return {
             "kind": "empty",
-            "title": tr("{side} has not run yet", side=_title(name)),
-            "text": _FIRST,
+            "title": tr("{side} has not run yet", side=side_name(name)),
+            "text": _FIRST if self._sees else _FIRST_ARRAYS,
         }
+
+    def _ways_out(self, error: LiteError) -> list[list[Any]]:
+        """What was given is not enough for a model of several inputs: all of them in a form."""
+        found = super()._ways_out(error)
+        if isinstance(error, ShapeError) and not found and len(self.session.graph.inputs) > 1:
+            return [["inputs", tr("Set all inputs"), True]]
+        return found
 
     # ---- answers
 
@@ -210,6 +227,9 @@ class RunStep(Step):
         if side not in self.cards:
             return
         self._made[side] = run
+        # An answer to an earlier input is neither compared with this one nor drawn on its image.
+        self._made = {n: made for n, made in self._made.items() if self._still(n, made, run)}
+        self._buttons()
         self.header.note = self._input_name()
         runs = {name: self._made[name] for name in self.cards if name in self._made}
         if len(runs) == 2:
@@ -218,6 +238,12 @@ class RunStep(Step):
         masks = [made.answer.mask for made in runs.values()]
         for i, (name, made) in enumerate(runs.items()):
             self._fill(self.cards[name], made, masks[1 - i] if len(runs) == 2 else None)
+
+    def _still(self, side: str, made: Run, newest: Run) -> bool:
+        """Does what a side answered belong beside the newest answer?"""
+        if side not in self.session.versions and made.version != self.session.version:
+            return made is newest
+        return made.same_input(newest)
 
     def _input_name(self) -> str:
         return self._copied or self.session.input_name
@@ -242,17 +268,17 @@ class RunStep(Step):
                 else tr("mean confidence {confidence:.2f}", confidence=confidence)
             )
             card.items = run.answer.items
-            mask, image = run.answer.mask, self.session.image or b""
+            mask, image = run.answer.mask, run.image
             if image and mask is not None:
                 image = masked(image, mask, other, run.answer.window)
             card.image = image
 
     def _judge(self, a: Run, b: Run, found: str) -> None:
         """`found` is what `mark_different` says of boxes and masks."""
-        first, second = map(_title, self.cards)
+        first, second = map(side_name, self.cards)
         names = tr("{a} and {b}", a=first, b=second)
         said = self.recipes.view.layout.display is None  # above the answers
-        guessed = not said and self.session.image and is_guessed(self.session.model)
+        guessed = not said and a.image and is_guessed(self.session.model)
         doubt = tr("About the image: {guessed}.", guessed=GUESSED) if guessed else ""
         bad = any(item.get("bad") for run in (a, b) for item in run.answer.items)
         same = a.answer.kind != "boxes" or not bad
@@ -285,13 +311,17 @@ class RunStep(Step):
         a, b = self.cards
         if (a, b) not in self.session.comparisons:
             self.session.start(
-                tr("Comparing {a} and {b}", a=a, b=b), lambda: self.session.compare(a, b), "Compare"
+                tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)),
+                lambda: self.session.compare(a, b),
+                "Compare",
             )
         self.go("Compare")
 
 
-def _title(backend: str) -> str:
-    return _NAMES.get(backend, backend)
+def _blank(card: ResultCard) -> None:
+    """Nothing of an earlier answer is left."""
+    with card.hold_sync():
+        card.image, card.items, card.note, card.aside = b"", [], "", ""
 
 
 def pictures(model: Path) -> list[Path]:
