@@ -71,3 +71,38 @@ def test_numbers_and_reasons_are_whole_in_a_narrow_card(mount):
     for table in page.locator(".tw").all():
         assert table.evaluate("(e) => e.scrollWidth <= e.clientWidth + 1")
     assert page.locator("#w2 td.name").first.bounding_box()["width"] >= 130, "it was 110"
+
+
+def test_values_that_are_not_finite_are_counted_and_named(mount):
+    """The histogram holds finite differences only: its words do not speak for the others."""
+    pane = difference()
+    a = np.full((1, 2, 8, 8), 2.0, np.float32)
+    b = a + np.float32(1e-6)
+    b[0, 1, 2, 3] = np.inf
+    pane.show(a, b)
+    text = mount([pane], width=680).locator(".lite-difference").inner_text()
+    assert "1 value is not finite, the others are within rounding" in text
+    assert re.search(r"worst at \[0, 1, 2, 3\]: \S+\s+2, \S+ not finite", text), text
+
+
+def test_both_graphs_are_seen_in_a_narrow_card(mount):
+    """The original is above the optimized one, not gone."""
+    graph = samples.graph()
+    page = mount([lw.GraphView(graph=graph, source_graph=graph, height=460)], width=560)
+    boxes = [
+        page.locator(f".gv[data-pane={name}]").evaluate(
+            "(e) => { const { left, top, bottom, height } = e.getBoundingClientRect();"
+            " return [left, top, bottom, height]; }"
+        )
+        for name in ("source", "main")
+    ]
+    (left, _, bottom, height), (left_below, top_below, _, height_below) = boxes
+    assert left == left_below and bottom < top_below and min(height, height_below) > 100
+    for name in ("source", "main"):
+        assert page.locator(f".gv[data-pane={name}] .slice g").count()
+    # nor is there a column of a few pixels where a narrow window is all there is
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.click("[data-full]")
+    for name in ("source", "main"):
+        box = page.locator(f".gv[data-pane={name}]").bounding_box()
+        assert box["width"] > 500 and box["height"] > 200

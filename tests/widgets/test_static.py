@@ -9,7 +9,7 @@ import lite_widgets as lw
 import numpy as np
 import pytest
 from lite_widgets import CodeDrawer, Notice, Stepper
-from lite_widgets._svg import ticks
+from lite_widgets._svg import on, ramp, ticks
 
 from tests.widgets import samples
 from tests.widgets.showcase import ROOF, memory, showcase, tensor, timeline
@@ -181,3 +181,67 @@ def test_no_label_covers_another_or_leaves_its_picture(chromium: Any) -> None:
                 found[f"{number} {type(widget).__name__}"] = faults
     page.close()
     assert not found
+
+
+def contrast(a: str, b: str) -> float:
+    """WCAG's ratio of two colors."""
+    light = []
+    for color in (a, b):
+        parts = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4
+                            for v in parts)  # fmt: skip
+        light.append(0.2126 * red + 0.7152 * green + 0.0722 * blue + 0.05)
+    return max(light) / min(light)
+
+
+def test_names_on_bars_can_be_read() -> None:
+    """4.5 to 1 on every color of the scale, and so in the graph and the timeline."""
+    shades = [ramp("time", i / 50) for i in range(51)]
+    assert min(contrast(on(shade), shade) for shade in shades) >= 4.5
+    profile = samples.profile()
+    found = 0
+    for widget in (
+        lw.GraphView(graph=samples.graph(), profile=profile),
+        lw.Timeline(profile=profile, timeline=timeline(profile)),
+    ):
+        for fill, ink in re.findall(
+            r'<rect [^>]*fill="(#\w{6})"[^>]*/><text [^>]*fill="(#0{6}|#f{6})"', widget.static_svg()
+        ):
+            found += 1
+            assert contrast(fill, ink) >= 4.5, (fill, ink)
+    assert found > 3
+
+
+def test_the_saved_headline_is_no_more_exact_than_the_page() -> None:
+    """Three significant digits; on a busy machine only those that are certain."""
+    profile = samples.profile()
+    for median, step, text in (
+        (0.9934, None, "0.993 ms"), (160.4, None, "160 ms"), (3.54, 1.0, "4 ms"),
+        (0.4, 1.0, "1 ms"), (12.345, 0.1, "12.3 ms"),
+    ):  # fmt: skip
+        total = {**profile["total_ms"], "median": median}
+        line = lw.TimingLine(profile={**profile, "total_ms": total, "step_ms": step})
+        assert f">{text}<" in line.static_svg()
+
+
+def test_a_table_without_rows_is_left_out() -> None:
+    assert lw.TransitionMatrix(profile={"layers": []}).static_html() == ""
+
+
+@pytest.mark.browser
+def test_a_type_is_named_in_its_own_bar_or_not_at_all(chromium: Any) -> None:
+    page = chromium.new_page()
+    profile = samples.profile()
+    row = profile["layers"][0]
+    for share in (10, 14, 18, 22, 26, 30):
+        layers = [{**row, "name": str(i), "type": name, "median_ms": ms} for i, (name, ms) in
+                  enumerate([("Depthwise conv", share), ("Conv 1×1", 100 - share)])]  # fmt: skip
+        made = {**profile, "layers": layers, "sum_ms": 100, "total_ms": {"median": 100}}
+        page.set_content(lw.TimingLine(profile=made).static_svg())
+        cut = page.evaluate(
+            "() => [...document.querySelectorAll('text')].filter((t) => / %$/.test(t.textContent))"
+            ".filter((t) => { const bar = t.previousElementSibling.getBoundingClientRect();"
+            " return t.getBoundingClientRect().right > bar.right; }).map((t) => t.textContent)"
+        )
+        assert cut == []
+    page.close()

@@ -39,6 +39,14 @@ def ramp(scale: str, t: float) -> str:
     return "#" + "".join(f"{value:02x}" for value in mixed)
 
 
+def on(fill: str) -> str:
+    """Return black or white, whichever contrasts more with a fill: at least 4.58 to 1."""
+    parts = (int(fill[k : k + 2], 16) / 255 for k in (1, 3, 5))
+    linear = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    luminance = sum(weight * v for weight, v in zip((0.2126, 0.7152, 0.0722), linear))
+    return "#000000" if (luminance + 0.05) ** 2 >= 0.05 * 1.05 else "#ffffff"
+
+
 def nice(value: float) -> float:
     """Return the smallest round number that is not below `value` (1 for nothing)."""
     if value <= 0:

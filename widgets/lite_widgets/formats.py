@@ -25,6 +25,16 @@ def error_text(value: float | None) -> str:
     return f"{mantissa}e{int(exponent)}".replace("-", "\N{MINUS SIGN}")
 
 
+def ms_text(value: float, step: float | None = None) -> str:
+    """Return milliseconds with three significant digits and at most three decimals; in steps of a
+    power of ten, at least one of them, where no more is certain."""
+    if step:
+        decimals = max(0, -math.floor(math.log10(step) + 0.5))
+        return number(max(1, math.floor(value / step + 0.5)) * step, decimals)
+    size = abs(value)
+    return number(value, 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3)
+
+
 def bytes_text(value: float | None) -> str:
     """Return a size in decimal kB or MB."""
     if value is None:

@@ -29,6 +29,8 @@ HOPED_FRACTION = 0.5
 #: Steps shorter than this are mostly the threads' meeting each other.
 TINY_MS = 0.004
 _ACTIVATIONS = op_names(lambda op: op.activation)
+#: What limits a layer, in the person's language.
+_BOUNDS = {"compute": tr("compute"), "memory": tr("memory")}
 _EDGES = ("QuantizeLinear", "DequantizeLinear")
 _PRODUCTS = op_names(lambda op: op.takes_activation)
 
@@ -88,7 +90,7 @@ def _below_its_roof(case: Case) -> Iterator[Advice]:
                 row=row.name,
                 share=100 * row.share,
                 part=100 * part,
-                bound_by=row.bound_by,
+                bound_by=_BOUNDS.get(row.bound_by or "", row.bound_by),
                 kernel=row.kernel,
             ),
             tried[0],

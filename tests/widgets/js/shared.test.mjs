@@ -31,6 +31,7 @@ test("numbers: three significant digits, a true minus, a dash for what is missin
   assert.equal(format.ms(null), "–");
   assert.equal(format.ms(NaN), "–");
   assert.deepEqual([7.91e-2, 1e-7, 0, 0.25, 12345].map(format.error), ["7.9e−2", "1.0e−7", "0", "0.25", "1.2e4"]);
+  assert.deepEqual([3.4028e38, -2e-5, 0, 123.456, NaN].map(format.figure), ["3.403e38", "−2.0e−5", "0", "123.5", "–"]);
   assert.equal(format.signed(-0.5, 1), "−0.5");
   assert.equal(format.bytes(1024), "1\u202fkB");
   assert.equal(format.shape([1, 88, 12, 160]), "1×88×12×160");

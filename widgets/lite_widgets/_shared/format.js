@@ -31,6 +31,13 @@ export function error(v) {
     .replace("e+", "e");
 }
 
+/** A value of a tensor: four significant digits, 3.403e38, −2.0e−5. */
+export function figure(v) {
+  if (missing(v)) return NONE;
+  const text = v && Math.abs(v) < 0.0005 ? v.toExponential(1) : String(+v.toPrecision(4));
+  return text.replaceAll("-", MINUS).replace("e+", "e");
+}
+
 export const percent = (v, digits = 1) =>
   missing(v) ? NONE : minus(v.toFixed(digits)) + THIN + "%";
 

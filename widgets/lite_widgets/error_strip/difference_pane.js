@@ -2,7 +2,7 @@
 import { html, nothing, svg } from "#template";
 import { widget } from "#view";
 import { backendName, scale } from "../_shared/colour.js";
-import { fixed, error, shape, THIN } from "../_shared/format.js";
+import { figure, fixed, error, shape, THIN } from "../_shared/format.js";
 import { histogramSvg } from "../_shared/histogram.js";
 import { isUsual, mark, notNumbers } from "../_shared/line.js";
 import { chip, empty, segments } from "../_shared/parts.js";
@@ -117,6 +117,9 @@ function figures(c) {
 /** Does the layer give the same values on both sides? */
 export const equal = (d) => d.channels.every((v) => v === 0);
 
+/** One of two values that differ: there is none only where it is NaN or infinite. */
+const one = (v) => (v === null ? tr("not finite") : figure(v));
+
 function where(c) {
   const l = c.get("layer"),
     d = c.get("detail"),
@@ -126,7 +129,7 @@ function where(c) {
     d && d.worst && d.worst.index.length && !equal(d)
       ? html`<span
           >${tr("worst at")} <span class="ink">[${d.worst.index.join(", ")}]</span>: ${a}
-          ${fixed(d.worst.a)}, ${b} ${fixed(d.worst.b)}</span
+          ${one(d.worst.a)}, ${b} ${one(d.worst.b)}</span
         >`
       : nothing;
   const dims = (l.output_shapes || [])[0] || (d && d.shape);
@@ -136,8 +139,22 @@ function where(c) {
   }${at}${from ? html`<span>${tr("from {names}", { names: from })}</span>` : ""}`;
 }
 
-const explained = ({ histogram, explained: limit }) =>
-  histogram.limit > limit ? tr("colored: more than the tolerance explains") : tr("all within rounding");
+/** What the histogram shows, which holds finite differences only. */
+function explained({ histogram, explained: limit, not_finite: broken }) {
+  const more = histogram.limit > limit;
+  if (!broken) return more ? tr("colored: more than the tolerance explains") : tr("all within rounding");
+  return more
+    ? trn(
+        "{n} value is not finite; colored: more than the tolerance explains",
+        "{n} values are not finite; colored: more than the tolerance explains",
+        broken,
+      )
+    : trn(
+        "{n} value is not finite, the others are within rounding",
+        "{n} values are not finite, the others are within rounding",
+        broken,
+      );
+}
 
 function evidence(c, d) {
   if (!d)

@@ -9,7 +9,7 @@ from lite_messages import tr, trn
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, ramp
+from .._svg import INK, LINE, SOFT, SUNK, TRACK, Picture, on, ramp
 from ..formats import error_text, number
 
 _WIDTH, _BAR = 560, 290
@@ -85,8 +85,7 @@ class GraphView(LiteWidget):
                 picture.rect(x, y + 8, width - 1, 12, fill, stroke=SOFT, stroke_opacity=0.3)
                 if node["name"] in slowest and rows and not errors and width > 60:
                     text = node["name"].split("/")[-1]
-                    dark = cost[node["name"]] > 0.4 * most
-                    picture.text(x + 4, y + 18, text, fill="#fff" if dark else INK, size=10)
+                    picture.text(x + 4, y + 18, text, fill=on(fill), size=10)
                 x += width
             worst = max(
                 (errors.get(n["name"], {}).get("rel_l2") or 0.0 for n in nodes), default=0.0

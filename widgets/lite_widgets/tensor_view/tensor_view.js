@@ -2,7 +2,7 @@
 import { html, nothing } from "#template";
 import { widget } from "#view";
 import { backendName, scale } from "../_shared/colour.js";
-import { fixed, percent, shape, THIN } from "../_shared/format.js";
+import { figure, percent, shape, THIN } from "../_shared/format.js";
 import { histogramSvg } from "../_shared/histogram.js";
 import { choice, rampLegend, segments } from "../_shared/parts.js";
 import { tr, trn } from "../_shared/words.js";
@@ -11,8 +11,6 @@ const GAP = 2,
   HIGH = 272,
   LEVELS = 254,
   BROKEN = 255;
-
-const round = (v) => (v === null || v === undefined ? "–" : fixed(v, 3).includes("0.000") && v ? v.toExponential(1).replace("-", "−") : String(+v.toPrecision(4)).replace("-", "−"));
 
 /** The view on show with its own bytes. */
 export function viewOf(tensor, tiles, shown) {
@@ -79,7 +77,7 @@ const histogram = (counted, width) =>
   histogramSvg(counted, {
     width,
     height: 116,
-    ends: [round(counted.low), round(counted.high)],
+    ends: [figure(counted.low), figure(counted.high)],
     title: tr("Histogram of values"),
   });
 
@@ -91,8 +89,8 @@ function facts(view) {
     ? html`<span class="bad">${trn("{n} value is not finite", "{n} values are not finite", view.not_finite)}</span>`
     : nothing;
   return html`${fact(tr("shape"), shape(view.shape))} ${fact(tr("type"), view.dtype)}
-  ${fact(tr("range"), `${round(view.low)} … ${round(view.high)}`)} ${fact(tr("mean"), round(view.mean))}
-  ${fact(tr("standard deviation"), round(view.std))} ${zeros} ${broken}`;
+  ${fact(tr("range"), `${figure(view.low)} … ${figure(view.high)}`)} ${fact(tr("mean"), figure(view.mean))}
+  ${fact(tr("standard deviation"), figure(view.std))} ${zeros} ${broken}`;
 }
 
 function sheet(c, view, width) {
@@ -128,7 +126,7 @@ function body(c, view) {
   const i = Math.min(c.get("channel"), view.lows.length - 1),
     many = view.lows.length > 1;
   const { low, high, name, cut: beyond } = limits(view, Math.max(i, 0), c.get("colours"));
-  const ends = [`${beyond && beyond[0] ? "≤ " : ""}${round(low)}`, `${beyond && beyond[1] ? "≥ " : ""}${round(high)}`];
+  const ends = [`${beyond && beyond[0] ? "≤ " : ""}${figure(low)}`, `${beyond && beyond[1] ? "≥ " : ""}${figure(high)}`];
   const note = cut(view);
   return html`<div class="row mu facts">${facts(view)}</div>
     <div class="inside${many ? "" : " one"}">
@@ -152,7 +150,7 @@ function body(c, view) {
           many
             ? html`<h3>${tr("Channel {channel}", { channel: i })}</h3>
                 <canvas class="large" data-large width="1" height="1"></canvas>
-                <span class="mu">${round(view.lows[i])} … ${round(view.highs[i])}</span>`
+                <span class="mu">${figure(view.lows[i])} … ${figure(view.highs[i])}</span>`
             : nothing
         }
         <h3>${tr("Distribution of the values")}</h3>
@@ -209,7 +207,7 @@ function choose(c, channel) {
   const view = viewNow(c),
     next = Math.max(0, Math.min(view.lows.length - 1, channel));
   c.set({ channel: next });
-  c.say(tr("channel {channel}, {low} to {high}", { channel: next, low: round(view.lows[next]), high: round(view.highs[next]) }));
+  c.say(tr("channel {channel}, {low} to {high}", { channel: next, low: figure(view.lows[next]), high: figure(view.highs[next]) }));
 }
 
 export default widget({

@@ -9,7 +9,7 @@ from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, SOFT, TRACK, Picture, nice, ramp, tail
+from .._svg import INK, SOFT, TRACK, Picture, nice, on, ramp, tail
 
 _LEFT, _TOP, _LANE, _BAR, _WIDTH = 110, 26, 28, 20, 760
 
@@ -61,12 +61,11 @@ class Timeline(LiteWidget):
                     continue
                 share = (values.get(event["name"], 0) / most) ** 0.5
                 copy = event["kind"] == "copy"
-                fill = "#fff" if copy else ramp("time", share)
+                fill = "#ffffff" if copy else ramp("time", share)
                 picture.rect(x, y, max(wide - 0.5, 0.4), _BAR, fill, stroke=SOFT, stroke_width=0.4)
                 label = event["name"].split("/")[-1]
                 if wide > 6.5 * len(label) + 6:
-                    dark = share > 0.6
-                    picture.text(x + 3, y + 14, label, fill="#fff" if dark else INK)
+                    picture.text(x + 3, y + 14, label, fill=on(fill))
         picture.line(_LEFT, bottom, _WIDTH - 10, bottom, SOFT)
         return str(picture)
 

@@ -8,8 +8,8 @@ from lite_messages import tr
 
 from .._base import LiteWidget, Plain
 from .._rows import row_value
-from .._svg import INK, SOFT, Picture
-from ..formats import number
+from .._svg import INK, SOFT, Picture, columns
+from ..formats import ms_text
 
 
 class TimingLine(LiteWidget):
@@ -37,14 +37,16 @@ class TimingLine(LiteWidget):
         sums = self.sums()
         picture = Picture(760, 80 if self.profile.get("ran") else 64, tr("Total time"))
         unit = tr("M instructions") if self.profile.get("emulated") else "ms"
-        picture.text(8, 30, f"{number(sums['total'], 2)} {unit}", fill=INK, size=22, bold=True)
+        total = ms_text(sums["total"], self.profile.get("step_ms"))
+        picture.text(8, 30, f"{total} {unit}", fill=INK, size=22, bold=True)
         x, left, width = 190.0, 190, 560
         for i, (name, value) in enumerate(sorted(sums["types"].items(), key=lambda p: -p[1])):
             share = width * value / max(sums["total"], sum(sums["types"].values()), 1e-12)
             grey = min(0xD0 + 10 * i, 0xF0)
             picture.rect(x, 12, share - 1, 20, f"#{grey:02x}{grey:02x}{grey:02x}")
-            if share > 8 * len(name):
-                picture.text(x + 6, 26, f"{name} {100 * value / sums['layers']:.0f} %", fill=INK)
+            label = f"{name} {100 * value / sums['layers']:.0f} %"
+            if share > 7 * columns(label) + 8:
+                picture.text(x + 6, 26, label, fill=INK)
             x += share
         runs = (
             tr("median of {profile} runs, ", profile=self.profile["runs"])
@@ -54,7 +56,7 @@ class TimingLine(LiteWidget):
         note = tr(
             "{runs}layers add up to {sum} {unit}",
             runs=runs,
-            sum=number(sums["layers"], 2),
+            sum=ms_text(sums["layers"]),
             unit=unit,
         )
         picture.text(left, 50, note, fill=SOFT)

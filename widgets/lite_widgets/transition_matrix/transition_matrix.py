@@ -67,6 +67,8 @@ class TransitionMatrix(LiteWidget):
         return sorted(cells.values(), key=lambda c: (c["source"], c["target"]))
 
     def static_html(self) -> str:
-        """Return the list of cells."""
+        """Return the list of cells, or nothing: a head without rows says nothing."""
+        if not self.cells:
+            return ""
         rows = [[c["source"], c["target"], number(c["ms"]), len(c["names"])] for c in self.cells]
         return table([tr("From"), "To", "ms", tr("Copies")], rows) + self._static_caption()

@@ -9,7 +9,7 @@ from lite_messages import tr, trn
 from lite_widgets import DataTable, FactsCard, GraphView, columns
 
 from .. import views
-from ._base import Step, button
+from ._base import Step, button, side_name
 
 PRECISIONS = [["fp32", "fp32"], ["fp16", "fp16"]]
 
@@ -74,7 +74,7 @@ class ConvertStep(Step):
                 else tr("no refusals"),
             ],
         ]
-        targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets)
+        targets = ", ".join(f"{side_name(t)} {model.display_precision(t)}" for t in model.targets)
         self.facts.facts = [[tr("Targets"), targets], [tr("One file"), tr("for all targets")]]
         with self.journal.hold_sync():
             for trait, value in views.rewrites_data(model).items():
