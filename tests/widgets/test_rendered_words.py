@@ -106,3 +106,35 @@ def test_both_graphs_are_seen_in_a_narrow_card(mount):
     for name in ("source", "main"):
         box = page.locator(f".gv[data-pane={name}]").bounding_box()
         assert box["width"] > 500 and box["height"] > 200
+
+
+#: Contrast of each text of the column with a color of its own, on the row's color.
+CONTRASTS = """() => {
+  const light = ([r, g, b]) => [r, g, b]
+    .map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + [0.2126, 0.7152, 0.0722][i] * v, 0.05);
+  const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+  const behind = (e) => {
+    const color = getComputedStyle(e).backgroundColor, [, , , alpha = 1] = numbers(color);
+    return alpha ? color : behind(e.parentElement);
+  };
+  return [...document.querySelectorAll('tr[data-k] span[style^=color]')].map((e) => {
+    const pair = [getComputedStyle(e).color, behind(e)].map((c) => light(numbers(c)));
+    return Math.max(...pair) / Math.min(...pair);
+  });
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_slower_and_faster_can_be_read_on_a_selected_row(mount, theme):
+    profile = samples.profile()
+    other = {**profile, "backend": "opencl", "layers": [
+        {**row, "median_ms": row["median_ms"] * (2 if i % 2 else 0.5)}
+        for i, row in enumerate(profile["layers"])
+    ]}  # fmt: skip
+    names = [row["name"] for row in profile["layers"][:4]]
+    table = lw.LayerTable(profile=profile, baseline=other, selected=names)
+    page = mount([table], theme=theme, width=900)
+    assert page.locator("th", has_text="Δ OpenCL").count() == 1
+    found = page.evaluate(CONTRASTS)
+    assert len(found) > 3 and min(found) >= 4.5, found

@@ -60,7 +60,8 @@ export function encode(profile, { by = "time", baseline = null, hidden = [], roo
   } else if (known === "gflops") {
     const top = roof ? roof.gflops : Math.max(...rows.map((r) => r.gflops || 0), 1e-9);
     fill = (r) => colour.scale("rate", (r.gflops || 0) / top, dark);
-    legend = rampLegend("rate", "0", ms(top) + THIN + "GFLOP/s" + (roof ? " (roof)" : ""), dark);
+    const rate = ms(top) + THIN + "GFLOP/s";
+    legend = rampLegend("rate", "0", roof ? tr("{rate} (roof)", { rate }) : rate, dark);
   } else if (known === "change") {
     const before = new Map(baseline.layers.map((r) => [r.name, r.median_ms]));
     fill = (r) =>

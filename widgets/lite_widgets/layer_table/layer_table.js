@@ -3,7 +3,7 @@ import { html, live, nothing, STILL } from "#template";
 import { widget } from "#view";
 import { encode, isCopy } from "../_shared/encode.js";
 import { marks } from "../_shared/line.js";
-import { scale } from "../_shared/colour.js";
+import { backendName, scale } from "../_shared/colour.js";
 import { distinct, error, fixed, NONE, percent, short, signed, tail } from "../_shared/format.js";
 import { bar, chip, dot, keyed } from "../_shared/parts.js";
 import { tr } from "../_shared/words.js";
@@ -104,7 +104,7 @@ function profileColumns(c) {
   if (baseline)
     columns.push({
       id: "change",
-      head: `Δ ${baseline.backend}`,
+      head: `Δ ${backendName(baseline.backend)}`,
       num: true,
       down: true,
       cell: (r) =>
@@ -112,7 +112,7 @@ function profileColumns(c) {
           ? tr("new")
           : change(r) === null
             ? NONE
-            : html`<span style="color:${scale("change", change(r) > 0 ? 0.97 : 0.03, dark)}"
+            : html`<span style="color:${change(r) > 0 ? "var(--bad)" : scale("change", 0, dark)}"
                 >${signed(change(r))}</span
               >`,
     });

@@ -34,6 +34,7 @@ from lite_widgets import (
     columns,
 )
 from lite_widgets._base import Checked, checked
+from lite_widgets.formats import NAMES
 
 from .. import views
 from ..places import Place, places
@@ -97,6 +98,11 @@ class _Graphs:
         return self._known[id(graph)][1]
 
 
+def _called(side: str) -> str:
+    """A backend or a version as people call it."""
+    return NAMES.get(side, side)
+
+
 # ---- model and conversion
 
 
@@ -130,9 +136,8 @@ def _conversion(session: SessionState, prefix: str, graphs: _Graphs) -> Iterator
             source_graph=None if session.graph is model.graph else graphs.data(session.graph),
             height=460,
         )
-        targets = ", ".join(f"{t} {model.display_precision(t)}" for t in model.targets) or tr(
-            "any target"
-        )
+        named = (f"{_called(t)} {model.display_precision(t)}" for t in model.targets)
+        targets = ", ".join(named) or tr("any target")
         name = "" if version == session.base else f" ({version})"
         yield Section(
             f"{prefix}conversion-{version}",
@@ -189,7 +194,7 @@ def _profiles(
         advice = _advice(session.advice.get(backend, []))
         yield Section(
             f"{prefix}time-{backend}",
-            tr("Where the time goes: {backend}", backend=backend),
+            tr("Where the time goes: {backend}", backend=_called(backend)),
             _sentence(profile),
             [TimingLine(**shared), chart, columns(left, tabs, kind="graph"), inspector, *advice],
         )
@@ -243,7 +248,7 @@ def _differences(session: SessionState, prefix: str) -> Iterator[Section]:
     for before, after in pairwise(real):
         yield Section(
             f"{prefix}change-{after.backend}",
-            tr("From {a} to {b}", a=before.backend, b=after.backend),
+            tr("From {a} to {b}", a=_called(before.backend), b=_called(after.backend)),
             tr("Layers that became faster or slower; the bars add up to the difference."),
             [Waterfall(change=changes(before, after))],
         )
@@ -268,7 +273,7 @@ def _comparisons(
         pane = _evidence(session, a, b, data, link)
         table = LayerTable(comparison=drawn, link=link, tolerance=tolerance)
         yield Section(
-            f"{prefix}compare-{a}-{b}", tr("Do {a} and {b} agree?", a=a, b=b),
+            f"{prefix}compare-{a}-{b}", tr("Do {a} and {b} agree?", a=_called(a), b=_called(b)),
             f"{comparison.verdict}.",
             [strip, columns(graph, pane or table, kind="graph"), *([table] if pane else [])],
         )  # fmt: skip
