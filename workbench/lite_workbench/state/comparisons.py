@@ -48,14 +48,31 @@ def backend_and_version(state: SessionState, name: str) -> tuple[str, str | None
     return backend, version or None
 
 
-def current_sides(state: SessionState, pair: Sequence[str]) -> dict[str, Predictor]:
-    """Side → Predictor, of the versions and overrides of now. Raises UsageError."""
-    return {name: predictor(state, *backend_and_version(state, name)) for name in pair}
+def current_sides(
+    state: SessionState, pair: Sequence[str], chosen: str | None = None
+) -> dict[str, Predictor]:
+    """Side → Predictor, of the overrides of now; a side that names no version is of the `chosen`
+    one (default: that of now). Raises UsageError."""
+    sides = {}
+    for name in pair:
+        backend, version = backend_and_version(state, name)
+        sides[name] = predictor(state, backend, version or chosen)
+    return sides
 
 
 def sides_of(state: SessionState, pair: Pair) -> dict[str, Predictor]:
     """Side → Predictor of the pair's comparison, though another version may be chosen by now."""
-    return state.compared.get(pair) or current_sides(state, pair)
+    if pair in state.compared:
+        return state.compared[pair]
+    version, _ = state.compared_of.get(pair, (state.version, ""))
+    return current_sides(state, pair, version if version in state.versions else None)
+
+
+def is_of_another_version(state: SessionState, pair: Pair) -> bool:
+    """Was another version chosen when the pair was compared, and would a side be of that of now?"""
+    if pair not in state.compared_of or state.compared_of[pair][0] == state.version:
+        return False
+    return any(name.partition("@")[0] in (*BACKENDS, "auto") for name in pair)
 
 
 def missing_side(state: SessionState, pair: Pair) -> BackendUnavailableError | None:
@@ -100,6 +117,7 @@ def compare(state: SessionState, pair: Pair, image: Any, **options: Any) -> Comp
         state.comparisons.pop(pair, None)  # the newest is last
         state.comparisons[pair] = made
         state.compared[pair] = used
+        state.compared_of[pair] = state.version, state.input_name
         state.measured("comparison", pair)
     state.remember(f"diff = session.compare({pair[0]!r}, {pair[1]!r})")
     state.notify("comparison", made)

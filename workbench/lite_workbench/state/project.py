@@ -123,7 +123,8 @@ def _describe(state: SessionState, notes: str) -> Project:
         [Measured(f"profiles/{i}.json", [backend], state.profiled[backend][0],
                   state.measured_at.get(("profile", backend), 0.0))
          for i, backend in enumerate(state.profiles)],
-        [Measured(f"comparisons/{i}.json", list(pair), state.version,
+        [Measured(f"comparisons/{i}.json", list(pair),
+                  state.compared_of.get(pair, (state.version, ""))[0],
                   state.measured_at.get(("comparison", pair), 0.0))
          for i, pair in enumerate(state.comparisons)],
         notes,
@@ -248,6 +249,7 @@ def fill(state: SessionState, folder: Path, made: Project) -> None:
         pair = two.of[0], two.of[1]
         state.comparisons[pair] = _part(folder / two.file).into(Comparison)
         state.measured_at["comparison", pair] = two.at
+        state.compared_of[pair] = two.version, ""
     state.code, state.notes = made.code, made.notes
     state.selected = made.selected
 

@@ -55,6 +55,7 @@ class CompareStep(Step):
             self, self._measure_image, self._input_image, detail=COMPARE, only_images=True
         )
         self.follow("input", lambda _: self.recipes.refresh())
+        self.follow("versions", lambda _: self._buttons())
         self.follow("comparison", lambda _: self._newest())
         self.follow("selected", lambda _: self._evidence())
         self.follow("inputs", self._fill_many)
@@ -111,14 +112,19 @@ class CompareStep(Step):
         return self.pair if self._here and self.pair in self.session.comparisons else ()
 
     def _buttons(self) -> None:
-        done = self.pair in self.session.comparisons
-        self.header.note = self.session.clock("comparison", self.pair)
+        session, pair = self.session, self.pair
+        what = tr("Compare again") if pair in session.comparisons else tr("Compare")
+        if comparisons.is_of_another_version(session, pair):
+            what = tr("Compare {version}", version=session.version)
+        version, given = session.compared_of.get(pair, ("", ""))
+        of = version if len(session.versions) > 1 else ""
+        self.header.note = " · ".join(filter(None, (of, given, session.clock("comparison", pair))))
         many = [button("many", tr("On many inputs"), why_not=self.waits)]
         self.header.buttons = [
             *(many if self._samples() else []),
             button(
                 "compare",
-                tr("Compare again") if done else tr("Compare"),
+                what,
                 primary=True,
                 why_not=self.waits,
             ),

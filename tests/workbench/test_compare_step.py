@@ -1,0 +1,53 @@
+"""The Compare step says which version and which input its comparison is of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
+
+import lite_workbench as lw
+import numpy as np
+
+from tests.workbench.sessions import click, settle
+
+pytestmark = pytest.mark.cpu
+PAIR = ("x86", "reference")
+
+
+def test_a_comparison_of_another_version_is_said_to_be(session: lw.Session) -> None:
+    """The version is chosen in the top bar, too; the comparison on show stays what it was."""
+    session.compare(*PAIR)
+    bench = lw.Workbench(session, step="Compare")
+    step = bench.step("Compare")
+    assert step.header.note.startswith("random data · ")
+    assert step.header.buttons[-1]["label"] == "Compare again"
+    session.quantize(np.load(lw.shipped("digits_held_back.npz"))["images"][:4], limit=4)
+    assert session.version == "int8"
+    assert step.header.note.startswith("float · random data · ")
+    assert step.header.buttons[-1]["label"] == "Compare int8"
+    click(step.header, "compare")
+    settle(session)
+    assert step.header.note.startswith("int8 · ")
+    assert step.header.buttons[-1]["label"] == "Compare again"
+    # both sides are versions: no other one would be compared
+    session.compare("float", "int8")
+    session.use("float")
+    assert step.pair == ("float", "int8") and step.header.buttons[-1]["label"] == "Compare again"
+
+
+def test_a_kept_comparison_is_of_its_own_version(session: lw.Session, tmp_path: Path) -> None:
+    """Its layers are looked at in that version, though another one was chosen when it was saved."""
+    session.quantize(np.load(lw.shipped("digits_held_back.npz"))["images"][:4], limit=4)
+    session.compare(*PAIR)
+    session.use("float")
+    again = lw.open(session.save(tmp_path / "kept"))
+    assert again.version == "float" and again.compared_of[PAIR][0] == "int8"
+    row = again.comparisons[PAIR].layers[-1]
+    values = [one.values("x86", row.name, pair=PAIR) for one in (session, again)]
+    np.testing.assert_array_equal(*values)
+    step = lw.Workbench(again, step="Compare").step("Compare")
+    assert step.header.note.startswith("int8 · ")
+    assert step.header.buttons[-1]["label"] == "Compare float"
