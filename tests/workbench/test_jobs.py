@@ -116,6 +116,23 @@ def test_what_is_left_is_of_what_is_counted_now(monkeypatch: Any) -> None:
     assert left == [None, 4, 2, None, None, 98, 97, None, 16]
 
 
+def test_a_full_bar_is_not_the_end(session: lw.Session) -> None:
+    """What was counted is done, and the work goes on: the line says so."""
+    counted, go = threading.Event(), threading.Event()
+
+    def work() -> None:
+        session.progress(4, 4)
+        counted.set()
+        go.wait(10)
+
+    job = session.start("Comparing", work)
+    assert counted.wait(10)
+    assert (job.to_dict()["done"], job.to_dict()["left"]) == (4, "finishing")
+    go.set()
+    job.wait(10)
+    assert job.to_dict()["left"] == ""
+
+
 def test_a_failed_job_keeps_its_error(session: lw.Session) -> None:
     errors: list = []
     session.observe(lambda _, error: errors.append(error), "error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,30 @@ def test_what_calibrated_does_not_judge(tmp_path: Path) -> None:
     made.quantize(tmp_path / "few.npz", method="minmax")
     with pytest.raises(lw.LiteError, match="all 20 samples were used for calibration"):
         made.explore(data=tmp_path / "few.npz")
+
+
+def test_settings_that_were_changed_since_are_told_from_those_on_show(
+    session: lw.Session, tmp_path: Path
+) -> None:
+    """ "Keep this version" is no answer to settings that it was not made with."""
+    shutil.copy(lw.shipped("digits_held_back.npz"), tmp_path)
+    step = lw.Workbench(session, step="Quantize").step("Quantize")
+
+    def labels() -> list[tuple[str, bool]]:
+        return [(one["label"], one["primary"]) for one in step.header.buttons]
+
+    click(step.header, "run")
+    settle(session)
+    made = [("Run again", False), ("Keep this version", True)]
+    assert labels() == made and step.header.note.startswith("mse · 24 samples")
+    step.header.values = {**step.header.values, "method": "minmax"}
+    assert labels() == [("Quantize with these settings", True), ("Keep this version", False)]
+    assert step.header.note.startswith("mse · ")
+    step.header.values = {**step.header.values, "method": "mse"}
+    assert labels() == made
+    # changed while it runs: what comes is of the settings that it was begun with
+    click(step.header, "run")
+    step.header.values = {**step.header.values, "method": "kl"}
+    settle(session)
+    assert step.header.values["method"] == "kl" and step.header.note.startswith("mse · ")
+    assert labels()[0] == ("Quantize with these settings", True)

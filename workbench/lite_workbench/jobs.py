@@ -131,6 +131,8 @@ class Job:
         """As `lite_widgets.Running.jobs` takes it."""
         left = self.left_s
         text = "" if left is None else tr("about {duration}", duration=duration(left))
+        if self.state == "running" and 0 < self.total <= self.done:
+            text = tr("finishing")  # what was counted is done, the work is not
         title = f"{self.title}: {self.doing}" if self.doing else self.title
         return {"id": self.id, "state": self.state, "title": title,
                 "done": self.done, "total": self.total, "left": text}  # fmt: skip

@@ -15,7 +15,7 @@ from lite_widgets import BundleList, SourceCode, columns
 from ..names import BACKENDS
 from ..state.exports import written
 from ..words import number
-from ._base import Step
+from ._base import Step, side_name
 
 _PYTHON = """from lite_engine import Predictor
 
@@ -103,7 +103,8 @@ class DeployStep(Step):
                 "what": tr(
                     "model for {targets}, {version}",
                     version=session.version,
-                    targets=", ".join(t for t in model.targets if t not in without) or "Python",
+                    targets=", ".join(side_name(t) for t in model.targets if t not in without)
+                    or "Python",
                 ),
             },
             *self._device_items(file),

@@ -53,6 +53,8 @@ _NO_RANGES = {
 _PICK: dict[str, Any] = {}  # the plot's own words
 #: The first is what the page begins with; "auto" compares several and takes longer.
 METHODS = ("mse", "auto", "kl", "minmax", "hist", "avg")
+#: What a quantization depends on, besides how images become inputs.
+_SETTINGS = ("samples", "method", "judged", "backend")
 _JUDGED = [["float", tr("same result as float")], ["labels", tr("labels of the samples")]]
 
 
@@ -63,6 +65,8 @@ class QuantizeStep(Step):
     title = tr("Can it run in int8?")
 
     def build(self) -> None:
+        self._asked: dict[str, Any] = {}  # the settings that a run here was begun with
+        self._made_with: dict[str, Any] = {}  # those of what is on show
         self._look()
         self.header.observe(lambda _: self.guard(self._prepare), ["values"])
         self.on(self.header, "run", lambda _: self._run())
@@ -155,6 +159,7 @@ class QuantizeStep(Step):
                 self.header.selects = self._selects(options, values.get("samples", ""))
             self.header.values = values
             self.recipes.refresh()
+            self._buttons()
 
     def _look_again(self) -> None:
         self.quiet()
@@ -180,10 +185,13 @@ class QuantizeStep(Step):
             return
         points = bool(self.trade.points)
         no_samples = not self.header.values.get("samples")
+        # What is on show was made with other settings than those that are chosen now.
+        stale = points and any(self.header.values.get(k) != v for k, v in self._made_with.items())
+        what = tr("Quantize with these settings") if stale else tr("Run again")
         self.header.buttons = [
-            button("run", tr("Run again") if points else tr("Quantize"), primary=not points,
+            button("run", what if points else tr("Quantize"), primary=stale or not points,
                    why_not=self.waits or (tr("There are no samples yet.") if no_samples else "")),
-            *([button("keep", tr("Keep this version"), primary=True, why_not=self.waits)]
+            *([button("keep", tr("Keep this version"), primary=not stale, why_not=self.waits)]
               if points else []),
         ]  # fmt: skip
         if not self.range.layer:
@@ -211,6 +219,7 @@ class QuantizeStep(Step):
 
     def _run(self) -> None:
         session, values = self.session, self.header.values
+        self._asked = {name: values.get(name) for name in _SETTINGS}
 
         def work() -> None:
             self.recipes.look(values["samples"])
@@ -232,15 +241,19 @@ class QuantizeStep(Step):
             self.trade.float_ = made.float_point
             self.trade.points = made.points
         self.layers.layers = made.layers
-        given = {"judged": "labels" if made.metric else "float"}
-        given |= {"method": made.method} if made.method in METHODS else {}
-        self.header.values = {**self.header.values, **given}
+        if not self._asked:  # made in Python: the settings are those that it was made with
+            given = {"judged": "labels" if made.metric else "float"}
+            given |= {"method": made.method} if made.method in METHODS else {}
+            self.header.values = {**self.header.values, **given}
+        self._made_with = self._asked or {n: self.header.values.get(n) for n in _SETTINGS}
+        self._asked = {}
         samples = made.made.calibration.samples
-        self.header.note = tr(
+        said = tr(
             "{samples} samples, checked on {held} held-out samples",
             samples=samples,
             held=made.judged or len(made.made.held),
         )
+        self.header.note = f"{made.method} · {said}"
         self._buttons()
         self._kept()
         names = {row["name"] for row in made.layers}
