@@ -57,6 +57,9 @@ def test_restore_brings_the_work_back_in_a_cell_of_its_own(lab: Any, server: Any
     page.prints("print('Compare' in workbench.top.restore)", "True")  # kept a few seconds later
     assert find("[data-restore]").count() == 0, "nothing to restore while the kernel runs"
     page.page.evaluate(RESTART)
+    # the one button that works is no paler than one that does
+    find("[data-restore]").wait_for()
+    assert find("[data-restore]").evaluate("(e) => getComputedStyle(e).opacity") == "1"
     find("[data-restore]").click()
     find(".lite-step-Compare .verdict .what", has_text="agree").locator("visible=true").nth(
         1

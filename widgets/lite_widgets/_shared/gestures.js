@@ -23,6 +23,7 @@ export function onGestures(c) {
 }
 
 function click(c, event) {
+  if (event.target.closest("[aria-disabled=true]")) return;
   if (c.spec.click?.(c, event)) return;
   const target = event.target.closest(TARGETS);
   if (!target) return;

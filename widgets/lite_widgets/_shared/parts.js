@@ -80,6 +80,8 @@ export const segments = (name, options, current, label) =>
         )}
       </div>`;
 
+/** One that cannot be pressed now keeps the focus and its reason, which `disabled` would take away:
+ * after Enter on Run, the keys would be those of the page (gestures.js ignores the click). */
 export const button = (id, text, { kind = "", payload = null, disabled = false, why = "" } = {}) =>
   STILL
     ? nothing
@@ -88,7 +90,7 @@ export const button = (id, text, { kind = "", payload = null, disabled = false, 
         class="btn ${kind}"
         data-action=${id}
         data-payload=${payload ? JSON.stringify(payload) : nothing}
-        ?disabled=${disabled}
+        aria-disabled=${disabled ? "true" : nothing}
         title=${(disabled && why) || nothing}
       >
         ${text}

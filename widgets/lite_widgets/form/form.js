@@ -78,7 +78,19 @@ export default widget({
       </div>
     </form>`,
   watch: ["title", "fields", "values", "errors", "button", "note", "blocked", "closable"],
+  after(c) {
+    if (c.local.heard) return;
+    c.local.heard = true;
+    c.root.addEventListener("focusin", ({ relatedTarget: from }) => {
+      if (from && !c.root.contains(from)) c.local.from = from;
+    });
+  },
   key(c, event) {
+    if (event.key === "Escape" && c.get("closable")) {
+      c.local.from?.focus(); // where the keys were before: what is hidden cannot have them
+      c.act("close");
+      return true;
+    }
     if (event.key !== "Enter" || event.target.tagName !== "INPUT") return false;
     event.target.form.requestSubmit(); // in a notebook of JupyterLab the browser does not do it
     return true;
