@@ -163,3 +163,11 @@ def test_the_verb_profiles_and_quantizes(folder: Path, capsys: Any) -> None:
     assert Pipeline.open("small.lite").run("digit.png")["answers"].keys() == {"one", "two"}
     assert main(["pipeline", "two.json", "--profile"]) == 2
     assert "--profile needs --image" in capsys.readouterr().err
+
+
+def test_stages_are_a_pipeline_as_a_file_is() -> None:
+    """A list of them ended in a TypeError of the path that it is not."""
+    pipeline = lw.pipeline([{"model": lw.shipped("digits.onnx"), "name": "one"}])
+    assert [part.name for part in pipeline.parts] == ["one"]
+    with pytest.raises(UsageError):
+        lw.pipeline([{"no": "stage"}])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
 from lite_engine.files import about, reading
@@ -40,12 +40,12 @@ def open_any(
     return open_session(path, shapes=shapes)
 
 
-def open_pipeline(path: str | Path) -> Pipeline:
-    """Opens a pipeline's .yaml, .json or .lite file, or any model as a pipeline of its own. Raises
-    LiteError."""
+def open_pipeline(path: str | Path | Sequence[Mapping[str, Any]]) -> Pipeline:
+    """Opens a pipeline's .yaml, .json or .lite file, or any model as a pipeline of its own; or
+    makes one of its stages, as a file lists them. Raises LiteError."""
     from lite_engine.pipeline import Pipeline
 
-    return Pipeline.open(path)
+    return Pipeline.open(path) if isinstance(path, (str, Path)) else Pipeline(path)
 
 
 def restore(path: str | Path | None = None) -> Session:
