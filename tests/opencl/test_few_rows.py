@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -14,7 +15,8 @@ from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.ir import Graph
 from lite_engine.plan import make_plan
 
-from tests.opencl.tiny import TOLERANCE, check
+from tests.opencl.tiny import TOLERANCE, check, device
+from tests.small_models import Builder
 
 pytestmark = pytest.mark.usefixtures("unoptimized")
 
@@ -80,8 +82,34 @@ def test_any_axes_of_halves(graph: Graph) -> None:
 
 
 @pytest.mark.opencl
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ((3, 20, 1000), (3, 1000, 24)),
+        ((2, 9, 650), (1, 650, 7)),
+        ((1, 2, 5, 1024), (1, 2, 1024, 6)),
+    ],
+)
+def test_a_long_sum_of_two_computed_matrices_is_split(
+    left: tuple[int, ...], right: tuple[int, ...], precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = device(True)
+    monkeypatch.setattr(own, "profile", dataclasses.replace(own.profile, compute_units=132))
+    b = Builder(left, "product")
+    other = b.add("Exp", b.graph.constant(some(*right)))  # computed where it is not folded
+    graph = b.done(b.add("Neg", b.add("MatMul", b.add("Relu", b.x), other, name="product")))
+    execution = check(graph, tiles=True, precision=precision)
+    step = next(s for s in execution.plan.steps if s.name == "product")
+    kernels = [x.kernel for x in launches_of(step, execution.plan, own.target)]
+    assert kernels == ["conv_tile", "conv_sum"]
+
+
+@pytest.mark.opencl
 @pytest.mark.parametrize("op", ["Softmax", "LogSoftmax"])
-@pytest.mark.parametrize("shape", [(1, 196, 4), (3, 40, 5), (2, 32, 1000)])
+@pytest.mark.parametrize(
+    "shape", [(1, 196, 4), (3, 40, 5), (2, 32, 1000), (1, 256, 3), (2, 257, 2)]
+)
 def test_softmax_of_a_middle_axis(op: str, shape: tuple[int, ...]) -> None:
     """Rows so few that 16 items share each, the last of which belong to no row."""
     execution = check(single(op, shape, axis=1), tiles=True)

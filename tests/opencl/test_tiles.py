@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from lite_engine.backends.opencl import gpu_convolutions, problem
 from lite_engine.backends.opencl.cases.graphs import single
 from lite_engine.backends.opencl.device import Device
+from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.variants import (
     TILES,
     Product,
@@ -149,16 +152,24 @@ def test_winograd_on_matrix_units_without_them(forced, monkeypatch) -> None:
     check(conv((1, 20, 6, 9), 40, 3), tiles=True)
 
 
-@pytest.mark.parametrize("precision, depth", [("fp32", 36), ("fp16", 40)])
+# Deep ones are split where the device has many more units than the product has tiles.
+@pytest.mark.parametrize(
+    "precision, depth, units",
+    [("fp32", 36, 2), ("fp16", 40, 2), ("fp32", 516, 40), ("fp16", 1032, 100)],
+)
 def test_computed_product_on_matrix_units_without_them(
-    forced, monkeypatch, precision, depth: int
+    forced, monkeypatch, precision, depth: int, units: int
 ) -> None:
+    own = device(True)
+    monkeypatch.setattr(own, "profile", dataclasses.replace(own.profile, compute_units=units))
     forced(Variant(matrix_tiles(ITEMSIZE[precision])[5], matrix=ITEMSIZE[precision]))
     in_c(monkeypatch)
     b = Builder((2, 5, depth), "product")
     some = b.graph.constant(weights(2, depth, 40))
     other = b.add("Relu", b.add("Expand", some, b.ints(2, depth, 40)))
-    check(b.done(b.add("MatMul", b.x, other)), tiles=True, precision=precision)
+    plan = check(b.done(b.add("MatMul", b.x, other)), tiles=True, precision=precision).plan
+    step = next(s for s in plan.steps if s.op == "MatMul")
+    assert len(launches_of(step, plan, own.target)) == (2 if units > 2 else 1)
 
 
 # In blocks of rows and pixels where a GPU has enough of them for its units, or of pixels alone.

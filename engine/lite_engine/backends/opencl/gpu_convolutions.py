@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from ...ir import DType
@@ -25,6 +26,8 @@ _GEMV_LANES, _GEMV_RUN = 16, 16
 #: Most columns of a window on matrix units, and rows with those beyond, into which the last step
 #: may reach: each has a bit in half a word.
 _MATRIX_WINDOW = 15
+#: Steps of a computed product whose K may be split, and the fewest of a part.
+_MANY_STEPS, _FEWEST_STEPS = 8, 4
 
 
 @lru_cache(maxsize=4096)
@@ -118,13 +121,29 @@ def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> l
     ]  # fmt: skip
     out = [_tile_launch(profile, args, variant, m, wide, parts, text)]
     if parts > 1:
-        n = m * outputs
-        sums = [partial, problem.bias, problem.residual or y, y, n, outputs, parts, *lie[2:]]
-        grid = (n // 4 if outputs % 4 == 0 else n,)
-        # Beside the sums the text has the products of a tile, which matrix units do not use.
-        beside = SMALLEST if variant.matrix else tile
-        out.append(Launch("conv_tile", "conv_sum", sums, grid, join(text, beside.defines())))
+        ends = problem.bias, problem.residual or y
+        out.append(_summed(variant, partial, *ends, y, text, parts, (m, outputs), lie[2:]))
     return out
+
+
+def _summed(
+    variant: Variant,
+    partial: Scratch,
+    bias: Constant,
+    residual: PlanTensor | Scratch,
+    y: PlanTensor | Scratch,
+    text: str,
+    parts: int,
+    shape: tuple[int, int],
+    lie: list[int],
+) -> Launch:
+    """The sum of the parts of a split K, into the (rows, columns) of y."""
+    n = math.prod(shape)
+    sums = [partial, bias, residual, y, n, shape[1], parts, *lie]
+    grid = (n // 4 if shape[1] % 4 == 0 else n,)
+    # Beside the sums the text has the products of a tile, which matrix units do not use.
+    beside = SMALLEST if variant.matrix else variant.tile
+    return Launch("conv_tile", "conv_sum", sums, grid, join(text, beside.defines()))
 
 
 def _storage(profile: DeviceProfile, dtype: DType) -> str:
@@ -246,17 +265,34 @@ def product(
         return cpu.product(step, target, a, b, y, sizes, planes)
     tile = variant.tile
     deep, wide = -(-k // tile.bk) * tile.bk, -(-n // tile.bn) * tile.bn
+    groups = -(-m // tile.bm) * (wide // tile.bn) * batch
+    part = _part_of(deep // tile.bk, groups, profile.compute_units) * tile.bk
+    parts = -(-deep // part)
     text = join(
         _storage(profile, y.dtype), activation_options(step), "#define POINTWISE\n#define MATMUL",
         "#define QUADS" if k % 4 == 0 else "",
         "#define OCTS" if k % 8 == 0 else "",
         "#define WIDE_OUT" if n % 4 == 0 else "",
+        f"#define SPLIT\n#define PLANES {batch}\n#define PART {part}" if parts > 1 else "",
     )  # fmt: skip
     apart = [0 if p == 1 else count for p, count in zip(planes, (m * k, k * n))]
     sizes_and_window = [m, m, 1, k, m, 1, n, *POINTWISE]
     lie = [apart[1], deep, apart[0], k, 0, n, 0]
-    args = [a, b, a, y, y, Scratch(4), *sizes_and_window, *lie]
-    return [_tile_launch(profile, args, variant, m, wide, batch, text)]
+    partial = Scratch(parts * batch * m * n * 4 if parts > 1 else 4)
+    args = [a, b, a, y, y, partial, *sizes_and_window, *lie]
+    out = [_tile_launch(profile, args, variant, m, wide, parts * batch, text)]
+    if parts > 1:
+        zeros = Constant.zeros(n)
+        out.append(_summed(variant, partial, zeros, y, y, text, parts, (batch * m, n), [n, 0]))
+    return out
+
+
+def _part_of(steps: int, groups: int, units: int) -> int:
+    """Steps of K that a group makes of a product of so many groups: all, unless these leave most
+    units idle for longer than a second launch takes (a step of an H200 takes 2 µs)."""
+    if steps < _MANY_STEPS or groups * 4 > units:
+        return steps
+    return -(-steps // min(units // groups, steps // _FEWEST_STEPS))
 
 
 def _gemv(problem: Convolution, profile: DeviceProfile) -> Launch:

@@ -22,8 +22,8 @@ from .registry import Target, builds
 _FEW_ROWS, _DEEP = 1 << 16, 32
 #: Most work-items of a group that makes one row.
 ROW_ITEMS = 64
-#: Vectors of a row that such a work-item keeps in registers.
-HELD = 8
+#: Vectors of a row that such a work-item keeps in registers, and numbers, where 16 share a row.
+HELD, _GROUP_HELD = 8, 16
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
@@ -135,7 +135,9 @@ def _rows_of(
     """Each row along an axis changed by numbers that all of it makes."""
     outer, n, inner = sizes = blocks(x.dims, [axis])
     if inner > 1 and is_deep(target.profile, n, outer * inner):
-        return [_by_groups(name, f"{name}_group", [x, y, *sizes], outer * inner, more)]
+        held = -(-n // 16) if name == "softmax" and n <= 16 * _GROUP_HELD else 0
+        text = join(more, f"#define HOLD {held}" if held else "")
+        return [_by_groups(name, f"{name}_group", [x, y, *sizes], outer * inner, text)]
     return [folded(name, target.profile, step, x, y, sizes, [x, y], more)]
 
 

@@ -5,7 +5,8 @@
 // elements apart, the first x_at and y_at from the start; the residual is dense.
 //
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O); `part` and KP are the
-// elements from plane to plane, 0 where all share one. C and O are multiples of 4.
+// elements from plane to plane, 0 where all share one. C and O are multiples of 4. With -DSPLIT, group axis 2
+// has all PLANES for each part of K, PART deep.
 //
 // fp16 (-DHALF) has float sums. fp32 makes each number the sum of two of TF32, the upper one rounded:
 // three of their four products keep 23 bits (cut off instead, the upper ones would leave 20, all errors
@@ -21,6 +22,7 @@
 // Neighboring groups share the larger operand, so that not all of the device asks for the same lines.
 //@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
 //@ options BM=32,64,128 BN=32,64,128 TM=4,8,16 TN=4 BK=16,32,64 STAGES=3..8 ACT(x) ACT_A:number ACT_B:number
+//@ options PLANES=1..65536 PART=1..1048576
 #ifdef HALF
 #define E ushort
 #define E4 ushort4
@@ -132,26 +134,29 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ let plane = MATMUL * part + BATCHED * M * C
 //@ let taps = (K - 1) / (C * KW)
 //@ let plain = SPLIT + BATCHED + MATMUL == 0
+//@ let both = SPLIT * MATMUL
+//@ let planes = both * PLANES + (1 - both) * g2
 //@ group items, 1, 1
 //@ items up(O, BN) * up(M, BM) * items, 1, g2
 //@ local STAGES * (BM + BN) * BK * (4 - 2 * HALF)
 //@ need BK % (16 + 16 * HALF) == 0, BK <= 32 + 32 * HALF, items / units % 4 == 0
 //@ need BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
 //@ need BN * BK % (4 * items) == 0 when MATMUL
-//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, SPLIT + BATCHED + MATMUL <= 1
+//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, max(SPLIT, MATMUL) + BATCHED <= 1
 //@ need C % unit + XP % unit + x_at % unit + plane % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % BK == 0
 //@ need KP % unit == 0, BATCHED * part % unit == 0
 //@ need O % 4 + KP % 4 == 0 when MATMUL
-//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT + plain
+//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT * (1 - MATMUL) + plain
+//@ need planes > 0, PART % BK == 0, g2 % PLANES == 0, PART * g2 >= K * planes, PART * (g2 - planes) < K * planes when both
 //@ need g2 == 1 when plain
 //@ need max(KH, KW) <= 15, (taps * DH * W + KW * DW) * XP + C <= INT_MAX
 //@ need taps < 16 when POINTWISE == 0
 //@ need OH * SH + KH * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX, M + BM <= INT_MAX, O + BN <= INT_MAX
-//@ reads x[(g2 - 1) * plane + x_at, M, XP, C] when POINTWISE
-//@ reads x[(g2 - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C] when POINTWISE == 0
+//@ reads x[(planes - 1) * plane + x_at, M, XP, C] when POINTWISE
+//@ reads x[(planes - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C] when POINTWISE == 0
 //@ reads w[BATCHED * (g2 - 1) * part + (up(O, BN) * BN - 1) * KP + K] when MATMUL == 0
-//@ reads w[(g2 - 1) * KP + C * O] when MATMUL
+//@ reads w[(planes - 1) * KP + C * O] when MATMUL
 //@ reads bias[O] when plain
 //@ reads residual[M * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED)
 //@ writes partial[g2 * M * O] when SPLIT + BATCHED
@@ -171,10 +176,15 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
   x += x_at;
   y += y_at;
 #ifdef MATMUL
-  const int first = 0, last = K;
-  x += (size_t)get_group_id(2) * part;
-  w += (size_t)get_group_id(2) * KP;
-  y += (size_t)get_group_id(2) * M * O;
+#ifdef SPLIT
+  const int plane = get_group_id(2) % PLANES;
+  const int first = get_group_id(2) / PLANES * PART, last = min(first + PART, K);
+#else
+  const int plane = get_group_id(2), first = 0, last = K;
+#endif
+  x += (size_t)plane * part;
+  w += (size_t)plane * KP;
+  y += (size_t)plane * M * O;
   E4 b_next[B_FOURS];
 #elif defined(BATCHED)
   const int first = 0, last = K;
@@ -276,7 +286,7 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
     COMMIT;
 #ifdef MATMUL
     UNROLL for (int i = 0; i < B_FOURS; ++i) {
-      const int q = id + i * ITEMS, k = (step + 1) * BK + q % BK, n = n0 + q / BK * 4;
+      const int q = id + i * ITEMS, k = first + (step + 1) * BK + q % BK, n = n0 + q / BK * 4;
       b_next[i] = k < C && n < O ? *(global const E4 *)(w + (size_t)k * O + n) : (E4)(0);
     }
 #endif

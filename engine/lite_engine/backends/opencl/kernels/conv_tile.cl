@@ -7,13 +7,14 @@
 // dense.
 //
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O) as they lie; `part` and
-// OP are the elements from plane to plane, 0 where all share one.
+// OP are the elements from plane to plane, 0 where all share one. With -DSPLIT, group axis 2 has all PLANES
+// for each part of K, PART deep.
 //
 // -DHALF_MATH: values stay half through local memory and are multiplied as half2; sums of BK products
 // are added up in float, so that the error does not grow with K.
 //@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
 //@ options BM=4..256 BN=4..256 TM=4,8 TN=4,8 BK=4..64 ACT(x) ACT_A:number ACT_B:number
-//@ options SCATTER=1..65536 SCATTER_STEP=1,2,4 DECONV_H=1..4096 DECONV_W=1..4096
+//@ options PLANES=1..65536 PART=1..1048576 SCATTER=1..65536 SCATTER_STEP=1,2,4 DECONV_H=1..4096 DECONV_W=1..4096
 #ifdef HALF_MATH
 #define E half
 #define E4 half4
@@ -46,25 +47,28 @@
 //@ let plane = MATMUL * part + BATCHED * M * C
 //@ let taps = (K + BK) / (C * KW)
 //@ let plain = SPLIT + BATCHED + MATMUL == 0
+//@ let both = SPLIT * MATMUL
+//@ let planes = both * PLANES + (1 - both) * g2
 //@ group items, 1, 1
 //@ items up(O, BN) * items, up(M, BM), g2
 //@ local BK * (BM + BN + 8) * 4
 //@ need BM % TM + BN % TN + BK % 4 == 0, BM * BK % (4 * items) == 0, BN * BK % (4 * items) == 0
 //@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0
-//@ need SPLIT + BATCHED + MATMUL + (SCATTER > 0) <= 1, K % BK == 0
+//@ need max(SPLIT, MATMUL) + BATCHED + (SCATTER > 0) <= 1, K % BK == 0
+//@ need planes > 0, PART % BK == 0, g2 % PLANES == 0, PART * g2 >= K * planes, PART * (g2 - planes) < K * planes when both
 //@ need C % 4 + XP % 4 + x_at % 4 + plane % 4 == 0 when QUADS
 //@ need KH == 1, KW == 1, SH == 1, SW == 1, PT == 0, PL == 0, OH == H, OW == W when POINTWISE
 //@ need O % 4 == 0 when WIDE_OUT
 //@ need OP % 4 == 0 when WIDE_OUT + (MATMUL == 0)
-//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT + plain
+//@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT * (1 - MATMUL) + plain
 //@ need g2 == 1 when plain
 //@ need (taps * DH * W + KW * DW) * XP + C <= INT_MAX, O + BN <= INT_MAX, M + BM <= INT_MAX
 //@ need OH * SH + (taps + 1) * DH + max(PT, -PT) <= INT_MAX, OW * SW + KW * DW + max(PL, -PL) <= INT_MAX
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
 //@ need M % (H * W) == 0, O == SCATTER * DECONV_H * DECONV_W, SCATTER % SCATTER_STEP == 0 when SCATTER
-//@ reads x[(g2 - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C]
+//@ reads x[(planes - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C]
 //@ reads w[BATCHED * (g2 - 1) * K * OP + (K - 1) * OP + up(O, BN) * BN] when MATMUL == 0
-//@ reads w[(g2 - 1) * OP + C * O] when MATMUL
+//@ reads w[(planes - 1) * OP + C * O] when MATMUL
 //@ reads bias[O] when plain * (SCATTER == 0)
 //@ reads bias[SCATTER] when SCATTER
 //@ reads residual[M * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED) * (SCATTER == 0)
@@ -83,10 +87,15 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
   x += x_at;
   y += y_at;
 #ifdef MATMUL
-  const int first = 0, last = K;
-  x += (size_t)get_group_id(2) * part;
-  w += (size_t)get_group_id(2) * OP;
-  y += (size_t)get_group_id(2) * M * O;
+#ifdef SPLIT
+  const int plane = get_group_id(2) % PLANES;
+  const int first = get_group_id(2) / PLANES * PART, last = min(first + PART, K);
+#else
+  const int plane = get_group_id(2), first = 0, last = K;
+#endif
+  x += (size_t)plane * part;
+  w += (size_t)plane * OP;
+  y += (size_t)plane * M * O;
 #elif defined(BATCHED)
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * M * C;
@@ -237,13 +246,13 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
       }
 #else
 #if defined(SPLIT) || defined(BATCHED)
-      global float *plane = partial + ((size_t)get_group_id(2) * M + m) * O + n;
+      global float *to = partial + ((size_t)get_group_id(2) * M + m) * O + n;
 #ifdef WIDE_OUT
-      vstore4(v, 0, plane);
+      vstore4(v, 0, to);
 #else
       float u[4];
       vstore4(v, 0, u);
-      for (int e = 0; e < min(4, O - n); ++e) plane[e] = u[e];
+      for (int e = 0; e < min(4, O - n); ++e) to[e] = u[e];
 #endif
 #else
       const size_t to = (size_t)m * YP + n;

@@ -1,5 +1,5 @@
 // Softmax over the middle axis of (outer, n, inner); -DLOGARITHM its logarithm. V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 GROUPS LOGARITHM
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..16 GROUPS LOGARITHM
 #ifdef LOGARITHM
 #define RESULT(d, sum) ((d) - log(sum))
 #else
@@ -69,10 +69,18 @@ void softmax_row(global const T *x, global T *y, int n) {
 #endif
 
 // The same by groups of 16 neighbouring rows and 16 items for each, where rows alone would leave a
-// GPU idle.
+// GPU idle. An item keeps its HOLD numbers of a row, which it loads all at once.
 #ifdef GROUPS
+#if HOLD
+#define EACH_OF_ROW UNROLL for (int h = 0, k = slice; h < HOLD; ++h, k += 16) if (inside && k < n)
+#define OWN held[h]
+#else
+#define EACH_OF_ROW for (int k = slice; inside && k < n; k += 16)
+#define OWN LD(x, at + k * inner)
+#endif
 //@ kernel softmax_group
 //@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
+//@ need n <= 16 * HOLD when HOLD
 //@ group 256
 //@ items up(outer * inner, 16) * 256
 //@ local 16 * 17 * 4
@@ -85,18 +93,22 @@ void softmax_group(global const T *x, global T *y, int outer, int n, int inner) 
   const int i = get_group_id(0) * 16 + lane, inside = i < outer * inner;
   const int at = i / inner * n * inner + i % inner;
   float top = -INFINITY, sum = 0;
-  for (int k = slice; inside && k < n; k += 16) top = fmax(top, LD(x, at + k * inner));
+#if HOLD
+  float held[HOLD];
+  EACH_OF_ROW held[h] = LD(x, at + k * inner);
+#endif
+  EACH_OF_ROW top = fmax(top, OWN);
   part[slice][lane] = top;
   barrier(CLK_LOCAL_MEM_FENCE);
   for (int p = 0; p < 16; ++p) top = fmax(top, part[p][lane]);
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int k = slice; inside && k < n; k += 16) sum += exp(LD(x, at + k * inner) - top);
+  EACH_OF_ROW sum += exp(OWN - top);
   part[slice][lane] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
   sum = 0;
   for (int p = 0; p < 16; ++p) sum += part[p][lane];
-  for (int k = slice; inside && k < n; k += 16) {
-    const float d = LD(x, at + k * inner) - top;
+  EACH_OF_ROW {
+    const float d = OWN - top;
     const float done = RESULT(d, sum);
     ST(y, at + k * inner, done);
   }
