@@ -149,7 +149,7 @@ def test_patterns_in_python_take_values_predicates_and_words():
         ("LeakyRelu[alpha=](x)", "cannot read the pattern"),
         ("LeakyRelu[alpha=0.1(x)", "cannot read the pattern"),
         ("LeakyRelu[](x)", "cannot read the pattern"),
-        ("LeakyRelu[alpha]", "cannot read the pattern"),
+        ("LeakyRelu[alpha]", "ends too early"),
         ("LeakyRelu[alpha<steep](x)", "cannot read the pattern .* at 'steep"),
         ("x[alpha=1]", "is not a known operator"),
     ],
