@@ -46,7 +46,7 @@ def native(graph: Graph, **how: object) -> Side:
 
 
 @pytest.mark.cpu
-@pytest.mark.parametrize(("a", "b"), permutations(FORMS, 2))
+@pytest.mark.parametrize(("a", "b"), [*permutations(FORMS, 2)])
 def test_both_roundings_explain_the_difference(a, b, graphs) -> None:
     result = compare(native(graphs[a]), native(graphs[b]), image(classifier()))
     assert result.finding.kind in ("agree", "outputs_differ"), result.verdict

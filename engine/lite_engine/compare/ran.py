@@ -13,6 +13,7 @@ from ..runtime.shares import Share, layer_times, sentence, shares
 from .comparison import LayerDifference
 from .matched import Matched
 from .side import Side
+from .words import called
 
 Shares = dict[str, dict[str, Share]]
 
@@ -38,7 +39,7 @@ def with_backends(
     if len(texts) == 2 and texts["baseline"] == texts["candidate"]:
         ran = tr("on both sides {said}", said=texts["baseline"])
     elif len(texts) == 2:
-        a, b = ("OpenCL" if side.label == "opencl" else side.label for side in (on.a, on.b))
+        a, b = (called(side.label) for side in (on.a, on.b))
         ran = f"{a}: {texts['baseline']}; {b}: {texts['candidate']}"
     else:
         ran = next(iter(texts.values()), "")

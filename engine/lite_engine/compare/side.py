@@ -258,7 +258,8 @@ def to_integer(array: np.ndarray, value: Value) -> np.ndarray:
         return array
     scale, zero = _along(quant, array.ndim)
     info = np.iinfo(value.dtype.np)
-    return np.clip(np.rint(array / scale) + zero, info.min, info.max).astype(value.dtype.np)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a scale that is no step
+        return np.clip(np.rint(array / scale) + zero, info.min, info.max).astype(value.dtype.np)
 
 
 def _along(quant: QuantParams, rank: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 
 from lite_messages import tr, trn
 
@@ -18,8 +20,15 @@ _CAUSES = {
 }
 
 
+def called(side: str) -> str:
+    """A side as people call it."""
+    return re.sub(r"^opencl\b", "OpenCL", side)
+
+
 def sentence(result: Comparison) -> str:
     """The verdict, without a full stop."""
+    sides = called(result.baseline), called(result.candidate)
+    result = replace(result, baseline=sides[0], candidate=sides[1])
     if result.answer is None:
         return _layers(result)
     return f"{_answers(result.answer)}; {_over_tolerance(result) or _layers(result)}"
