@@ -130,6 +130,8 @@ def _backends(wanted: str, session: Session) -> list[str]:
 
 
 def _show(result: Written, args: argparse.Namespace) -> str:
+    from lite_engine.compare.words import called
+
     lines = [
         tr(
             "wrote {path} ({size})",
@@ -143,7 +145,7 @@ def _show(result: Written, args: argparse.Namespace) -> str:
                 tr(
                     "  {model} on {backend}: median {time:.3f} ms",
                     model=session.path.name,
-                    backend=backend,
+                    backend=called(backend),
                     time=profile.total_ms["median"],
                 )
             )
