@@ -94,8 +94,9 @@ def _line(text: object) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What went wrong, without the file's name and number that the system's errors begin with."""
-    return (isinstance(error, OSError) and error.strerror) or str(error)
+    """What went wrong, without the file's name and number that the system's errors begin with. Of
+    an error without words its type."""
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
 
 
 class ModelFormatError(LiteError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from lite_engine.ir import DType
-from lite_engine.ops._narrow import decode, encode, limits, wrapped
+from lite_engine.ir.dtype import limits
+from lite_engine.ops._narrow import decode, encode, wrapped
 
 ml_dtypes = pytest.importorskip("ml_dtypes", reason="pip install ml_dtypes")
 

@@ -19,7 +19,7 @@ from lite_engine.errors import LiteError, ShapeError, UsageError
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.ops import infer_types
 from lite_engine.quantize.guard import judge
-from lite_engine.runtime.inputs import random_feeds
+from lite_engine.runtime.inputs import numbers_feed, random_feeds
 from lite_workbench.answers import answer_of
 from lite_workbench.cli import main
 from onnx import TensorProto, helper
@@ -75,12 +75,40 @@ def test_read_only_memory_stays_as_it_is() -> None:
         (DType.I32, [[1.5] * 6], r"got f64; convert it with np\.array\(…, 'int32'\)"),
         (DType.BF16, X.astype(np.float64), r"convert it with \.astype\('float32'\)"),
         (DType.BF16, [[3.4e38] * 6], r"cannot hold 3\.4e\+38"),
+        (DType.I4, [[8] * 6], "cannot hold 8"),
+        (DType.U2, [[0] * 5 + [-1]], "cannot hold -1"),
+        (DType.F8E4M3FN, [[True] * 6], "give its bits as uint8, or an array of ml_dtypes"),
     ],
 )
 def test_what_does_not_fit_is_refused(dtype: DType, given: Any, said: str) -> None:
     with pytest.raises(ShapeError, match=said) as caught:
         doubled(dtype, ("N", 6)).run({"x": given})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [AttributeError("a\nb"), KeyError("k"), MemoryError()])
+def test_an_object_that_gives_no_array_is_refused(error: Exception) -> None:
+    class Broken:
+        def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+            raise error
+
+    with pytest.raises(ShapeError, match=r"cannot be read as an array \(.+\)") as caught:
+        doubled(DType.F32, ("N", 6)).run({"x": Broken()})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "number"),
+    [(DType.I8, "300"), (DType.U8, "-9"), (DType.I64, "1.5"), (DType.U64, "18446744073709551616"),
+     (DType.BOOL, "2"), (DType.F16, "70000"), (DType.I32, "nan")],
+)  # fmt: skip
+def test_numbers_of_a_file_fit_the_input(dtype: DType, number: str, tmp_path: Path) -> None:
+    file = tmp_path / "x.csv"
+    file.write_text(f"1,{number}\n")
+    with pytest.raises(ShapeError, match=r"x\.csv: input x is .*, which cannot hold"):
+        numbers_feed(Value("x", dtype, (1, 2)), file)
+    file.write_text("1,0\n")
+    assert numbers_feed(Value("x", dtype, (1, 2)), file).tolist() == [[1, 0]]
 
 
 @pytest.mark.parametrize("dtype", [DType.U8, DType.U16, DType.U32, DType.U64, DType.I8, DType.I64])

@@ -93,3 +93,14 @@ for _dtype, _storage in _TO_NUMPY.items():
     _dtype.is_float = _dtype in (DType.F32, DType.F16, DType.BF16, DType.F64)
     _dtype.is_narrow = _dtype in _NARROW
 _NAMES = " ".join(d.value for d in DType if d not in _NARROW)
+
+#: Of integers that are held in a byte of their own, but have fewer bits.
+BITS = {DType.I4: 4, DType.U4: 4, DType.I2: 2, DType.U2: 2}
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """Least and largest number of an integer type, narrow ones included."""
+    bits = BITS.get(dtype)
+    if bits is None:
+        return int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max)
+    return (0, (1 << bits) - 1) if dtype.np.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..ir import DType, Node
 from ..ir.bfloat16 import bf16_to_f32, f32_to_bf16
+from ..ir.dtype import BITS
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,6 @@ FORMATS = {
     DType.F8E8M0: Format(8, 0, 127, nans=(0xFF,), signed=False),
     DType.F4E2M1: Format(2, 1, 1),
 }
-_BITS = {DType.I4: 4, DType.U4: 4, DType.I2: 2, DType.U2: 2}
 
 
 @functools.cache
@@ -104,17 +104,9 @@ def encode(
     return out.astype(np.uint8)
 
 
-def limits(dtype: DType) -> tuple[int, int]:
-    """Least and largest number of an integer type, narrow ones included."""
-    bits = _BITS.get(dtype)
-    if bits is None:
-        return int(np.iinfo(dtype.np).min), int(np.iinfo(dtype.np).max)
-    return (0, (1 << bits) - 1) if dtype.np.kind == "u" else (-(1 << bits - 1), (1 << bits - 1) - 1)
-
-
 def wrapped(x: np.ndarray, dtype: DType) -> np.ndarray:
     """Integers modulo 2 to the bits of a narrow type."""
-    bits = _BITS[dtype]
+    bits = BITS[dtype]
     low = x.astype(np.int64) & ((1 << bits) - 1)
     if dtype.np.kind == "i":
         low = np.where(low >> (bits - 1), low - (1 << bits), low)

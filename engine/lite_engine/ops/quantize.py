@@ -14,10 +14,11 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import DType, Integers, Node, TypeInfo
+from ..ir.dtype import limits
 from ._conditions import all_of, attr, constant, of_type
 from ._core import define_op
 from ._helpers import normalise_axis
-from ._narrow import FORMATS, encode, limits
+from ._narrow import FORMATS, encode
 from ._records import Cost
 from ._samples import Draw, Sample
 from ._scales import saturate

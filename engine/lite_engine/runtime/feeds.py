@@ -11,7 +11,7 @@ from lite_messages import tr
 from ..errors import ShapeError, reason_of
 
 if TYPE_CHECKING:  # a stored program runs without these
-    from ..ir import Value
+    from ..ir import DType, Value
 
 #: Names that the package ml_dtypes gives to types that NumPy lacks, and ours.
 _ML_DTYPES = {
@@ -64,11 +64,7 @@ def as_type(value: Value, given: Any) -> np.ndarray:
 
     try:
         array = np.asarray(given)
-    except (
-        ValueError,
-        TypeError,
-        RuntimeError,
-    ) as error:  # uneven lists
+    except Exception as error:  # noqa: BLE001  uneven lists, and what an own __array__ raises
         raise ShapeError(
             tr(
                 "input {name} ({type}) cannot be read as an array ({reason})",
@@ -84,33 +80,32 @@ def as_type(value: Value, given: Any) -> np.ndarray:
         return array.view(wanted.np)
     numbers = isinstance(given, (list, tuple, int, float))
     if wanted is DType.BF16 and (numbers or array.dtype == np.float32):
-        return _converted(value, array, given)
+        return converted(value, array, given)
     if array.dtype.newbyteorder("=") == wanted.np:
         return array.astype(wanted.np, copy=False)
-    integers = array.dtype.kind in "iu" and wanted.np.kind in "iu" and wanted.value[0] != "f"
+    integers = array.dtype.kind in "iu" and wanted.np.kind in "iu"
     fits = integers or np.can_cast(array.dtype, wanted.np, "same_kind")
-    if not (numbers and array.dtype.kind in "biuf" and fits):
+    if not (numbers and fits):
         raise _other_type(value, array, given)
-    return _converted(value, array, given)
+    return converted(value, array, given)
 
 
-def _converted(value: Value, array: np.ndarray, given: Any) -> np.ndarray:
-    """Raises ShapeError for a number that the input's type cannot hold."""
+def converted(value: Value, array: np.ndarray, given: Any) -> np.ndarray:
+    """An array of numbers in the input's type. Raises ShapeError for one that the type cannot
+    hold."""
     from ..ir import DType
     from ..ir.bfloat16 import bf16_to_f32, stored
 
-    wanted, kind = value.type.dtype, array.dtype.kind
-    if kind not in "biuf":
+    wanted = value.type.dtype
+    if array.dtype.kind not in "biuf" or (wanted.is_narrow and wanted.value[0] == "f"):
         raise _other_type(value, array, given)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         made = stored(array, wanted)
-    lost = np.zeros(array.shape, bool)
     if wanted.is_float:
         numbers = bf16_to_f32(made) if wanted is DType.BF16 else made
         lost = np.isfinite(array) & ~np.isfinite(numbers)
-    elif kind in "iu":
-        own, held = np.iinfo(array.dtype), np.iinfo(wanted.np)
-        lost = (array < max(own.min, held.min)) | (array > min(own.max, held.max))
+    else:
+        lost = _outside(wanted, array)
     if lost.any():
         raise ShapeError(
             tr(
@@ -121,6 +116,20 @@ def _converted(value: Value, array: np.ndarray, given: Any) -> np.ndarray:
             )
         )
     return made
+
+
+def _outside(dtype: DType, array: np.ndarray) -> np.ndarray:
+    """Which numbers an integer type, or bool, cannot hold."""
+    from ..ir import DType
+    from ..ir.dtype import limits
+
+    low, high = (0, 1) if dtype is DType.BOOL else limits(dtype)
+    if array.dtype.kind == "f":
+        return (np.trunc(array) != array) | (array < low) | (array >= high + 1)
+    if array.dtype.kind == "b":
+        return np.zeros(array.shape, bool)
+    own = np.iinfo(array.dtype)
+    return (array < max(own.min, low)) | (array > min(own.max, high))
 
 
 def _other_type(value: Value, array: np.ndarray, given: Any) -> ShapeError:

@@ -22,6 +22,7 @@ from ..ir.bfloat16 import stored
 from ..model_file import Model
 from ..preprocess import Preprocess
 from ..whole_numbers import checked_whole
+from .feeds import converted
 from .input_ranges import Range, input_range
 
 
@@ -135,7 +136,10 @@ def numbers_feed(value: Value, path: Path) -> np.ndarray:
                name=value.name, type=value.type),
             where=path,
         )  # fmt: skip
-    return stored(numbers.reshape(dims), value.type.dtype)
+    try:
+        return converted(value, numbers.reshape(dims), numbers)
+    except ShapeError as error:
+        raise error.within(path) from None
 
 
 def sound_feed(value: Value, path: Path) -> np.ndarray:
