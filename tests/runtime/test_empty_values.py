@@ -98,3 +98,19 @@ def _of_no_keys(b: Builder):
 def test_what_is_made_of_nothing(make, backend) -> None:
     """Sums of no products are zeros, means of no pixels are no numbers."""
     _same(make, (2, 4, 0, 6), backend)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("sizes", [(2, 4, 0), (0, 6), (6, 0, 0)])
+def test_a_part_without_elements(sizes, backend) -> None:
+    """Behind a row's last number, too: no part shares its memory."""
+    b = Builder((2, 6), "parts")
+    node = b.graph.add(
+        "Split", [b.add("Relu", b.x), b.ints(*sizes)], {"axis": 1}, outputs=len(sizes)
+    )
+    graph = b.done(*(b.add("Neg", part) for part in node.outputs))
+    x = np.arange(-6, 6, dtype=np.float32).reshape(2, 6)
+    wanted = Predictor(graph, "reference").run({"x": x})
+    made = Predictor(graph, backend).run({"x": x})
+    for name, y in wanted.items():
+        np.testing.assert_array_equal(made[name], y, strict=True)

@@ -48,12 +48,14 @@ class _Use:
 
 
 def _is_free(tensor: PlanTensor, use: _Use) -> bool:
-    """Storage of its own in the arena that the caller does not get."""
+    """Storage of its own in the arena that the caller does not get. Without elements there is
+    none, and a view of no bytes behind a row's last byte would be within the row."""
     return (
         tensor.role == "arena"
         and tensor.alias_of is None
         and tensor.index not in use.outputs
         and bool(tensor.dims)
+        and 0 not in tensor.dims
     )
 
 
