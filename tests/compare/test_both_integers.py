@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from lite_engine import Predictor, optimize
 from lite_engine.compare import Side, compare
+from lite_engine.compare.comparison import Comparison
 from lite_engine.compare.widened import integers_of, rounded_apart, widen
 from lite_engine.ir import Graph
 from lite_engine.quantize import (
@@ -93,23 +94,36 @@ def test_weights_are_off_by_half_a_step(form, graphs) -> None:
         assert 0 < np.abs(y - exact[name]).max() < 0.2
 
 
+def quantized_twice(scale: float) -> Graph:
+    b = Builder((1, 3, 6, 6), "scales")
+    zero = b.graph.constant(np.array(128, np.uint8))
+    y = b.add("DequantizeLinear", b.add("QuantizeLinear", b.x, b.scalar(0.05), zero),
+              b.scalar(0.05), zero)  # fmt: skip
+    y = b.conv(y, 3, 4, 3, name="first")
+    y = b.add("DequantizeLinear", b.add("QuantizeLinear", y, b.scalar(scale), zero, name="q"),
+              b.scalar(scale), zero)  # fmt: skip
+    return optimize(b.done(b.add("Relu", y, name="last"))).graph
+
+
+def of_scales(*scales: float) -> Comparison:
+    sides = [Side(Predictor(quantized_twice(scale), "reference")) for scale in scales]
+    x = np.random.default_rng(0).standard_normal((1, 3, 6, 6), np.float32)
+    return compare(sides[0], sides[1], {"x": x})
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_other_steps_are_roundings_whatever_their_sign(sign: int) -> None:
+    assert of_scales(sign * 0.05, sign * 0.06).finding.kind == "agree"
+
+
+def test_a_scale_of_the_other_sign_says_the_same() -> None:
+    assert of_scales(0.05, -0.05).verdict.startswith("the outputs are equal on both sides; ")
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("scale", [0.0, np.nan])
 def test_precision_does_not_explain_a_scale_that_is_no_number(scale: float) -> None:
     """Of two quantized models, one has lost the scale of a layer's output."""
-
-    def model(step: float) -> Graph:
-        b = Builder((1, 3, 6, 6), "scales")
-        zero = b.graph.constant(np.array(128, np.uint8))
-        y = b.add("DequantizeLinear", b.add("QuantizeLinear", b.x, b.scalar(0.05), zero),
-                  b.scalar(0.05), zero)  # fmt: skip
-        y = b.conv(y, 3, 4, 3, name="first")
-        y = b.add("DequantizeLinear", b.add("QuantizeLinear", y, b.scalar(step), zero, name="q"),
-                  b.scalar(step), zero)  # fmt: skip
-        return optimize(b.done(b.add("Relu", y, name="last"))).graph
-
-    sides = [Side(Predictor(model(step), "reference")) for step in (0.05, scale)]
-    found = compare(
-        *sides, {"x": np.random.default_rng(0).standard_normal((1, 3, 6, 6), np.float32)}
-    )
+    found = of_scales(0.05, scale)
     assert (found.finding.kind, found.finding.layer) == ("layer_fails", "q")
     assert np.isfinite(found.finding.tolerance)

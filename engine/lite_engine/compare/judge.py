@@ -37,7 +37,7 @@ def tolerance_of(pair: Pair, precisions: tuple[str, str], x: np.ndarray) -> floa
         return 0.0
     if other_integers(pair):
         rms = float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) if x.size else 0.0
-        step = sum(float(np.max(q.scale)) for q in quants if np.isfinite(q.scale).all())
+        step = sum(float(np.max(np.abs(q.scale))) for q in quants if np.isfinite(q.scale).all())
         return STEPS * step / rms if rms else 1.0
     ops = [find_op(n.op) for n in (pair.node_a, pair.node_b) if n is not None]
     own = max((op.tolerance for op in ops if op is not None), default=FLOAT_TOLERANCE)

@@ -233,8 +233,10 @@ def _half_step(array: np.ndarray, own: Value | None) -> float:
     quant = quant_of(own)
     if quant is None or array.dtype.kind not in "iu" or not array.size:
         return 0.0
-    with np.errstate(divide="ignore", invalid="ignore"):  # a scale that is no step
-        steps = to_float(array, quant) / np.max(quant.scale)
+    step = np.max(np.abs(quant.scale))
+    if not (np.isfinite(step) and step):
+        return 0.0
+    steps = to_float(array, quant) / step
     rms = min(float(np.sqrt(np.mean(np.square(x, dtype=np.float64)))) for x in (array, steps))
     return 0.5 / rms if rms else 0.0
 

@@ -258,8 +258,9 @@ def to_integer(array: np.ndarray, value: Value) -> np.ndarray:
         return array
     scale, zero = _along(quant, array.ndim)
     info = np.iinfo(value.dtype.np)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a scale that is no step
-        return np.clip(np.rint(array / scale) + zero, info.min, info.max).astype(value.dtype.np)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a scale of 0 or NaN leaves no number
+        steps = np.rint(array / scale) + zero
+        return np.clip(steps, info.min, info.max).astype(value.dtype.np)
 
 
 def _along(quant: QuantParams, rank: int) -> tuple[np.ndarray, np.ndarray]:

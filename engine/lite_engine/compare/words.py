@@ -55,7 +55,7 @@ def from_float(answer: AnswerDifference) -> str:
     """How far the outputs in integers are from those in floats, or in other integers."""
     if answer.integers == "both":
         if answer.sqnr_db is None:
-            return tr("equal outputs")
+            return tr("equal on both sides")
         return tr("{sqnr_db:.1f} dB apart", sqnr_db=answer.sqnr_db)
     if answer.sqnr_db is None:
         return tr("equal to float")
