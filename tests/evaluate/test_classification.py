@@ -187,6 +187,16 @@ def test_names_are_found_among_the_labels():
             class_numbers(outside, labels, 3)
 
 
+@pytest.mark.parametrize("given", [1, -2, 5])
+def test_the_offset_that_fits_is_of_the_labels_as_they_are_stored(given: int) -> None:
+    stored = Dataset("d", "classification", [Sample("a", None, n) for n in (1, 2, 3)])
+    with pytest.raises(UsageError, match=r"the labels fit if --label-offset shifts them by -1$"):
+        class_numbers(stored.shifted(given), [], 3)
+    fitting = Dataset("d", "classification", [Sample("a", None, n) for n in (0, 1, 2)])
+    with pytest.raises(UsageError, match="the labels fit without --label-offset"):
+        class_numbers(fitting.shifted(given), [], 3)
+
+
 def test_an_npz_holds_several_inputs_by_name(tmp_path, capsys):
     """Numbers of words and their mask, as a text classifier takes them."""
     rng = np.random.default_rng(5)

@@ -43,18 +43,23 @@ def class_numbers(dataset: Dataset, labels: Sequence[str], classes: int | None) 
                 ),
                 where=f"{dataset.name}: {sample.name}",
                 fix=_offset_that_fits(
-                    [numbers.get(s.label, s.label) for s in dataset.samples], classes
+                    [numbers.get(s.label, s.label) for s in dataset.samples],
+                    classes,
+                    dataset.offset,
                 ),
             )
     return numbers
 
 
-def _offset_that_fits(found: Sequence[int], classes: int) -> str:
-    """The advice for numbers that lie beyond a model's classes."""
+def _offset_that_fits(found: Sequence[int], classes: int, given: int) -> str:
+    """The advice for numbers, of which `given` is the offset so far, that lie beyond a model's
+    classes."""
     least, most = min(found), max(found)
     if most - least >= classes:
         return tr("evaluate the model that the data set was made for, or leave out these samples")
-    offset = -least if least < 0 else classes - 1 - most
+    offset = given + (-least if least < 0 else classes - 1 - most)
+    if not offset:
+        return tr("the labels fit without --label-offset")
     return tr("the labels fit if --label-offset shifts them by {offset}", offset=offset)
 
 

@@ -52,13 +52,15 @@ class Box(NamedTuple):
 @dataclass(frozen=True)
 class Dataset:
     """`classes` are the names that labels count in; empty where labels are the model's numbers.
-    `metric` names the one that is compared and has a budget; empty for the task's first."""
+    `metric` names the one that is compared and has a budget; empty for the task's first. `offset`
+    is by how much the labels have been `shifted`."""
 
     name: str
     task: str
     samples: Sequence[Sample]
     classes: Sequence[str] = ()
     metric: str = ""
+    offset: int = 0
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -81,7 +83,7 @@ class Dataset:
             replace(s, label=(numbers[s.label] if numbers else s.label) + offset)
             for s in self.samples
         ]
-        return replace(self, samples=moved, classes=())
+        return replace(self, samples=moved, classes=(), offset=self.offset + offset)
 
 
 def check_class_number(number: int, where: str = "") -> None:
