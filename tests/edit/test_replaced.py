@@ -145,7 +145,7 @@ def test_what_is_no_region_is_refused(tmp_path: Path) -> None:
     graph, by = load(two_outputs(tmp_path)), load(doubled(tmp_path))
     with pytest.raises(UsageError, match="b depends on b"):
         edit.replace(graph, ["b"], ["b"], by)
-    with pytest.raises(UsageError, match="x is an input of the model"):
+    with pytest.raises(UsageError, match="no layer computes x: it is an input of the model"):
         edit.replace(graph, ["b"], ["x"], by)
 
 

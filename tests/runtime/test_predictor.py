@@ -8,7 +8,7 @@ from lite_engine import Predictor, optimize, settings
 from lite_engine.errors import ShapeError, TargetMismatchError, UsageError
 from lite_engine.runtime import host_target
 
-from tests.small_models import attention, classifier, image
+from tests.small_models import Builder, attention, classifier, image
 
 
 def relative_l2(a: np.ndarray, b: np.ndarray) -> float:
@@ -94,6 +94,12 @@ def test_a_layer_can_be_sent_elsewhere() -> None:
 def test_wrong_inputs_are_named(feeds, message) -> None:
     with pytest.raises(ShapeError, match=message):
         Predictor(classifier(), "reference").run(feeds)
+
+
+def test_a_number_has_no_batch() -> None:
+    b = Builder((), "number")
+    with pytest.raises(ShapeError, match=r"is f32\[scalar\], got shape 2$"):
+        Predictor(b.done(b.add("Neg", b.x)), "reference").run(x=np.zeros(2, np.float32))
 
 
 def test_a_file_for_another_machine() -> None:

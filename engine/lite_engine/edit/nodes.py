@@ -89,8 +89,7 @@ def _check_direction(ins: Sequence[Value], outs: Sequence[Value]) -> None:
     for value in outs:
         if value.producer is None:
             raise UsageError(
-                tr("{name} is an input of the model, so no layer that makes it can be replaced",
-                   name=value.name),
+                tr("no layer computes {name}: it is an input of the model", name=value.name),
                 fix=tr("name an output of a layer behind the colon"),
             )  # fmt: skip
     ends = {id(v) for v in outs}

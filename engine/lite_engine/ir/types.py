@@ -143,7 +143,7 @@ def fits(declared: Shape, given: Shape) -> bool:
 def misfit(name: str, declared: TypeInfo, given: Shape) -> ShapeError:
     """What is said of an input that was given in another shape."""
     wanted = declared.shape or ()
-    alone = bool(given) and given[0] not in wanted[:1] and fits(wanted[1:], given[1:])
+    alone = bool(wanted) and wanted[:1] != given[:1] and fits((None, *wanted[1:]), given)
     return ShapeError(
         tr(
             "input {name} is {type}, got shape {shape}",

@@ -310,7 +310,9 @@ def _mask(graph: Graph, scores: Scores, product: Node, root: Node) -> tuple[Valu
         if not causal:
             first = next(b for b, *_ in scores.biases if b.const is not None)
             computed.append(constant_like(graph, total, first, "bias"))
-    for terms in scores.maps if shape is not None else ():
+    for terms in scores.maps:
+        if shape is None:
+            raise Refusal(tr("the bias needs fixed sizes"), product)
         target = graph.constant(np.array(shape, np.int64))
         whole = _added(graph, "Reshape", [_sum(graph, terms, root), target], root)
         computed.append(whole)
