@@ -7,9 +7,13 @@ from pathlib import Path
 import lite_workbench as lw
 import numpy as np
 import pytest
+from lite_engine import Predictor
 from lite_engine.errors import UsageError
 from lite_workbench.cli import main
-from lite_workbench.evaluate import read_dataset, reading
+from lite_workbench.evaluate import Side, evaluate, read_dataset, reading
+from lite_workbench.evaluate.dataset import Dataset, Sample
+
+from tests.small_models import Builder
 
 pytestmark = pytest.mark.cpu
 MODEL = str(lw.shipped("digits.onnx"))
@@ -165,3 +169,14 @@ def test_a_region_of_other_points_is_one_line(points, tmp_path):
 def test_names_of_classes_may_be_bytes_of_another_encoding(tmp_path):
     path = arrays(tmp_path / "l.npz", images=np.zeros((2, 8, 8)), labels=[b"a", b"\xff"])
     assert list(read_dataset(path).classes) == ["a", "\ufffd"]
+
+
+@pytest.mark.parametrize("wrap", [lambda x: {"x": x}, lambda x: x], ids=["feeds", "alone"])
+def test_lists_are_inputs_and_uneven_ones_are_left_out(wrap):
+    b = Builder((1, 4), "lists")
+    graph = b.done(b.add("Softmax", b.add("MatMul", b.x, b.weights(4, 3))))
+    row = [0.5, -1.0, 2.0, 3.0]
+    samples = [Sample("even", wrap(row), 0), Sample("uneven", wrap([[1.0, 2.0], [3.0]]), 0)]
+    made = evaluate([Side("a", Predictor(graph))], Dataset("d", "classification", samples))
+    ((name, why),) = made.unreadable
+    assert (made.samples, name) == (1, "uneven") and "cannot be read as an array" in why

@@ -128,12 +128,17 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
     """(feeds, (width, height) of the image or None). `source`: a path, an (H,W[,C]) uint8 image, an
     array of the first input, or feeds. Raises UsageError, ShapeError."""
     from lite_engine.images import is_image, open_image
+    from lite_engine.runtime.feeds import as_array
     from lite_engine.runtime.inputs import image_feed, read_feeds
 
     if isinstance(source, Mapping):
         known = {v.name: v for v in model.graph.inputs}
-        arrays = {name: np.asarray(array) for name, array in source.items()}
-        return {n: _batched(known[n], x) if n in known else x for n, x in arrays.items()}, None
+        return {
+            name: _batched(known[name], _array(known[name], given))
+            if name in known
+            else np.asarray(given)  # the run says that there is no such input
+            for name, given in source.items()
+        }, None
     value = model.graph.inputs[0]
     if isinstance(source, (str, Path)):
         if not is_image(source):
@@ -142,11 +147,19 @@ def read_source(model: Model, source: Any) -> tuple[dict[str, np.ndarray], tuple
             raise UsageError(tr("no such file"), where=source)
         array, pixels = np.asarray(open_image(source).convert("RGB")), True
     else:
-        array = np.asarray(source)
+        array = as_array(value, source)
         pixels = _are_pixels(model, value, array)
+        array = array if pixels else _array(value, source)
     if pixels:
         return {value.name: image_feed(model, value, array)}, (array.shape[1], array.shape[0])
     return {value.name: _batched(value, array)}, None
+
+
+def _array(value: Value, given: Any) -> np.ndarray:
+    """An array as it is; numbers of Python in the input's type. Raises ShapeError."""
+    from lite_engine.runtime.feeds import NUMBERS, as_array, as_type
+
+    return as_type(value, given) if isinstance(given, NUMBERS) else as_array(value, given)
 
 
 def _batched(value: Value, array: np.ndarray) -> np.ndarray:
@@ -172,14 +185,11 @@ def _are_pixels(model: Model, value: Value, array: np.ndarray) -> bool:
 def _is_input(model: Model, value: Value, array: np.ndarray) -> bool:
     """Has it the input's type and shape, with or without the batch? An image whose channels come
     last has, too: it is prepared as any other."""
-    from lite_engine.ir import DType
+    from lite_engine.ir import DType, fits
     from lite_engine.preprocess import Preprocess
 
-    dims, got = value.shape or (), _batched(value, array).shape
-    same = len(dims) == len(got) and all(
-        not isinstance(d, int) or d == n for d, n in zip(dims, got)
-    )
-    if value.dtype is not DType.U8 or not same:
+    dims = value.shape or ()
+    if value.dtype is not DType.U8 or not fits(dims, _batched(value, array).shape):
         return False
     try:
         return Preprocess.of(model.metadata).fitted(dims).layout != "nhwc"

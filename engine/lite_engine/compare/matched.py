@@ -11,7 +11,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
-from ..ir import Node, Value
+from ..ir import Node, Value, fits
 from ..ir.bfloat16 import stored
 from .alignment import Pair, align, closure
 from .judge import other_integers
@@ -191,11 +191,8 @@ def fitted(array: np.ndarray, shape: Sequence[Any] | None) -> np.ndarray:
     if shape is None or array.ndim < 3 or len(shape) != array.ndim:
         return array
 
-    def fits(found: tuple[int, ...]) -> bool:
-        return all(not isinstance(d, int) or d == n for d, n in zip(shape, found, strict=True))
-
     for candidate in (array, np.moveaxis(array, -1, 1), np.moveaxis(array, 1, -1)):
-        if fits(candidate.shape):
+        if fits(tuple(shape), candidate.shape):
             return np.ascontiguousarray(candidate)
     return array
 

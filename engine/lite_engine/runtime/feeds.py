@@ -13,6 +13,8 @@ from ..errors import ShapeError, reason_of
 if TYPE_CHECKING:  # a stored program runs without these
     from ..ir import DType, Value
 
+#: How Python gives numbers.
+NUMBERS = (list, tuple, int, float)
 #: Names that the package ml_dtypes gives to types that NumPy lacks, and ours.
 _ML_DTYPES = {
     "bfloat16": "bf16", "float8_e4m3fn": "f8e4m3fn", "float8_e4m3fnuz": "f8e4m3fnuz",
@@ -57,13 +59,10 @@ def checked(value: Value, feeds: Mapping[str, Any]) -> np.ndarray:
     return array
 
 
-def as_type(value: Value, given: Any) -> np.ndarray:
-    """What was given in the input's type. NumPy's arrays must have it already, in any byte order;
-    numbers of Python are converted where they fit. Raises ShapeError."""
-    from ..ir import DType
-
+def as_array(value: Value, given: Any) -> np.ndarray:
+    """What was given for an input as NumPy reads it. Raises ShapeError."""
     try:
-        array = np.asarray(given)
+        return np.asarray(given)
     except Exception as error:  # noqa: BLE001  uneven lists, and what an own __array__ raises
         raise ShapeError(
             tr(
@@ -73,12 +72,20 @@ def as_type(value: Value, given: Any) -> np.ndarray:
                 reason=reason_of(error),
             )
         ) from None
+
+
+def as_type(value: Value, given: Any) -> np.ndarray:
+    """What was given in the input's type. NumPy's arrays must have it already, in any byte order;
+    numbers of Python are converted where they fit. Raises ShapeError."""
+    from ..ir import DType
+
+    array = as_array(value, given)
     wanted = value.type.dtype
     if array.dtype == wanted.np:
         return array
     if _ML_DTYPES.get(array.dtype.name) == wanted.value:
         return array.view(wanted.np)
-    numbers = isinstance(given, (list, tuple, int, float))
+    numbers = isinstance(given, NUMBERS)
     if wanted is DType.BF16 and (numbers or array.dtype == np.float32):
         return converted(value, array, given)
     if array.dtype.newbyteorder("=") == wanted.np:

@@ -17,7 +17,7 @@ from ..arrays import read_array, read_arrays, read_numbers
 from ..errors import ShapeError, UsageError, reason_of
 from ..files import exists
 from ..images import is_image
-from ..ir import DType, Graph, Value
+from ..ir import DType, Graph, Value, fits
 from ..ir.bfloat16 import stored
 from ..model_file import Model
 from ..preprocess import Preprocess
@@ -75,12 +75,7 @@ def _expected(model: Model, path: Path, name: str, shape: tuple[int, ...]) -> No
             where=path,
             fix=tr("its inputs: {known}", known=known),
         )
-    dims = value.shape
-    fits = dims is None or (
-        len(dims) == len(shape)
-        and all(not isinstance(d, int) or d == n for d, n in zip(dims, shape, strict=True))
-    )
-    if not fits:
+    if value.shape is not None and not fits(value.shape, shape):
         raise ShapeError(
             tr(
                 "{name!r} has shape {shape}, but the input is {type}",
