@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ pytest.importorskip("ipywidgets", reason="pip install 'lite-workbench[lab]'")
 
 import lite_workbench as lw
 import numpy as np
+from lite_engine import Predictor
 
 from tests.workbench.sessions import click, settle
 
@@ -51,3 +53,27 @@ def test_a_kept_comparison_is_of_its_own_version(session: lw.Session, tmp_path: 
     step = lw.Workbench(again, step="Compare").step("Compare")
     assert step.header.note.startswith("int8 · ")
     assert step.header.buttons[-1]["label"] == "Compare float"
+
+
+@pytest.mark.parametrize(
+    ("work", "version"),
+    [
+        (lambda session: session.compare(*PAIR), lambda s: s.compared_of[PAIR][0]),
+        (lambda session: session.profile("x86", runs=2), lambda s: s.profiled["x86"][0]),
+        (lambda session: session.run(backend="x86"), lambda s: s.runs["x86"].version),
+    ],
+    ids=["compare", "profile", "run"],
+)
+def test_a_version_that_is_chosen_meanwhile_is_not_the_one_measured(
+    work, version, session: lw.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.quantize(np.load(lw.shipped("digits_held_back.npz"))["images"][:4], limit=4)
+    execution = Predictor.execution
+
+    def chosen_meanwhile(*given: Any, **named: Any) -> Any:
+        session.use("float")
+        return execution(*given, **named)
+
+    monkeypatch.setattr(Predictor, "execution", chosen_meanwhile)
+    work(session)
+    assert (session.version, version(session)) == ("float", "int8")

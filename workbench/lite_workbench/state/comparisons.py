@@ -111,13 +111,14 @@ def compare(state: SessionState, pair: Pair, image: Any, **options: Any) -> Comp
     with state.busy:
         feeds = input_of(state, image)
         used = current_sides(state, pair)
+        of = state.version, state.input_name  # another may be chosen while this one runs
         a, b = (Side(used[name], name) for name in pair)
         read = reader((a, b), feeds, size_of(state.image))
         made = compare_sides(a, b, feeds, progress=state.progress, read=read, **options)
         state.comparisons.pop(pair, None)  # the newest is last
         state.comparisons[pair] = made
         state.compared[pair] = used
-        state.compared_of[pair] = state.version, state.input_name
+        state.compared_of[pair] = of
         state.measured("comparison", pair)
     state.remember(f"diff = session.compare({pair[0]!r}, {pair[1]!r})")
     state.notify("comparison", made)

@@ -28,12 +28,12 @@ def run(state: SessionState, image: Any, backend: str, version: str | None) -> R
     with state.busy:
         feeds = input_of(state, image)
         used = predictor(state, backend, version)
+        name = version or state.version  # another may be chosen while this one runs
         used.run(feeds)  # the first run plans and packs
         began = time.perf_counter()
         outputs = used.run(feeds)
         ms = (time.perf_counter() - began) * 1e3
         said = answer_of(used.model, feeds, outputs, picture=size_of(state.image))
-        name = version or state.version
         shapes = {n: x.shape for n, x in feeds.items()}
         shares, idle = used.shares(shapes), used.idle_layers(shapes)
         note = GUESSED if state.image and is_guessed(used.model) else ""
@@ -57,7 +57,7 @@ def profile(state: SessionState, backend: str, runs: int | None, image: Any) -> 
     from lite_engine.profile import profile as profile_layers
 
     with state.busy:
-        used = predictor(state, backend)
+        used, version = predictor(state, backend), state.version
         feeds = input_of(state, image)
         made = profile_layers(used, feeds, runs=runs, progress=state.progress)
         plan = used.plan({n: x.shape for n, x in feeds.items()})
@@ -65,7 +65,7 @@ def profile(state: SessionState, backend: str, runs: int | None, image: Any) -> 
         History().add(made, str(state.path))
         state.profiles.pop(used.backend, None)  # the newest is last
         state.profiles[used.backend] = made
-        state.profiled[used.backend] = state.version, used
+        state.profiled[used.backend] = version, used
         state.history.append(made)
         state.measured("profile", used.backend)
     state.remember(f"profile = session.profile(backend={used.backend!r}, runs={made.runs})")
