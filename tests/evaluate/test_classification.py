@@ -15,7 +15,7 @@ from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import Model
 from lite_engine.ops import infer_types
 from lite_workbench.cli import main
-from lite_workbench.evaluate import Dataset, Sample, read_dataset
+from lite_workbench.evaluate import Dataset, Sample, Side, evaluate, read_dataset
 from lite_workbench.evaluate.classes import class_numbers
 from lite_workbench.evaluate.summary import summarize
 from lite_workbench.evaluate.tasks._base import Outcome
@@ -23,6 +23,8 @@ from lite_workbench.evaluate.tasks.classification import Classification
 from lite_workbench.inputs import read_source
 from scipy.stats import binomtest
 from sklearn.metrics import accuracy_score, confusion_matrix, top_k_accuracy_score
+
+from tests.small_models import Builder
 
 pytestmark = pytest.mark.cpu
 MODEL = str(lw.shipped("digits.onnx"))
@@ -226,6 +228,21 @@ def test_an_npz_holds_several_inputs_by_name(tmp_path, capsys):
     np.savez(tmp_path / "d.npz", **{**arrays, "mask": arrays["mask"][:3]})
     with pytest.raises(UsageError, match=r"d\.npz: expected as many labels as samples"):
         read_dataset(tmp_path / "d.npz")
+
+
+def test_an_input_of_an_npz_may_be_a_number_for_each_sample(tmp_path):
+    """As the lengths of texts or sounds."""
+    b = Builder(("N", 3), "lengths")
+    b.x.name = "sound"
+    lengths = Value("lengths", DType.F32, ("N",))
+    b.graph.inputs.append(lengths)
+    y = b.add("Mul", b.x, b.add("Unsqueeze", lengths, b.ints(1)))
+    graph = b.done(b.add("Softmax", y))
+    x, signs = np.eye(3, dtype=np.float32), np.array([1, 1, -1], np.float32)
+    np.savez(tmp_path / "d.npz", sound=x, lengths=signs, labels=np.arange(3))
+    made = evaluate([Side("a", Predictor(graph))], read_dataset(tmp_path / "d.npz"))
+    assert not made.unreadable
+    assert made.sides[0].metrics[0].value == pytest.approx(2 / 3)
 
 
 def test_names_that_are_numbers_are_shifted_like_numbers():

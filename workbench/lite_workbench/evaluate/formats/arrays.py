@@ -76,19 +76,20 @@ def _of_inputs(
     """Samples that are feeds of several inputs. Raises UsageError."""
     try:
         for name in inputs:
-            _check_counts(shapes[name], shapes[key])
+            _check_counts(shapes[name], shapes[key], least=1)
         arrays = read_arrays(path)
         feeds = [{name: arrays[name][i] for name in inputs} for i in range(shapes[key][0])]
-        made = of_arrays(path.stem, arrays[inputs[0]], arrays[key], key == "texts")
+        numbers = np.arange(len(feeds))[:, None]  # in place of the samples
+        made = of_arrays(path.stem, numbers, arrays[key], key == "texts")
     except UsageError as error:
         raise error.within(path) from None
     samples = [replace(s, source=feed) for s, feed in zip(made.samples, feeds, strict=True)]
     return replace(made, samples=samples)
 
 
-def _check_counts(samples: Sequence[int], labels: Sequence[int]) -> None:
-    """Raises UsageError unless shapes are (N,…) and (N,)."""
-    if len(labels) != 1 or len(samples) < 2 or labels[0] != samples[0]:
+def _check_counts(samples: Sequence[int], labels: Sequence[int], least: int = 2) -> None:
+    """Raises UsageError unless shapes are (N,…), of rank `least` or more, and (N,)."""
+    if len(labels) != 1 or len(samples) < least or labels[0] != samples[0]:
         raise UsageError(
             tr(
                 "expected as many labels as samples, found samples of shape {given} "
