@@ -357,11 +357,28 @@ def test_a_softmax_over_queries_is_no_attention():
 
 def test_channels_that_attend_to_each_other_stay_products():
     """XCiT: few scores of long queries."""
-    w = Writer(q=(1, 2, 6, 100), k=(1, 2, 6, 100), v=(1, 2, 6, 100))
+    w = Writer(q=(1, 2, 6, 200), k=(1, 2, 6, 200), v=(1, 2, 6, 200))
     chance = w("Softmax", w("MatMul", w["q"], w("Transpose", w["k"], perm=[0, 1, 3, 2])))
     graph, journal = w.done(w("MatMul", chance, w["v"])), Journal()
     assert fuse_attention(graph, journal) == 0
-    assert "few scores for queries of 100 numbers" in str(journal)
+    assert "there are few scores for wide queries" in str(journal)
+
+
+@pytest.mark.parametrize("size", [64, 256])
+def test_few_tokens_are_an_attention_whatever_the_width_of_their_heads(size):
+    w = Writer(q=(1, 4, 2 * size), k=(1, 4, 2 * size), v=(1, 4, 2 * size))
+    scores = w("MatMul", w.heads(w["q"], 2), w.heads(w["k"], 2, (0, 2, 3, 1)))
+    graph = w.done(w.joined(w("MatMul", w("Softmax", scores), w.heads(w["v"], 2))))
+    feeds = feeds_for(graph)
+    agree(run(fused(graph), feeds), run(graph, feeds))
+
+
+def test_few_tokens_with_turned_positions_are_an_attention():
+    """Rotary embeddings lie between the heads' order and the product."""
+    w = Writer(q=(1, 2, 4, 64), k=(1, 2, 4, 64), v=(1, 2, 4, 64))
+    queries = w("Add", w("Mul", w["q"], w.normal(4, 64)), w("Neg", w["q"]))
+    scores = w("MatMul", queries, w("Transpose", w["k"], perm=[0, 1, 3, 2]))
+    fused(w.done(w("MatMul", w("Softmax", scores), w["v"])))
 
 
 @pytest.mark.parametrize("added", [(B, H, 2, 3, 1, 3), (1, H, 2, 3, 3, 3)])

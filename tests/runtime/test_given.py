@@ -125,8 +125,9 @@ def test_a_predictor_stays_in_its_process() -> None:
         with pytest.raises(UsageError, match="a Predictor cannot be copied or pickled"):
             move(one)
     assert one.run({"x": X}, taps="y")["y"].shape == X.shape
+    numbers: Any = [3]
     with pytest.raises(LiteError, match="no value or layer 3"):
-        one.run({"x": X}, taps=[3])  # type: ignore[list-item]
+        one.run({"x": X}, taps=numbers)
 
 
 def bf16_model(folder: Path) -> Path:

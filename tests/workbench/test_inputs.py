@@ -265,5 +265,6 @@ def test_lists_and_names_of_any_length(here: Path) -> None:
     for name in ("x" * 5000, "a\0b"):
         with pytest.raises(UsageError, match="no such file"):
             session.set_input(name)
+    half: Any = 1.5
     with pytest.raises(UsageError, match="is not a whole number"):
-        session.set_input(str(here), sample=1.5)  # type: ignore[arg-type]
+        session.set_input(str(here), sample=half)

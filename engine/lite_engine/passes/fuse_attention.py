@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Journal, Node, Shape, Value
+from ..ir import Dim, Graph, Journal, Node, Shape, Value
 from ..ops import find_op
 from ._attention_operands import (
     HIDES,
+    Operand,
     attention_of,
     batches_fit,
     is_causal,
@@ -25,9 +26,10 @@ from ._rewrite import constant_like, static_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
 
-#: A query so many times as wide as it has scores (attention over channels: El-Nouby et al., XCiT,
-#: 2021) gains nothing, and kernels of attention are made for narrow ones.
-_WIDE = 4
+#: Attention over channels (El-Nouby et al., XCiT, 2021) stays products: queries so wide, and so
+#: many times as wide as they have scores, gain nothing, and kernels of attention are made for
+#: narrow ones.
+_WIDE, _FEW = 128, 4
 #: Larger constant biases stay additions of their own.
 _MOST_BIAS = 1 << 22
 
@@ -115,10 +117,9 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
         raise Refusal(tr("its products do not have rank 3 or more, or not all the same"), product)
     if 0 in (shape or ()):
         raise Refusal(tr("there are no scores"), product)
-    seen, size = (shape or (None,))[-1], (left.shape or (None,))[-1]
-    if isinstance(seen, int) and isinstance(size, int) and seen * _WIDE <= size:
-        raise Refusal(tr("there are few scores for queries of {size} numbers", size=size), product)
     queries = trace(left)
+    if _over_channels(queries, (shape or (None,))[-1], (left.shape or (None,))[-1]):
+        raise Refusal(tr("there are few scores for wide queries"), product)
     if rank > 4 and any(static_shape(v) is None for v in (left, right, values)):
         raise Refusal(tr("products of rank {rank} need fixed sizes", rank=rank), product)
     keys, value = shared_by_groups(trace(right, swapped=True), trace(values))
@@ -136,6 +137,14 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     root.sources = tuple(dict.fromkeys(sources))
     attrs: dict[str, object] = {"scale": scale, **({"is_causal": 1} if causal else {})}
     return attention_of(graph, root, [queries, keys, value], mask, attrs)
+
+
+def _over_channels(queries: Operand, seen: Dim, size: Dim) -> bool:
+    """Whether wide queries have few scores. Heads that a product has side by side are those of few
+    positions instead."""
+    if not (isinstance(seen, int) and isinstance(size, int)) or queries.packable():
+        return False
+    return size > _WIDE and seen * _FEW <= size
 
 
 def _walk(graph: Graph, softmax: Node) -> tuple[Scores, Node]:
