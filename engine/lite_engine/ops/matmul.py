@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -227,14 +228,54 @@ for _most, _rank in SPARSE_FORMS:
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Batches:
+    """A product of matrices, (…,M,K)·(…,K,N), whose batch axes broadcast. Rows that follow one
+    another and share the matrix on their right are rows of one product."""
+
+    lead: tuple[int, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    m: int
+    n: int
+    k: int
+
+    @classmethod
+    def of(cls, a: tuple[int, ...], b: tuple[int, ...]) -> Batches:
+        m, k = a[-2:] if len(a) > 1 else (1, *a)
+        n = b[-1] if len(b) > 1 else 1
+        rank = max(len(a), len(b), 2) - 2
+        left, right = ((1,) * (rank - len(d[:-2])) + d[:-2] for d in (a, b))
+        while left and right[-1] == 1:
+            m *= left[-1]
+            left, right = left[:-1], right[:-1]
+        return cls(np.broadcast_shapes(left, right), left, right, m, n, k)
+
+    def repeats(self, side: tuple[int, ...]) -> bool:
+        """Whether the matrices of a side, `left` or `right`, are neither one nor all."""
+        return side != self.lead and max(side) > 1
+
+
+#: Most numbers of a copy in which each batch has its own matrix, and most axes of its batches.
+_MOST_COPIED, _BATCH_AXES = 1 << 24, 5
+
+
 def _device_matmul(node: Node, types: list[TypeInfo | None]) -> bool | str:
-    """Ranks of 2 or more, and no batch axis of one operand that only partly repeats."""
+    """Where the batches of a side repeat in part, a copy is made of it, which has to stay small."""
     a, b = types[0], types[1]
-    if a is None or b is None or a.rank < 2 or b.rank < 2:
-        return "vectors"
-    left, right = a.dims[:-2], b.dims[:-2]
-    whole = all(set(x) <= {1} for x in (left,)) or all(set(x) <= {1} for x in (right,))
-    return left == right or whole or tr("batches repeat in part")
+    if a is None or b is None or a.shape is None or b.shape is None:
+        return tr("the shapes are not known")
+    dims = [tuple(d for d in t.dims if isinstance(d, int)) for t in (a, b)]
+    if not (a.is_static and b.is_static):
+        left, right = a.dims[:-2], b.dims[:-2]
+        return left == right or {1} >= {*left} or {1} >= {*right} or tr("batches repeat in part")
+    batches = Batches.of(*dims)
+    each = product(batches.lead) * batches.k
+    for side, length in ((batches.left, batches.m), (batches.right, batches.n)):
+        small = each * length <= _MOST_COPIED and len(side) <= _BATCH_AXES
+        if batches.repeats(side) and not small:
+            return tr("batches repeat in part")
+    return True
 
 
 matmul.kernel("cpu", "f32_matmul", accepts_pitch=True, why=tr("dense matrix product"))
@@ -255,6 +296,8 @@ def _(draw: Draw) -> Iterator[Sample]:
     for a, b in (
         ((1, 5), (5, 3)), ((7, 9), (9, 16)), ((2, 9, 33), (2, 33, 17)), ((2, 3, 5), (5, 6)),
         ((3, 1, 4, 8), (1, 2, 8, 16)), ((4, 9), (2, 9, 5)), ((9,), (9, 4)), ((3, 9), (9,)),
+        ((2, 3, 1, 7), (1, 3, 7, 5)), ((2, 4, 3, 7), (2, 1, 7, 5)), ((9,), (9,)),
+        ((2, 1, 3, 1, 8), (1, 2, 1, 8, 4)), ((2, 3, 4, 7), (7, 5)), ((3, 9), (2, 9, 4)),
     ):  # fmt: skip
         yield Sample([draw(*a), draw(*b)])
     yield Sample([draw(3, 17), draw(17, 19)], {"activation": "Relu"})

@@ -8,7 +8,7 @@ import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
-from ..ir import Dim, TypeInfo
+from ..ir import Dim, Node, TypeInfo
 from ._conditions import all_of, attr, separate_axes
 from ._core import define_op
 from ._helpers import ANY, known_ints, normalise_axes, unknown_dims
@@ -116,6 +116,15 @@ def _(x: np.ndarray, repeats: np.ndarray) -> np.ndarray:
     return np.tile(x, tuple(int(r) for r in repeats))
 
 
+def _few_turns(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """A device's copy walks six axes: an axis that repeats is two of them."""
+    x, repeats = types[0], known_ints(types[1])
+    if x is None or repeats is None:
+        return tr("the repeats are not known")
+    axes = sum(d != 1 for d in x.dims) + sum(r != 1 for r in repeats)
+    return axes <= 6 or tr("more than six axes")
+
+
 tile.cost(lambda *_, **__: _MOVE)
 tile.kernel("cpu", "copy_tile", dtype=ANY)
 
@@ -157,6 +166,7 @@ def _(x: np.ndarray, shape: np.ndarray, *, axes: list[int] | None) -> np.ndarray
 
 
 pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, attr("mode", "constant")))
+tile.kernel("opencl", "copy_tile", dtype=ANY, when=_few_turns)
 
 
 @pad.samples

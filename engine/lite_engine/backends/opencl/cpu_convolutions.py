@@ -120,8 +120,8 @@ def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
 def product(
     step: Step,
     target: Target,
-    a: PlanTensor,
-    b: PlanTensor,
+    a: PlanTensor | Scratch,
+    b: PlanTensor | Scratch,
     y: PlanTensor,
     sizes: tuple[int, int, int, int],
     planes: tuple[int, int],

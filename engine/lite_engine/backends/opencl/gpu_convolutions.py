@@ -247,8 +247,8 @@ def scattered(
 def product(
     step: Step,
     target: Target,
-    a: PlanTensor,
-    b: PlanTensor,
+    a: PlanTensor | Scratch,
+    b: PlanTensor | Scratch,
     y: PlanTensor,
     sizes: tuple[int, int, int, int],
     planes: tuple[int, int],
@@ -279,7 +279,7 @@ def product(
     sizes_and_window = [m, m, 1, k, m, 1, n, *POINTWISE]
     lie = [apart[1], deep, apart[0], k, 0, n, 0]
     partial = Scratch(parts * batch * m * n * 4 if parts > 1 else 4)
-    args = [a, b, a, y, y, partial, *sizes_and_window, *lie]
+    args: list[object] = [a, b, a, y, y, partial, *sizes_and_window, *lie]
     out = [_tile_launch(profile, args, variant, m, wide, parts * batch, text)]
     if parts > 1:
         zeros = Constant.zeros(n)

@@ -290,6 +290,15 @@ def expand(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [strided_copy(target.profile, x, y, y.dims, sx, sy)]
 
 
+@builds("copy_tile", "Tile")
+def tile(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
+    repeats = [int(r) for r in np.ravel(step.attrs["repeats"])]
+    dims = tuple(n for pair in zip(repeats, x.dims) for n in pair)
+    source = [n for stride in strides_of(x.dims) for n in (0, stride)]
+    return [strided_copy(target.profile, x, y, dims, source, strides_of(dims))]
+
+
 @builds("copy_gather", "Gather")
 def gather(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, index = (plan.tensors[i] for i in step.inputs[:2])

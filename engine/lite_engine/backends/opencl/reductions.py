@@ -7,23 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.matmul import Batches
 from ...ops.pool import Window
 from ...plan import Plan, PlanTensor, Step
 from . import byte_products
 from . import cpu_convolutions as cpu
 from . import gpu_convolutions as gpu
 from .convolutions import matmul_problem, tiled
-from .launch import Launch
+from .launch import Launch, Scratch
+from .movement import strided_copy
 from .options import code_of, join, storage_option, vector, vectors, widest
 from .profile import DeviceProfile
 from .registry import Target, builds
+from .strides import strides_of
 
 #: One work-item each for fewer rows than this, of so many numbers or more, leaves a GPU idle.
 _FEW_ROWS, _DEEP = 1 << 16, 32
 #: Most work-items of a group that makes one row.
 ROW_ITEMS = 64
-#: Vectors of a row that such a work-item keeps in registers, and numbers, where 16 share a row.
-HELD, _GROUP_HELD = 8, 16
+#: Vectors of a row that such a work-item keeps in registers.
+HELD = 8
+#: Work-items of a group for rows that lie beside each other, such rows of a group, and numbers of
+#: a row that an item keeps in registers; of more than _LONG_SLICE, fewer rows share the items.
+_GROUP, _LANES, _FEWEST_LANES, _GROUP_HELD, _LONG_SLICE = 256, 16, 4, 16, 4
 
 
 def blocks(dims: tuple[int, ...], axes: list[int]) -> tuple[int, int, int]:
@@ -63,7 +69,8 @@ def reduce(step: Step, plan: Plan, target: Target) -> list[Launch]:
     sizes = [1] * ((7 if apart else 3) - len(sizes)) + sizes
     kernel = "reduce_apart" if apart else "reduce"
     if is_deep(target.profile, math.prod(sizes[1::2]), y.size) and (apart or sizes[-1] > 1):
-        return [_by_groups("reduce", f"{kernel}_group", [x, y, *sizes], y.size, more)]
+        lanes = _lanes(target.profile, math.prod(sizes[1::2]), y.size)
+        return [_by_groups("reduce", f"{kernel}_group", [x, y, *sizes], y.size, lanes, more)]
     if apart:
         text = join(storage_option(x.dtype), more)
         return [Launch("reduce", kernel, [x, y, *sizes], (y.size,), text)]
@@ -76,10 +83,20 @@ def is_deep(profile: DeviceProfile, n: int, rows: int) -> bool:
     return profile.local_tiles and n >= _DEEP and rows < _FEW_ROWS
 
 
-def _by_groups(file: str, kernel: str, args: list[Any], rows: int, more: str) -> Launch:
-    """16 rows and 16 work-items for each."""
-    text = join(storage_option(args[0].dtype), more, "#define GROUPS")
-    return Launch(file, kernel, args, (-(-rows // 16) * 256,), text, (256,))
+def _lanes(profile: DeviceProfile, n: int, rows: int) -> int:
+    """Neighbouring rows of a group: few where groups would leave a GPU idle and rows are long."""
+    lanes = _LANES
+    while lanes > _FEWEST_LANES and -(-rows // lanes) < profile.compute_units and (
+        n * lanes >= _LONG_SLICE * _GROUP
+    ):  # fmt: skip
+        lanes //= 2
+    return lanes
+
+
+def _by_groups(file: str, kernel: str, args: list[Any], rows: int, lanes: int, more: str) -> Launch:
+    """Groups of work-items that share out `lanes` rows."""
+    text = join(storage_option(args[0].dtype), more, f"#define LANES {lanes}")
+    return Launch(file, kernel, args, (-(-rows // lanes) * _GROUP,), text, (_GROUP,))
 
 
 def folded(
@@ -135,9 +152,11 @@ def _rows_of(
     """Each row along an axis changed by numbers that all of it makes."""
     outer, n, inner = sizes = blocks(x.dims, [axis])
     if inner > 1 and is_deep(target.profile, n, outer * inner):
-        held = -(-n // 16) if name == "softmax" and n <= 16 * _GROUP_HELD else 0
-        text = join(more, f"#define HOLD {held}" if held else "")
-        return [_by_groups(name, f"{name}_group", [x, y, *sizes], outer * inner, text)]
+        lanes = _lanes(target.profile, n, outer * inner)
+        held = -(-n * lanes // _GROUP)
+        holds = name == "softmax" and held <= _GROUP_HELD
+        text = join(more, f"#define HOLD {held}" if holds else "")
+        return [_by_groups(name, f"{name}_group", [x, y, *sizes], outer * inner, lanes, text)]
     return [folded(name, target.profile, step, x, y, sizes, [x, y], more)]
 
 
@@ -179,13 +198,31 @@ def pool(step: Step, plan: Plan, target: Target) -> list[Launch]:
 def matmul(step: Step, plan: Plan, target: Target) -> list[Launch]:
     a, b = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
-    m, k = a.dims[-2:]
-    n = b.dims[-1]
-    batch = math.prod(y.dims[:-2])
-    planes = (math.prod(a.dims[:-2]), math.prod(b.dims[:-2]))
     if b.data is not None and len(b.dims) == 2:
         problem = matmul_problem(step, plan)
         if target.profile.local_tiles or byte_products.ways(problem, target.profile):
             return tiled(target, problem)
+    of = Batches.of(a.dims, b.dims)
+    copies: list[Launch] = []
+    left, right = (
+        _each_its_own(target.profile, tensor, side, of.lead, size, copies)
+        if of.repeats(side) else tensor
+        for tensor, side, size in ((a, of.left, of.m * of.k), (b, of.right, of.k * of.n))
+    )  # fmt: skip
+    batch = math.prod(of.lead)
+    planes = [1 if max(side, default=1) == 1 else batch for side in (of.left, of.right)]
     kind = gpu if target.profile.local_tiles else cpu
-    return kind.product(step, target, a, b, y, (batch, m, n, k), planes)
+    sizes = (batch, of.m, of.n, of.k)
+    return [*copies, *kind.product(step, target, left, right, y, sizes, (planes[0], planes[1]))]
+
+
+def _each_its_own(
+    profile: DeviceProfile, x: PlanTensor, side: tuple[int, ...], lead: tuple[int, ...], size: int,
+    copies: list[Launch],
+) -> Scratch:  # fmt: skip
+    """A copy of matrices of `size` numbers in which each batch of `lead` has its own."""
+    whole = Scratch(math.prod(lead) * size * x.dtype.itemsize, x.dtype)
+    dims, steps = (*lead, size), strides_of((*side, size))
+    source = [0 if d == 1 else step for d, step in zip((*side, size), steps)]
+    copies.append(strided_copy(profile, x, whole, dims, source, strides_of(dims)))
+    return whole

@@ -41,8 +41,8 @@ def convolved(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
 def product(
     step: Step,
     profile: DeviceProfile,
-    a: PlanTensor,
-    b: PlanTensor,
+    a: PlanTensor | Scratch,
+    b: PlanTensor | Scratch,
     y: PlanTensor,
     sizes: tuple[int, int, int, int],
     planes: tuple[int, int],
@@ -68,7 +68,11 @@ def product(
 
 
 def _turned(
-    profile: DeviceProfile, x: PlanTensor, to: Scratch, dims: tuple[int, ...], steps: list[int]
+    profile: DeviceProfile,
+    x: PlanTensor | Scratch,
+    to: Scratch,
+    dims: tuple[int, ...],
+    steps: list[int],
 ) -> Launch:
     return strided_copy(profile, x, to, dims, steps, strides_of(dims))
 

@@ -1,6 +1,6 @@
 // x / |x|p over the middle axis of (outer, n, inner), 0 where the norm is 0; p is 2 (-DSQUARES) or 1.
 // V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 GROUPS SQUARES
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=4,8,16 SQUARES
 #ifdef SQUARES
 #define PART(v) ((v) * (v))
 #define NORM(sum) sqrt(sum)
@@ -68,33 +68,34 @@ void lp_norm_row(global const T *x, global T *y, int n) {
 }
 #endif
 
-// The same by groups of 16 neighbouring rows and 16 items for each, where rows alone would leave a
+// The same by groups of LANES neighbouring rows and SLICES items for each, where rows alone would leave a
 // GPU idle.
-#ifdef GROUPS
+#ifdef LANES
+#define SLICES (256 / LANES)
 //@ kernel lp_norm_group
-//@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
+//@ need min(outer, n, inner) > 0, n + 256 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
 //@ group 256
-//@ items up(outer * inner, 16) * 256
-//@ local 16 * 17 * 4
+//@ items up(outer * inner, LANES) * 256
+//@ local 256 / LANES * (LANES + 1) * 4
 //@ reads x[outer * n * inner]
 //@ writes y[outer * n * inner]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void lp_norm_group(global const T *x, global T *y, int outer, int n, int inner) {
-  local float part[16][17];
-  const int id = get_local_id(0), lane = id % 16, slice = id / 16;
-  const int i = get_group_id(0) * 16 + lane, inside = i < outer * inner;
+  local float part[SLICES][LANES + 1];
+  const int id = get_local_id(0), lane = id % LANES, slice = id / LANES;
+  const int i = get_group_id(0) * LANES + lane, inside = i < outer * inner;
   const int at = i / inner * n * inner + i % inner;
   float sum = 0;
-  for (int k = slice; inside && k < n; k += 16) {
+  for (int k = slice; inside && k < n; k += SLICES) {
     const float v = LD(x, at + k * inner);
     sum += PART(v);
   }
   part[slice][lane] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
   sum = 0;
-  for (int p = 0; p < 16; ++p) sum += part[p][lane];
+  for (int p = 0; p < SLICES; ++p) sum += part[p][lane];
   const float norm = NORM(sum);
-  for (int k = slice; inside && k < n; k += 16) {
+  for (int k = slice; inside && k < n; k += SLICES) {
     const float done = SCALED(LD(x, at + k * inner), norm);
     ST(y, at + k * inner, done);
   }

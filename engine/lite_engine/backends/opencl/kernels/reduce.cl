@@ -1,6 +1,6 @@
 // x (outer, n, inner) → y (outer, inner). STEP folds a value into `s`, MERGE joins two partial results,
 // DONE finishes one. V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 GROUPS
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=4,8,16
 //@ options START:number STEP(s,v) DONE(s,n) MERGE(s,t)
 //@ kernel reduce
 //@ need min(outer, n, inner) > 0, inner % V == 0, (g0 + 1) * V <= INT_MAX
@@ -53,36 +53,37 @@ void reduce_row(global const T *x, global T *y, int n) {
 }
 #endif
 
-// The same by groups of 16 neighbouring outputs and 16 items for each, where outputs alone would
-// leave a GPU idle.
-#ifdef GROUPS
-// What 16 items fold of output i, the first of them to the end; number k lies at `place`.
-#define BY_SIXTEEN(place)                                    \
+// The same by groups of LANES neighbouring outputs and SLICES items for each, where outputs alone
+// would leave a GPU idle.
+#ifdef LANES
+#define SLICES (256 / LANES)
+// What the items of output i fold, the first of them to the end; number k lies at `place`.
+#define BY_SLICES(place)                                     \
   float s = START;                                           \
-  for (int k = slice; inside && k < n; k += 16) {            \
+  for (int k = slice; inside && k < n; k += SLICES) {        \
     const float v = LD(x, place);                            \
     s = STEP(s, v);                                          \
   }                                                          \
   part[slice][lane] = s;                                     \
   barrier(CLK_LOCAL_MEM_FENCE);                              \
   if (slice != 0 || !inside) return;                         \
-  for (int p = 1; p < 16; ++p) s = MERGE(s, part[p][lane]);  \
+  for (int p = 1; p < SLICES; ++p) s = MERGE(s, part[p][lane]); \
   s = DONE(s, (float)n);                                     \
   ST(y, i, s)
 //@ kernel reduce_group
-//@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
+//@ need min(outer, n, inner) > 0, n + 256 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
 //@ group 256
-//@ items up(outer * inner, 16) * 256
-//@ local 16 * 17 * 4
+//@ items up(outer * inner, LANES) * 256
+//@ local 256 / LANES * (LANES + 1) * 4
 //@ reads x[outer * n * inner]
 //@ writes y[outer * inner]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void reduce_group(global const T *x, global T *y, int outer, int n, int inner) {
-  local float part[16][17];
-  const int id = get_local_id(0), lane = id % 16, slice = id / 16;
-  const int i = get_group_id(0) * 16 + lane, inside = i < outer * inner;
+  local float part[SLICES][LANES + 1];
+  const int id = get_local_id(0), lane = id % LANES, slice = id / LANES;
+  const int i = get_group_id(0) * LANES + lane, inside = i < outer * inner;
   const int at = i / inner * n * inner + i % inner;
-  BY_SIXTEEN(at + k * inner);
+  BY_SLICES(at + k * inner);
 }
 #endif
 
@@ -110,25 +111,25 @@ kernel void reduce_apart(global const T *x, global T *y, int A0, int B0, int A1,
   ST(y, i, s);
 }
 
-// The same by groups of 16 outputs and 16 items for each, which read neighbours together: of what is
+// The same by groups of LANES outputs and SLICES items for each, which read neighbours together: of what is
 // kept, or where the innermost axis is reduced of that.
-#ifdef GROUPS
+#ifdef LANES
 //@ kernel reduce_apart_group
 //@ need min(A0, A1, A2, A3, B0, B1, B2) > 0, (A0 * A1 * A2 * A3 + 16) * B0 * B1 * B2 <= INT_MAX
-//@ need B0 * B1 * B2 + 16 <= INT_MAX
+//@ need B0 * B1 * B2 + 256 <= INT_MAX
 //@ group 256
-//@ items up(A0 * A1 * A2 * A3, 16) * 256
-//@ local 16 * 17 * 4
+//@ items up(A0 * A1 * A2 * A3, LANES) * 256
+//@ local 256 / LANES * (LANES + 1) * 4
 //@ reads x[A0 * B0 * A1 * B1 * A2 * B2 * A3]
 //@ writes y[A0 * A1 * A2 * A3]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void reduce_apart_group(global const T *x, global T *y, int A0, int B0, int A1, int B1, int A2,
                         int B2, int A3) {
-  local float part[16][17];
-  const int id = get_local_id(0), near = id % 16, far = id / 16;
-  const int lane = A3 > 1 ? near : far, slice = A3 > 1 ? far : near;
-  const int i = get_group_id(0) * 16 + lane, n = B0 * B1 * B2, inside = i < A0 * A1 * A2 * A3;
+  local float part[SLICES][LANES + 1];
+  const int id = get_local_id(0);
+  const int lane = A3 > 1 ? id % LANES : id / SLICES, slice = A3 > 1 ? id / LANES : id % SLICES;
+  const int i = get_group_id(0) * LANES + lane, n = B0 * B1 * B2, inside = i < A0 * A1 * A2 * A3;
   const int at = FIRST(i);
-  BY_SIXTEEN(at + BEHIND(k));
+  BY_SLICES(at + BEHIND(k));
 }
 #endif

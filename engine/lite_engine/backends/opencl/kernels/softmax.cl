@@ -1,5 +1,5 @@
 // Softmax over the middle axis of (outer, n, inner); -DLOGARITHM its logarithm. V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..16 GROUPS LOGARITHM
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..16 LANES=4,8,16 LOGARITHM
 #ifdef LOGARITHM
 #define RESULT(d, sum) ((d) - log(sum))
 #else
@@ -68,29 +68,30 @@ void softmax_row(global const T *x, global T *y, int n) {
 }
 #endif
 
-// The same by groups of 16 neighbouring rows and 16 items for each, where rows alone would leave a
+// The same by groups of LANES neighbouring rows and SLICES items for each, where rows alone would leave a
 // GPU idle. An item keeps its HOLD numbers of a row, which it loads all at once.
-#ifdef GROUPS
+#ifdef LANES
+#define SLICES (256 / LANES)
 #if HOLD
-#define EACH_OF_ROW UNROLL for (int h = 0, k = slice; h < HOLD; ++h, k += 16) if (inside && k < n)
+#define EACH_OF_ROW UNROLL for (int h = 0, k = slice; h < HOLD; ++h, k += SLICES) if (inside && k < n)
 #define OWN held[h]
 #else
-#define EACH_OF_ROW for (int k = slice; inside && k < n; k += 16)
+#define EACH_OF_ROW for (int k = slice; inside && k < n; k += SLICES)
 #define OWN LD(x, at + k * inner)
 #endif
 //@ kernel softmax_group
-//@ need min(outer, n, inner) > 0, n + 16 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
-//@ need n <= 16 * HOLD when HOLD
+//@ need min(outer, n, inner) > 0, n + 256 <= INT_MAX, (outer * inner + 16) * n + inner <= INT_MAX
+//@ need n * LANES <= 256 * HOLD when HOLD
 //@ group 256
-//@ items up(outer * inner, 16) * 256
-//@ local 16 * 17 * 4
+//@ items up(outer * inner, LANES) * 256
+//@ local 256 / LANES * (LANES + 1) * 4
 //@ reads x[outer * n * inner]
 //@ writes y[outer * n * inner]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void softmax_group(global const T *x, global T *y, int outer, int n, int inner) {
-  local float part[16][17];
-  const int id = get_local_id(0), lane = id % 16, slice = id / 16;
-  const int i = get_group_id(0) * 16 + lane, inside = i < outer * inner;
+  local float part[SLICES][LANES + 1];
+  const int id = get_local_id(0), lane = id % LANES, slice = id / LANES;
+  const int i = get_group_id(0) * LANES + lane, inside = i < outer * inner;
   const int at = i / inner * n * inner + i % inner;
   float top = -INFINITY, sum = 0;
 #if HOLD
@@ -100,13 +101,13 @@ void softmax_group(global const T *x, global T *y, int outer, int n, int inner) 
   EACH_OF_ROW top = fmax(top, OWN);
   part[slice][lane] = top;
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int p = 0; p < 16; ++p) top = fmax(top, part[p][lane]);
+  for (int p = 0; p < SLICES; ++p) top = fmax(top, part[p][lane]);
   barrier(CLK_LOCAL_MEM_FENCE);
   EACH_OF_ROW sum += exp(OWN - top);
   part[slice][lane] = sum;
   barrier(CLK_LOCAL_MEM_FENCE);
   sum = 0;
-  for (int p = 0; p < 16; ++p) sum += part[p][lane];
+  for (int p = 0; p < SLICES; ++p) sum += part[p][lane];
   EACH_OF_ROW {
     const float d = OWN - top;
     const float done = RESULT(d, sum);
