@@ -4,6 +4,7 @@
     W ∗ x      =  Σ W_t ∗ x_t               with groups, whose channels lie apart, or many taps
     W ∗ x      =  W' ∗ x'                   integers with groups: x' has row h of x₀, of x₁, … below
                                             each other, W' the rows of W₀, W₁, … in the same way
+    W ∗ x      =  W″ ∗ x″                   over two axes alone: x″ has the third in one of them
     max of x   =  max of the pooled frames' taps; averages in the same way
 
 The frames of all depths of a volume (N, C, D, H, W) are images to a kernel. Behind the fusions, so
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Node, Value
+from ..ir import Graph, Node, Shape, Value
 from ..ops._conv_window import conv_window
 from ..ops.pool import Window
 from ._core import Match, P, Skip, no_match, rule, skip
@@ -59,7 +60,8 @@ class fold_conv_depth:
             return no_match(m.conv)
         if taps.kernel > MOST:
             return skip(tr("more than {most} taps of depth", most=MOST), m.conv)
-        if _grouped_integers(m.conv) and taps.kernel > 1 and _rows_apart(m.conv):
+        rows = _grouped_integers(m.conv) and _rows_apart(m.conv) and not _idle_axis(_sizes(m.conv))
+        if taps.kernel > 1 and rows:
             return skip(tr("grouped, and its rows are dilated"), m.conv)
         return None
 
@@ -67,8 +69,9 @@ class fold_conv_depth:
         conv, taps = m.conv, _conv_taps(m.conv)
         weight = weight_of(conv)
         assert weight is not None and weight.const is not None
-        kernel, strides, pads, dilations = conv_window(m.x.type, weight.type, filled(conv))
-        window = {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations}
+        window = _sizes(conv)
+        if taps.kernel > 1 and (axis := _idle_axis(window)):
+            return _as_image(graph, conv, weight, {**conv.attrs, **window}, axis)
         attrs = of_frames({**conv.attrs, **window})
         attrs.pop("auto_pad", None)
         frames = read_frames(graph, m.x, taps, conv, outside(graph, conv))
@@ -92,16 +95,75 @@ class fold_conv_depth:
         return graph.replace([conv], conv.op, inputs, attrs)
 
 
+def _sizes(conv: Node) -> dict[str, list[int]]:
+    """The window's attributes, each with all of its numbers."""
+    x, weight = conv.inputs[0], weight_of(conv)
+    assert x is not None and weight is not None
+    names = ("kernel_shape", "strides", "pads", "dilations")
+    return dict(zip(names, conv_window(x.type, weight.type, filled(conv)), strict=True))
+
+
+def _idle_axis(window: dict[str, list[int]]) -> int:
+    """H or W (1 or 2 of D, H, W) along which the window does nothing while that before it moves by
+    one, so that both are one axis of an image; 0 if there is none."""
+    for axis in (2, 1):
+        ends = window["pads"][axis], window["pads"][axis + 3]
+        alone = (window["kernel_shape"][axis], window["strides"][axis], *ends) == (1, 1, 0, 0)
+        if alone and window["strides"][axis - 1] == 1:
+            return axis
+    return 0
+
+
+def _as_image(graph: Graph, conv: Node, weight: Value, attrs: dict[str, Any], axis: int) -> Node:
+    """The convolution of an image in which `axis` has come into the one before it: what were
+    neighbours there lie its size apart."""
+    x, y = conv.inputs[0], conv.output
+    assert x is not None and x.shape is not None and y.shape is not None
+    assert weight.const is not None
+    size = _whole(x.shape[DEPTH:])[axis]
+
+    def merged(numbers: list[int]) -> list[int]:
+        apart = [n * size if i == axis - 1 else n for i, n in enumerate(numbers)]
+        return [n for i, n in enumerate(apart) if i != axis]
+
+    image = {
+        "kernel_shape": [n for i, n in enumerate(attrs["kernel_shape"]) if i != axis],
+        "strides": [n for i, n in enumerate(attrs["strides"]) if i != axis],
+        "pads": merged(attrs["pads"][:3]) + merged(attrs["pads"][3:]),
+        "dilations": merged(attrs["dilations"]),
+    }
+    kept = {k: v for k, v in attrs.items() if k != "auto_pad"}
+    inputs = list(conv.inputs)
+    for at, value in enumerate(inputs):
+        if value is weight:
+            array = weight.const.squeeze(DEPTH + axis)
+            inputs[at] = constant_like(graph, array, weight, "weight")
+        elif value is not None and value.shape is not None and rank_of(value) == 5:
+            dims = np.array([0, 0, *_together(value.shape[DEPTH:], axis)], np.int64)
+            inputs[at] = new_before(graph, conv, "Reshape", [value, graph.constant(dims)])
+    made = new_before(graph, conv, conv.op, inputs, {**kept, **image})
+    volume = np.array([0, 0, *_whole(y.shape[DEPTH:])], np.int64)
+    return graph.replace([conv], "Reshape", [made, graph.constant(volume)])
+
+
+def _whole(dims: Shape) -> list[int]:
+    return [d for d in dims if isinstance(d, int)]
+
+
+def _together(dims: Shape, axis: int) -> list[int]:
+    """Sizes of D, H, W with `axis` in the one before it."""
+    sizes = _whole(dims)
+    return [*sizes[: axis - 1], sizes[axis - 1] * sizes[axis], *sizes[axis + 1 :]]
+
+
 def _grouped_integers(conv: Node) -> bool:
     return conv.op == "QLinearConv" and bool(conv.attrs.get("group", 1) != 1)
 
 
 def _rows_apart(conv: Node) -> bool:
     """Whether other rows lie between those that a window reads."""
-    x, weight = conv.inputs[0], weight_of(conv)
-    assert x is not None and weight is not None
-    kernel, _, _, dilations = conv_window(x.type, weight.type, filled(conv))
-    return bool(kernel[1] > 1 and dilations[1] > 1)
+    window = _sizes(conv)
+    return window["kernel_shape"][1] > 1 and window["dilations"][1] > 1
 
 
 def _rows_joined(graph: Graph, x: Value, conv: Node, frames: list[Value]) -> Value:
@@ -150,9 +212,9 @@ def _sum(graph: Graph, conv: Node, frames: list[Value], attrs: dict[str, Any]) -
 
 
 def _conv_taps(conv: Node) -> Taps:
-    x, weight = conv.inputs[0], weight_of(conv)
-    assert x is not None and x.shape is not None and weight is not None
-    kernel, strides, pads, dilations = conv_window(x.type, weight.type, filled(conv))
+    x = conv.inputs[0]
+    assert x is not None and x.shape is not None
+    kernel, strides, pads, dilations = _sizes(conv).values()
     size, reach = int(x.shape[DEPTH] or 0), (kernel[0] - 1) * dilations[0] + 1  # type: ignore[call-overload]
     count = (size + pads[0] + pads[3] - reach) // strides[0] + 1
     return Taps(size, kernel[0], strides[0], dilations[0], pads[0], count)
