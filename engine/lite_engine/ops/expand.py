@@ -51,7 +51,7 @@ def needs_float32(node: Node) -> bool:
 
 def is_ours(node: Node) -> bool:
     """Whether a model format may lack the operator in this form, or backends of others."""
-    return node.op in ("QLinearAttention", "QLinearMatMul", "Attention")
+    return node.op in ("QLinearAttention", "QLinearMatMul", "Attention", "TurnPairs")
 
 
 def _plain_attention(node: Node, types: Types) -> bool:
@@ -243,6 +243,25 @@ def _rotary(graph: Graph, node: Node, types: Types) -> None:
     graph.replace([node], "Reshape", [y, graph.constant(np.array(sizes, np.int64))])
 
 
+def _turn_pairs(graph: Graph, node: Node, types: Types) -> None:
+    write, (x, cos, sin) = Writer(graph, node), node.inputs
+    assert x is not None
+    *lead, size = sizes_of(x)
+
+    def part(begin: int, step: int) -> Value:
+        end = size if node.attrs.get("interleaved") else begin + size // 2
+        return write("Slice", x, *(np.array([n], np.int64) for n in (begin, end, -1, step)))
+
+    if node.attrs.get("interleaved"):
+        pairs = [
+            write.shaped(v, *lead, size // 2, 1) for v in (write("Neg", part(1, 2)), part(0, 2))
+        ]
+        turned = write.shaped(write("Concat", *pairs, axis=-1), *lead, size)
+    else:
+        turned = write("Concat", write("Neg", part(size // 2, 1)), part(0, 1), axis=-1)
+    graph.replace([node], "Add", [write("Mul", x, cos), write("Mul", turned, sin)])
+
+
 def _always(*_: object) -> bool:
     return True
 
@@ -253,6 +272,7 @@ _EXPANSIONS: dict[str, tuple[Condition, Rewrite]] = {
     "Attention": (_plain_attention, _attention),
     "GroupNormalization": (is_fixed, _group_norm),
     "RotaryEmbedding": (_turns, _rotary),
+    "TurnPairs": (is_fixed, _turn_pairs),
     **TRANSFORMS,
     **VIEWS,
 }

@@ -92,6 +92,19 @@ def _axis(node: Node, perm: Perm, const: Const) -> Moved:
     return _same(node, perm, axis=perm[axis % len(perm)])
 
 
+def _turn(node: Node, perm: Perm, const: Const) -> Moved | str:
+    """The last axis, whose numbers are turned in pairs, has to stay; angles move the other way."""
+    if perm[-1] != len(perm) - 1:
+        return tr("the pairs would lie along another axis")
+    rest: list[Value | None] = []
+    for value in node.inputs[1:]:
+        if value is None or value.const is None:
+            return tr("the angles are not constant")
+        array = value.const.reshape((1,) * (len(perm) - value.const.ndim) + value.const.shape)
+        rest.append(const(array.transpose(inverse(perm)), value))
+    return _same(node, perm, rest)
+
+
 def _quantize(node: Node, perm: Perm, const: Const) -> Moved | str:
     scale = node.input(1)
     if scale is None or scale.shape is None or len(scale.shape) > 1:
@@ -245,5 +258,6 @@ _RULES: dict[str, Rule] = {
     "pad": _pad,
     "resize": _resize,
     "gather": _gather,
+    "turn": _turn,
 }
 TRANSPOSE_RULES = {op.name: _RULES[op.transpose_rule] for op in all_ops() if op.transpose_rule}

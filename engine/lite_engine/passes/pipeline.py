@@ -47,6 +47,7 @@ from .recompose_layer_norm import (
     recompose_rms_norm,
 )
 from .recompose_pasted_masks import recompose_pasted_masks
+from .recompose_rotary import recompose_rotary, recompose_rotary_prefix
 from .recompose_shuffles import recompose_shuffles
 from .recompose_splits import recompose_splits
 from .running import run_passes
@@ -70,6 +71,8 @@ RECOMPOSE: list[Pass] = [
     fuse_group_norm_affine,
     recompose_shuffles,
     recompose_pasted_masks,
+    recompose_rotary,
+    recompose_rotary_prefix,
 ]
 # After the norms: they are known by the last axis, which sinking a Transpose would change.
 LAYOUT: list[Pass] = [

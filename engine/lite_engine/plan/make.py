@@ -54,6 +54,8 @@ def make_plan(
         def runs(node: Node, types: list[TypeInfo | None]) -> bool:
             if PRECISION[precision] is not DType.F32 and needs_float32(node):
                 return True  # as it is: NumPy computes it
+            if is_ours(node) and node.name in (refused or {}):
+                return False  # what it is written out in may run
             if not is_ours(node) and (accelerate or (backend == "cpu" and has_kernels(node))):
                 return True  # as it is, or nothing is gained by writing it out
             return not accelerate and bool(kernels_for(node, types, backend, best=True)[0])

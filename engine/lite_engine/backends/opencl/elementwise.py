@@ -69,6 +69,18 @@ def binary(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return [Launch("binary", "binary", args, (y.size // v,), options)]
 
 
+@builds("turn_pairs", "TurnPairs")
+def turn_pairs(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    x, cos, sin = (plan.tensors[i] for i in step.inputs[:3])
+    y = plan.tensors[step.outputs[0]]
+    rows, size = (1, 1, 1, *x.dims)[-4:-1], x.dims[-1]
+    apart = [0, 0, 0, *broadcast_strides(cos, x.dims)][-4:-1]
+    between = "#define INTERLEAVED" if step.attrs.get("interleaved") else ""
+    args = [x, cos, sin, y, y.size // 2, *rows[1:], size, *apart]
+    text = join(storage_option(y.dtype), between)
+    return [Launch("rotary", "turn_pairs", args, (y.size // 2,), text)]
+
+
 @builds("cast", "Cast")
 def cast(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]

@@ -83,6 +83,11 @@ def examples() -> dict[str, list[Graph]]:
             attended((2, 3, 9, 40), (2, 3, 33, 40), (2, 3, 33, 130), some(2, 1, 1, 33),
                      softcap=3.0),
         ],
+        "turn_pairs": [
+            single("TurnPairs", x, some(*angles), some(*angles), interleaved=between)
+            for x, angles in (((2, 3, 5, 8), (5, 8)), ((1, 5, 3, 64), (1, 5, 1, 64)))
+            for between in (0, 1)
+        ],
         "pool": [
             single("MaxPool", _IMAGE, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
             single("MaxPool", _IMAGE, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
