@@ -191,11 +191,13 @@ def test_no_zeros_are_multiplied():
 
 
 @pytest.mark.cpu
+@pytest.mark.opencl
 @pytest.mark.parametrize("name", ["half", "frames"])
-def test_a_spectrum_is_not_computed_in_16_bits(name):
+@pytest.mark.parametrize("backend, precision", [("x86", "bf16"), ("opencl", "fp16")])
+def test_a_spectrum_is_not_computed_in_16_bits(name, backend, precision):
     graph, feeds = graph_of(name)
-    predictor = Predictor(graph, "x86", precision="bf16")
-    assert {step.backend for step in predictor.plan().steps} == {"reference"}
+    predictor = Predictor(graph, backend, precision=precision)
+    assert "reference" not in {step.backend for step in predictor.plan().steps}
     (got,), want = predictor.run(feeds).values(), exact(name)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-6 * np.abs(want).max())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from ..ir.bfloat16 import bf16_to_f32
 from ..ops import Cost, OpDef, cost_of, get_op
 from . import layout as lay
 from .accelerate import Sharing
-from .beyond_half import beyond_half
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
 from .select import select
 from .tensors import DEVICE, HOST, Key, TensorPool
@@ -31,6 +30,7 @@ class Lowering:
         tuning: Mapping[str, str] | None = None,
         overrides: Mapping[str, str] | None = None,
         numbers: Mapping[str, DType] | None = None,
+        asked: Collection[str] = (),
         faults: Mapping[str, str] | None = None,
         refused: Mapping[str, str] | None = None,
         sharing: Sharing | None = None,
@@ -41,8 +41,8 @@ class Lowering:
         self.number = number
         self.tuning = tuning or {}
         self.overrides = overrides or {}
-        self.numbers = {**(beyond_half(graph) if number is DType.F16 else {}), **(numbers or {})}
-        self.asked = numbers or {}
+        self.numbers = numbers or {}
+        self.asked = {*self.overrides, *asked}
         self.refused = refused or {}
         self.sharing = sharing or Sharing()
         self.plan = Plan(backend)
@@ -171,7 +171,7 @@ class Lowering:
         )
         if left := self.sharing.left.get(node.name):
             placement.why = f"{left}; {placement.why}"
-        if node.name in self.overrides or node.name in self.asked:
+        if node.name in self.asked:
             placement.why = tr("overridden; {why}", why=placement.why)
         return placement
 

@@ -11,6 +11,7 @@ from ..ops import specialise
 from ..ops.expand import expand_missing, has_kernels, is_ours, needs_float32
 from .accelerate import Accelerator, share
 from .bands import mark_bands
+from .beyond_half import beyond_half
 from .lower import Lowering
 from .memory import assign_offsets, reuse_in_place
 from .model import Plan
@@ -49,17 +50,20 @@ def make_plan(
     Raises ShapeError, UnsupportedOperatorError.
     """
     fixed = graph if specialised else specialise(graph, shapes)
+    wide: list[str] = []  # layers that keep float32
     if backend != "reference":
 
         def runs(node: Node, types: list[TypeInfo | None]) -> bool:
-            if PRECISION[precision] is not DType.F32 and needs_float32(node):
-                return True  # as it is: NumPy computes it
             if is_ours(node) and node.name in (refused or {}):
                 return False  # what it is written out in may run
             if not is_ours(node) and (accelerate or (backend == "cpu" and has_kernels(node))):
                 return True  # as it is, or nothing is gained by writing it out
             return not accelerate and bool(kernels_for(node, types, backend, best=True)[0])
 
+        if PRECISION[precision] is not DType.F32:
+            known = {(n.name, n.op) for n in fixed.nodes}
+            expand_missing(fixed, lambda node, types: not needs_float32(node) or runs(node, types))
+            wide = [n.name for n in fixed.nodes if (n.name, n.op) not in known or needs_float32(n)]
         expand_missing(fixed, runs)
     overrides = dict(overrides or {})
     sharing = share(
@@ -70,13 +74,16 @@ def make_plan(
         if word not in here:
             sharing.left[layer] = tr("the backend {name} cannot be used here", name=word)
     asked, precision = precision, "fp32" if accelerate else precision
+    numbers = {n: PRECISION[word] for n, word in overrides.items() if word in PRECISION}
+    own = beyond_half(fixed) if PRECISION[precision] is DType.F16 else {}
     plan = Lowering(
         fixed,
         backend,
         number=PRECISION[precision],
         tuning=tuning,
         overrides={n: w for n, w in overrides.items() if w in FALLBACK},
-        numbers={n: PRECISION[word] for n, word in overrides.items() if word in PRECISION},
+        numbers={**own, **dict.fromkeys(wide, DType.F32), **numbers},
+        asked=numbers,
         faults=faults,
         refused={} if accelerate else refused,
         sharing=sharing,
