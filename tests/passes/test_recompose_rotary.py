@@ -141,6 +141,21 @@ def test_a_transpose_passes(spelling: str) -> None:
     assert "Transpose" not in [v.op for v in graph.nodes]
 
 
+# Rows of class tokens, and a Transpose, give each layer angles of its own; they are the same.
+@pytest.mark.cpu
+@pytest.mark.opencl
+def test_layers_have_their_angles_in_common() -> None:
+    n = Network((2, HEADS, ROWS, SIZE))
+    n.computed = {"x": (2, ROWS + 2, HEADS, SIZE)}
+    angles, y = n.angles(ROWS, SIZE), n("Transpose", "x", perm=[0, 2, 1, 3])
+    for _ in range(2):
+        head, tail = n.cut(y, 0, 2, 2), n.cut(y, 2, ROWS + 2, 2)
+        y = n("Concat", head, summed(n, tail, halves(n, tail), *angles), axis=2)
+    graph = check(n.model(n("Transpose", y, perm=[0, 2, 1, 3])), n.computed, count=2)
+    first, second = (v for v in graph.nodes if v.op == "TurnPairs")
+    assert first.inputs[1:] == second.inputs[1:]
+
+
 @pytest.mark.cpu
 @pytest.mark.opencl
 def test_a_transpose_of_what_is_turned_stays() -> None:

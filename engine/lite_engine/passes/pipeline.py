@@ -47,7 +47,7 @@ from .recompose_layer_norm import (
     recompose_rms_norm,
 )
 from .recompose_pasted_masks import recompose_pasted_masks
-from .recompose_rotary import recompose_rotary, recompose_rotary_prefix
+from .recompose_rotary import merge_angles, recompose_rotary, recompose_rotary_prefix
 from .recompose_shuffles import recompose_shuffles
 from .recompose_splits import recompose_splits
 from .running import run_passes
@@ -77,6 +77,7 @@ RECOMPOSE: list[Pass] = [
 # After the norms: they are known by the last axis, which sinking a Transpose would change.
 LAYOUT: list[Pass] = [
     layout_sink_transposes,
+    merge_angles,
     merge_transposes,
     fold_reduce_mean,
     fold_average_pool,

@@ -5,16 +5,20 @@
     concat(q_:p, TurnPairs(q_p:, c, s))       TurnPairs(q, concat(1, c), concat(0, s)): the first p
                                               rows, as of class tokens, are turned by nothing
 
-Before Transposes sink, which pass the operator but not its parts.
+Before Transposes sink, which pass the operator but not its parts. Behind that, equal angles become
+one constant.
 """
 
 from __future__ import annotations
 
+import hashlib
+from typing import Any
+
 import numpy as np
 from lite_messages import tr
 
-from ..ir import Graph, Node, Value
-from ._core import C, Match, P, Skip, no_match, rule, skip
+from ..ir import Graph, Journal, Node, Value
+from ._core import C, Match, P, Skip, graph_pass, no_match, rule, skip
 from ._rewrite import constant_like, rank_of, static_shape
 
 #: Axes that the operator's kernel walks.
@@ -95,6 +99,36 @@ class recompose_rotary_prefix:
             for value, fill in ((m.c, 1), (m.s, 0))
         ]
         return graph.replace(m.nodes, "TurnPairs", [m.q, *angles], dict(m.turn.attrs))
+
+
+@graph_pass("merge-angles")
+def merge_angles(graph: Graph, journal: Journal) -> int:
+    """Equal angles become one constant: layers have them in common, but each is given its own when
+    rows are put before them or a Transpose passes."""
+    first: dict[tuple[Any, ...], Value] = {}
+    count = 0
+    for node in graph.nodes:
+        if node.op != "TurnPairs":
+            continue
+        given = [(at, v, first.setdefault(_contents(v), v)) for at, v in _angles_of(node)]
+        changed = [(at, known) for at, value, known in given if known is not value]
+        for at, known in changed:
+            node.set_input(at, known)
+        if changed:
+            journal.rewrote("merge-angles", (node.name,), (node.name,))
+            count += 1
+    return count
+
+
+def _angles_of(node: Node) -> list[tuple[int, Value]]:
+    return [(at, v) for at, v in enumerate(node.inputs) if at and v is not None]
+
+
+def _contents(value: Value) -> tuple[Any, ...]:
+    array = value.const
+    if array is None:
+        return (id(value),)
+    return array.dtype, array.shape, hashlib.blake2b(array.tobytes()).digest()
 
 
 def _after(count: int, size: int, axis: int, rank: int, table: np.ndarray, fill: int) -> np.ndarray:
