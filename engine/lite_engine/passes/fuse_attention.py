@@ -1,6 +1,7 @@
 """Matrix products around a softmax become one attention.
 
-softmax(q·kᵀ·scale + bias)·v        Attention
+softmax(q·kᵀ·scale + bias)·v                Attention
+softmax(c·tanh(q·kᵀ·scale / c) + bias)·v    Attention whose scores have a soft cap c
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Scores:
     #: what is added, the scores with it, and by what their sum is multiplied
     biases: list[tuple[Value, Value, float]] = field(default_factory=list)
     scale: float = 1.0
+    cap: float = 0.0  # what a hyperbolic tangent of the scores is multiplied by; 0: there is none
     head_scale: np.ndarray | None = None  # a number for each head: (heads, 1, 1)
     #: what is added to scores in another shape, whose rows and keys are the pixels of maps
     maps: list[list[Value]] = field(default_factory=list)
@@ -127,7 +129,7 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
         raise Refusal(tr("heads of its operands do not fit each other"), product)
     if value.scale != 1.0:
         raise Refusal(tr("the values are scaled"), root)
-    scale = scores.scale * queries.scale * keys.scale
+    scale = scores.scale * queries.scale * keys.scale * (scores.cap or 1.0)
     mask, causal = _mask(graph, scores, product, root)
     if scores.head_scale is not None:
         queries = queries.times(graph, scores.head_scale, root)
@@ -136,6 +138,7 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     sources = [s for n in (*parts, *guards, root) if n is not None for s in n.sources]
     root.sources = tuple(dict.fromkeys(sources))
     attrs: dict[str, object] = {"scale": scale, **({"is_causal": 1} if causal else {})}
+    attrs |= {"softcap": scores.cap} if scores.cap else {}
     return attention_of(graph, root, [queries, keys, value], mask, attrs)
 
 
@@ -176,7 +179,7 @@ def _on_maps(graph: Graph, found: Scores, end: Node) -> Node | None:
     rows and of columns are (Li et al., MViTv2: Improved Multiscale Vision Transformers, 2022). The
     first Reshape; None where something else lies there."""
     value, reader = end.input(0), end
-    if end.op not in RESHAPES or value is None or found.scale != 1.0:
+    if end.op not in RESHAPES or value is None or found.scale != 1.0 or found.cap:
         return None
     shape, split = static_shape(end.output), static_shape(value)
     terms: list[Value] = []
@@ -209,6 +212,11 @@ def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
     """Takes one node into `found`; the scores that it reads."""
     if node.op in ("Mul", "Div"):
         return _scaled(found, node)
+    if node.op == "Tanh" and found.scale > 0 and found.head_scale is None and not found.cap:
+        found.cap, found.scale = found.scale, 1.0
+        return node.input(0)
+    if found.cap and node.op not in RESHAPES:
+        raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
     if node.op == "Add" and found.head_scale is None:
         for index in (0, 1):
             value = node.input(index)
