@@ -34,7 +34,10 @@ class Writer:
         return made.output
 
     def shaped(self, value: Value, *shape: Dim) -> Value:
-        return self("Reshape", value, sizes(shape, value))
+        target = sizes(shape, value)
+        if value.const is not None:
+            return self.graph.constant(value.const.reshape(target))
+        return self("Reshape", value, target)
 
 
 def sizes(shape: Sequence[Dim], value: Value) -> np.ndarray:

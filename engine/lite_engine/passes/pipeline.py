@@ -50,6 +50,7 @@ from .recompose_pasted_masks import recompose_pasted_masks
 from .recompose_rotary import merge_angles, recompose_rotary, recompose_rotary_prefix
 from .recompose_shuffles import recompose_shuffles
 from .recompose_splits import recompose_splits
+from .recompose_turned_products import recompose_turned_products
 from .running import run_passes
 
 CLEAN: list[Pass] = [
@@ -114,6 +115,8 @@ ATTENTION: list[Pass] = [
     recompose_splits,
     merge_moves,
     *VIEWS,
+    recompose_turned_products,
+    merge_transposes,
     fuse_attention,
     layout_pack_attention,
     *VIEWS,
