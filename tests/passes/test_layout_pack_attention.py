@@ -104,3 +104,23 @@ def test_attention_that_gives_its_keys_stays():
     infer_types(w.graph)
     graph = w.done(w.joined(node.outputs[0]), node.outputs[1])
     assert layout_pack_attention(graph, Journal()) == 0
+
+
+@pytest.mark.parametrize("batch", [1, B])
+def test_keys_of_a_group_stay_packed(batch: int) -> None:
+    """Llama: a batch of 1 is one more axis that could be left out."""
+    w = Writer(q=(batch, L, H * D), k=(batch, S, SHARED * D), v=(batch, S, SHARED * D))
+
+    def repeated(x: Value) -> Value:
+        single = w("Unsqueeze", w.heads(x, SHARED), [2])
+        each = w("Expand", single, [batch, SHARED, H // SHARED, S, D])
+        return w("Reshape", each, [batch, H, S, D])
+
+    keys = w("Transpose", repeated(w["k"]), perm=[0, 1, 3, 2])
+    chance = w("Softmax", w("MatMul", w.heads(w["q"], H), keys))
+    graph = w.done(w.joined(w("MatMul", chance, repeated(w["v"]))))
+    new, feeds = optimize_graph(graph), feeds_for(graph)
+    (node,) = [n for n in new.nodes if n.op == "Attention"]
+    assert (node.attrs["q_num_heads"], node.attrs["kv_num_heads"]) == (H, SHARED)
+    assert {"Transpose", "Expand"}.isdisjoint(n.op for n in new.nodes)
+    agree(run(new, feeds), run(graph, feeds))

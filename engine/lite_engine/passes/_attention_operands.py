@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -147,10 +148,14 @@ def trace(value: Value, *, lead: tuple[Dim, ...] | None = None, swapped: bool = 
 def _without_ones(
     perm: Sequence[int], sizes: Sequence[Dim], rank: int
 ) -> tuple[list[int], tuple[Dim, ...]]:
-    """The permutation and the shape before it without as many sizes of 1 as are beyond `rank`."""
-    spare = [p for p in range(len(perm)) if sizes[p] == 1][: max(0, len(perm) - rank)]
-    kept = [p for p in range(len(perm)) if p not in spare]
-    return [kept.index(p) for p in perm if p in kept], tuple(sizes[p] for p in kept)
+    """The permutation and the shape before it without as many sizes of 1 as are beyond `rank`. Where
+    the batch is one of them too, those go without which heads come first."""
+    ones = [p for p in range(len(perm)) if sizes[p] == 1]
+    found = []
+    for spare in combinations(ones, min(len(ones), max(0, len(perm) - rank))):
+        kept = [p for p in range(len(perm)) if p not in spare]
+        found.append(([kept.index(p) for p in perm if p in kept], tuple(sizes[p] for p in kept)))
+    return next((f for f in found if _heads_first(f[0])), found[0])
 
 
 def _ones_in_place(perm: Sequence[int], sizes: Sequence[Dim]) -> tuple[list[int], tuple[Dim, ...]]:
