@@ -124,3 +124,38 @@ def test_keys_of_a_group_stay_packed(batch: int) -> None:
     assert (node.attrs["q_num_heads"], node.attrs["kv_num_heads"]) == (H, SHARED)
     assert {"Transpose", "Expand"}.isdisjoint(n.op for n in new.nodes)
     agree(run(new, feeds), run(graph, feeds))
+
+
+def test_a_scale_of_each_head_stays_packed() -> None:
+    """Swin V2, whose queries are normalised and multiplied by a number for each head."""
+    w = Writer(q=(B, L, H * D), k=(B, S, H * D), v=(B, S, H * D))
+    queries, keys, values = (w.heads(w[name], H) for name in "qkv")
+    scores = w("MatMul", queries, w("Transpose", keys, perm=[0, 1, 3, 2]))
+    scores = w("Mul", scores, w.normal(H, 1, 1))
+    graph = w.done(w.joined(w("MatMul", w("Softmax", scores), values)))
+    new, feeds = optimize_graph(graph), feeds_for(graph)
+    (node,) = [n for n in new.nodes if n.op == "Attention"]
+    assert node.attrs["q_num_heads"] == H and "Transpose" not in {n.op for n in new.nodes}
+    agree(run(new, feeds), run(graph, feeds))
+
+
+def heads_as_batch(split: tuple[int, int]) -> Graph:
+    """DeBERTa V2: heads are a batch to both products and an axis to the softmax between them."""
+    w = Writer(q=(1, L, H * D), k=(1, S, H * D), v=(1, S, H * D))
+    queries, keys, values = (
+        w("Reshape", w.heads(w[name], H), [H, n, D]) for name, n in zip("qkv", (L, S, S))
+    )
+    scores = w("MatMul", queries, w("Transpose", keys, perm=[0, 2, 1]))
+    scores = w("Add", w("Reshape", scores, [1, H, L, S]), BIAS)
+    chance = w("Reshape", w("Softmax", scores), [H, L, S])
+    made = w("Reshape", w("MatMul", chance, values), [*split, L, D])
+    return w.done(w.joined(made))
+
+
+@pytest.mark.parametrize("split", [(1, H), (2, H // 2)])
+def test_heads_that_are_a_batch(split: tuple[int, int]) -> None:
+    graph = heads_as_batch(split)
+    new, feeds = optimize_graph(graph), feeds_for(graph)
+    (node,) = [n for n in new.nodes if n.op == "Attention"]
+    assert ("Transpose" in {n.op for n in new.nodes}) == (split != (1, H))
+    agree(run(new, feeds), run(graph, feeds))

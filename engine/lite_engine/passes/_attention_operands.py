@@ -109,8 +109,13 @@ class Operand:
         return _reshaped(graph, before, self.value, shape)
 
     def times(self, graph: Graph, factor: np.ndarray, before: Node) -> Operand:
-        """Multiplied by a constant for each head."""
-        given = graph.constant(factor.astype(np.float32))
+        """Multiplied by a constant for each head; by a row for all of them where they are packed."""
+        factor = factor.astype(np.float32)
+        if self.packable() and self.sizes is not None and isinstance(size := self.sizes[-1], int):
+            row = graph.constant(np.repeat(factor.ravel(), size))
+            value = _added(graph, before, "Mul", [self.packed(graph, before), row])
+            return replace(self, value=value)
+        given = graph.constant(factor)
         value = _added(graph, before, "Mul", [self.plain(graph, before), given])
         return Operand(value, (value.shape or ())[:-2], False, self.scale, nodes=self.nodes)
 
@@ -148,8 +153,8 @@ def trace(value: Value, *, lead: tuple[Dim, ...] | None = None, swapped: bool = 
 def _without_ones(
     perm: Sequence[int], sizes: Sequence[Dim], rank: int
 ) -> tuple[list[int], tuple[Dim, ...]]:
-    """The permutation and the shape before it without as many sizes of 1 as are beyond `rank`. Where
-    the batch is one of them too, those go without which heads come first."""
+    """The permutation and the shape before it without as many sizes of 1 as are beyond `rank`:
+    where the batch is 1, too, those without which heads come first."""
     ones = [p for p in range(len(perm)) if sizes[p] == 1]
     found = []
     for spare in combinations(ones, min(len(ones), max(0, len(perm) - rank))):
@@ -237,8 +242,14 @@ def _unrepeated(operand: Operand) -> Operand | None:
 
 def packed_output(graph: Graph, root: Node) -> Node | None:
     """The Transpose behind the product of weights and values whose output is (batch, length, heads,
-    size) in memory; None where there is none, or sizes are unknown."""
+    size) in memory; None where there is none, or sizes are unknown. In front of it heads that were
+    a batch may have become an axis."""
     shape, reader = known_shape(root.output), graph.sole_reader(root.output)
+    if reader is not None and reader.op in RESHAPES:
+        split = known_shape(reader.output)
+        if shape is None or split is None or split != (1, *shape[-3:]) or len(shape) > 4:
+            return None
+        shape, reader = split, graph.sole_reader(reader.output)
     if shape is None or reader is None or reader.op != "Transpose":
         return None
     perm = list(reader.attrs.get("perm") or ())

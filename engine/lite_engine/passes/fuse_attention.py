@@ -84,10 +84,20 @@ def _softmax_before(graph: Graph, node: Node) -> Node | None:
     weights, values = node.input(0), node.input(1)
     if weights is None or values is None or values.is_const or weights.producer is None:
         return None
-    softmax = _without_guard(weights.producer)
+    softmax = _without_guard(_without_view(weights.producer))
     rank = len(softmax.output.shape or ())
     last = softmax.attrs.get("axis", -1) in (-1, rank - 1)
     return softmax if softmax.op == "Softmax" and rank and last else None
+
+
+def _without_view(node: Node) -> Node:
+    """What makes the matrices of a Reshape that leaves them as they are."""
+    value = node.input(0)
+    if node.op not in RESHAPES or value is None or value.producer is None:
+        return node
+    before, after = static_shape(value), static_shape(node.output)
+    same = before is not None and after is not None and before[-2:] == after[-2:]
+    return value.producer if same and len(after or ()) > 1 else node
 
 
 def _without_guard(node: Node) -> Node:
