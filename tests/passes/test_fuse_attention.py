@@ -187,8 +187,15 @@ def positions_in_a_batch() -> Graph:
     return w.done(w("MatMul", w("Softmax", w("Reshape", scores, [H, L, S])), w["v"]))
 
 
+def learned() -> Graph:
+    """DETR's first decoder layer."""
+    w = separate()
+    scores = w("MatMul", w.normal(B, H, L, D), w("Transpose", w["k"], perm=[0, 1, 3, 2]))
+    return w.done(w("MatMul", w("Softmax", w("Add", w.normal(L, S), scores)), w["v"]))
+
+
 SPELLINGS = [
-    textbook, torch_sdpa, windows, scale_of_each_head, scaled_sum, grouped, causal, heads_as_batch,
+    learned, textbook, torch_sdpa, windows, scale_of_each_head, scaled_sum, grouped, causal, heads_as_batch,
     groups_of_windows, lengths_first, positions_of_maps, positions_in_a_batch,
 ]  # fmt: skip
 

@@ -109,7 +109,7 @@ class Operand:
         return _reshaped(graph, before, self.value, shape)
 
     def times(self, graph: Graph, factor: np.ndarray, before: Node) -> Operand:
-        """Multiplied by a constant for each head; by a row for all of them where they are packed."""
+        """Multiplied by a constant for each head, by a row for all of them where packed."""
         factor = factor.astype(np.float32)
         if self.packable() and self.sizes is not None and isinstance(size := self.sizes[-1], int):
             row = graph.constant(np.repeat(factor.ravel(), size))

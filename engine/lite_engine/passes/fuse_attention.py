@@ -228,10 +228,10 @@ def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
     if found.cap and node.op not in RESHAPES:
         raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
     if node.op == "Add" and found.head_scale is None:
-        for index in (0, 1):
+        for index, learned in ((0, False), (1, False), (0, True), (1, True)):
             value = node.input(index)
             bias = node.input(1 - index)
-            if value is not None and bias is not None and _is_product(graph, value):
+            if value is not None and bias is not None and _is_product(graph, value, learned):
                 found.biases.append((bias, node.output, found.scale))
                 return value
     if node.op == "Where" and found.head_scale is None:
@@ -268,7 +268,7 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
         low = number(hides)
         if low is None or low > HIDES or value is None or test is None:
             continue
-        if test.const is not None and _is_product(graph, value):
+        if test.const is not None and _is_product(graph, value, learned=True):
             parts = (
                 (np.float32(low), np.float32(0)) if swapped else (np.float32(0), np.float32(low))
             )
@@ -279,20 +279,23 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
     raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
 
 
-def _is_product(graph: Graph, value: Value) -> bool:
-    """Is it the scores: does a product of computed matrices stand at its beginning?"""
+def _is_product(graph: Graph, value: Value, learned: bool = False) -> bool:
+    """Is it the scores: does a product of computed matrices stand at its beginning? With `learned`
+    queries may be constants, too, as in DETR (Carion et al., 2020)."""
     for _ in range(8):
         node = value.producer
         if node is None or graph.sole_reader(value) is None:
             return False
         if node.op == "MatMul":
-            return not any(v is None or v.is_const for v in node.inputs)
+            first, second = node.input(0), node.input(1)
+            left = first is not None and (learned or not first.is_const)
+            return left and second is not None and not second.is_const
         op = find_op(node.op)
         if op is None or op.layout not in ("elementwise", "view"):
             return False
         computed = [v for v in node.inputs if v is not None and v.producer is not None]
         if len(computed) > 1:
-            return any(_is_product(graph, v) for v in computed)
+            return any(_is_product(graph, v, learned) for v in computed)
         if not computed:
             return False
         value = computed[0]
