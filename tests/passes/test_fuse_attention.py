@@ -195,8 +195,8 @@ def learned() -> Graph:
 
 
 SPELLINGS = [
-    learned, textbook, torch_sdpa, windows, scale_of_each_head, scaled_sum, grouped, causal, heads_as_batch,
-    groups_of_windows, lengths_first, positions_of_maps, positions_in_a_batch,
+    learned, textbook, torch_sdpa, windows, scale_of_each_head, scaled_sum, grouped, causal,
+    heads_as_batch, groups_of_windows, lengths_first, positions_of_maps, positions_in_a_batch,
 ]  # fmt: skip
 
 
