@@ -126,6 +126,7 @@ def window_output(
 ) -> Dim:
     """Output positions of a window over one axis: ⌊(size + pad − d·(k−1) − 1)/stride⌋ + 1.
 
+    With `ceil` the quotient is rounded up: a window may end behind the data, also the only one.
     A symbol gives a symbol, so that two ways through the same windows are known to fit.
     """
     if stride <= 0 or dilation <= 0 or kernel <= 0:
@@ -142,7 +143,7 @@ def window_output(
     if not isinstance(size, int):
         return None if size is None or ceil else symbol_quotient(size, extra + stride, stride)
     span = size + extra
-    if span < 0:
+    if span < 0 and not (ceil and span > -stride):
         raise ShapeError(
             tr(
                 "a window of {kernel} (dilation {dilation}) is larger than its input of"
