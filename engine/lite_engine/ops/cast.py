@@ -65,8 +65,17 @@ def _(x: np.ndarray, *, to: DType, saturate: int, round_mode: str) -> np.ndarray
     return convert(x, _target(to), saturate, round_mode)
 
 
+def _counted(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """The kernel reads integers as int64: of u64, only the bits come through, not the number."""
+    x, like = types[0], types[1] if len(types) > 1 else None
+    to = node.attrs["to"] if like is None else like.dtype
+    if x is not None and x.dtype is DType.U64 and isinstance(to, DType) and to.is_float:
+        return tr("its input is {attrs}", attrs=x.dtype)
+    return True
+
+
 cast.cost(lambda x, **_: Cost(flops=x.size))
-cast.kernel("cpu", "cast", dtype=ANY)
+cast.kernel("cpu", "cast", dtype=ANY, when=_counted)
 
 cast_like = define_op(
     "CastLike",
@@ -83,7 +92,7 @@ def _(x: np.ndarray, like: np.ndarray, **_: Any) -> np.ndarray:
     return convert(x, DType.of(like))
 
 
-cast_like.kernel("cpu", "cast", dtype=ANY)
+cast_like.kernel("cpu", "cast", dtype=ANY, when=_counted)
 
 bit_cast = define_op("BitCast", inputs="x", attrs={"to": REQUIRED}, source="ONNX BitCast-26")
 bit_cast.infer(lambda x, *, to: TypeInfo(_target(to), x.shape))
