@@ -114,3 +114,20 @@ def test_a_part_without_elements(sizes, backend) -> None:
     made = Predictor(graph, backend).run({"x": x})
     for name, y in wanted.items():
         np.testing.assert_array_equal(made[name], y, strict=True)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_axis_without_elements_trades_places_with_one_of_size_1(backend) -> None:
+    """No Reshape does that: a size of 0 there is the one at the same place of its input."""
+    b = Builder((8, 6), "moved")
+    none = b.add("Slice", b.x, b.ints(3), b.ints(3), b.ints(0))
+    one = b.add("Slice", none, b.ints(2), b.ints(3), b.ints(1))
+    moved = b.add("Transpose", b.add("Relu", one), perm=[1, 0])
+    both = b.add("Concat", b.add("Neg", moved), b.weights(1, 2), axis=1)
+    graph = b.done(moved, b.add("Transpose", b.add("Exp", both), perm=[1, 0]))
+    infer_types(graph)
+    x = np.ones((8, 6), np.float32)
+    empty, full = Predictor(graph, backend).run({"x": x}).values()
+    assert empty.shape == (1, 0)
+    weights = next(v for v in both.producer.inputs if v.const is not None).const
+    np.testing.assert_allclose(full, np.exp(weights).T, 1e-6)

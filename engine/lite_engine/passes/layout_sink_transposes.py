@@ -166,7 +166,7 @@ class _Walk:
         if all(d == 1 for d in padded):
             return value
         dims = [padded[a] for a in back]
-        if _is_view(padded, back) and all(isinstance(d, int) for d in dims):
+        if _is_view(padded, back) and all(isinstance(d, int) and d > 0 for d in dims):
             shape = self.graph.constant(np.array(dims, np.int64), self.graph.unique("shape"))
             return self._insert("Reshape", [value, shape], {}, node)
         return self._transposed(value, back, node)

@@ -67,7 +67,7 @@ class fold_transpose_of_ones:
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
         shape, perm = static_shape(m.x), perm_of(m.root)
-        if shape is None or not perm:
+        if shape is None or not perm or 0 in shape:  # a Reshape to 0 copies a size of its input
             return no_match(m.root)
         long = [p for p in perm if shape[p] != 1]
         if long != sorted(long):
