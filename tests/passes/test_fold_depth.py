@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from lite_engine.errors import ShapeError
 from lite_engine.importers import load
 from lite_engine.ir import DType, Graph, Value
 from lite_engine.model_file import optimize
@@ -285,6 +286,16 @@ def test_very_many_taps_keep_their_window(op, tmp_path):
     data = model([helper.make_node(op, ["x", *constants], ["y"], **attrs)], shape, **constants)
     made = answers(data, shape, tmp_path, "x86", 2e-6)
     assert [(s.op, s.kernel) for s in made.plan().steps] == [(op, "numpy")]
+
+
+def test_a_window_that_fits_no_size_is_named(tmp_path):
+    """While the batch is open, nothing is said of the sizes that are known; the run names it."""
+    node = helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 3, 3], name="tall")
+    data = model([node], ("n", 2, 1, 5, 5))
+    (tmp_path / "m.onnx").write_bytes(data)
+    made = Predictor(optimize(load(tmp_path / "m.onnx")), "reference")
+    with pytest.raises(ShapeError, match=r"^tall \(MaxPool of .* is larger than its input of 1"):
+        made.run({"x": np.zeros((1, 2, 1, 5, 5), np.float32)})
 
 
 def _constants(weight, channels):

@@ -25,6 +25,7 @@ from typing import Any, Protocol
 import numpy as np
 from lite_messages import tr
 
+from ..errors import ShapeError
 from ..ir import Graph, Journal, Node, Value, handed_out, holders
 from ..ops import infer_outputs, op_names
 from ._attributes import NUMBER_TOLERANCE, A, bound_attributes, check_names
@@ -275,7 +276,7 @@ class RulePass:
     ) -> bool:
         for pattern in patterns:
             for m in match(pattern, node) if pattern.may_fit(node) else ():
-                refusal = self._inner_readers(graph, m, pinned) or self.rule.check(graph, m)
+                refusal = self._inner_readers(graph, m, pinned) or self._checked(graph, m)
                 if refusal is not None:
                     self._refuse(m, refusal, journal)
                     continue
@@ -286,6 +287,14 @@ class RulePass:
                 journal.rewrote(self.name, before, tuple(n.name for n in nodes))
                 return True
         return False
+
+    def _checked(self, graph: Graph, m: Match) -> Skip | None:
+        """`check`, where a node may be none that its inputs fit while other sizes are open: the
+        run, which knows them all, then names it."""
+        try:
+            return self.rule.check(graph, m)
+        except ShapeError as error:
+            return skip(error.what, m.root)
 
     @staticmethod
     def _inner_readers(graph: Graph, m: Match, pinned: _Pinned) -> Skip | None:
