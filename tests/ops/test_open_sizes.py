@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pytest
 from lite_engine.errors import ShapeError
@@ -14,6 +16,7 @@ from lite_engine.ops._helpers import (
     symbol_quotient,
     window_output,
 )
+from lite_engine.runtime.hints import open_sizes
 
 WINDOWS = [(3, 1, 2, 1), (3, 2, 2, 1), (1, 1, 0, 1), (5, 3, 1, 1), (3, 1, 4, 2), (2, 2, 0, 1)]
 
@@ -91,6 +94,17 @@ def test_what_is_open_is_asked_for_in_the_inputs_own_rank() -> None:
     graph = from_text('graph "g" {\ninput x: f32[batch,30]\noutput x\n}')
     with pytest.raises(ShapeError, match=r"--shape x:\?x30 \(a number for each \?\)"):
         specialise(graph)
+
+
+def test_a_name_that_a_shell_would_split_is_quoted() -> None:
+    """In what asks for sizes, and in the hint of `lite info`: a shell reads one word."""
+    graph = from_text('graph "g" {\ninput x: f32[batch,30]\noutput x\n}')
+    graph.inputs[0].name = "it's a/b"
+    with pytest.raises(ShapeError) as told:
+        specialise(graph)
+    for said in (told.value.fix, open_sizes({"it's a/b": (1, 30)}, fits=True)):
+        words = shlex.split(said[said.index("--shape") :])
+        assert words[1] in ("it's a/b:?x30", "it's a/b:1x30")
 
 
 @pytest.mark.parametrize(

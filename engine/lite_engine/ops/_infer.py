@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Container, Iterable, Mapping
 from operator import eq, is_
 
@@ -239,7 +240,7 @@ def specialise(graph: Graph, shapes: Mapping[str, Shape] | None = None) -> Graph
                 ),
                 fix=tr(
                     "fix it with --shape {name}:{sizes} (a number for each ?)",
-                    name=value.name,
+                    name=shlex.quote(value.name),
                     sizes=sizes,
                 ),
             )

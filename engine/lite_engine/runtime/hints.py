@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 
 from lite_messages import tr, trn
@@ -33,7 +34,8 @@ def _dequantized_weights(graph: Graph) -> int:
 
 def open_sizes(assumed: Mapping[str, Shape] | Mapping[str, list[int]], *, fits: bool) -> str:
     """The hint about inputs that leave sizes open; `fits`: the model runs with those assumed."""
-    flags = " ".join(f"--shape {n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
+    fixed = (f"{n}:{'x'.join(map(str, d))}" for n, d in assumed.items())
+    flags = " ".join(f"--shape {shlex.quote(option)}" for option in fixed)
     what = (
         tr("so costs and support are for an assumed size")
         if fits
