@@ -77,6 +77,28 @@ def test_a_layer_can_be_sent_elsewhere() -> None:
             Predictor(graph, host_target(), **{choice: {"pww": "reference"}})
 
 
+@pytest.mark.parametrize("word", ["auto", "", None, 3])
+def test_a_layer_is_not_sent_to_what_is_no_backend(word) -> None:
+    """It would stay where it is."""
+    with pytest.raises(UsageError, match=f"^layer pw: {word!r} is not one of cpu, opencl"):
+        Predictor(classifier(), "reference", overrides={"pw": word})
+    predictor = Predictor(classifier(), "reference")
+    with pytest.raises(UsageError, match=r"^layer pw: "):
+        predictor.send({"pw": word})
+    assert predictor.run(image(classifier())).keys() == {"prob"}  # nothing has changed
+
+
+@pytest.mark.opencl
+@pytest.mark.parametrize("word", ["cpu", "x86", "arm"])
+def test_any_cpu_target_sends_a_layer_to_the_cpu(word) -> None:
+    """By the word that `backend` takes, too; it stayed on OpenCL."""
+    graph = classifier()
+    mixed = Predictor(graph, "opencl", overrides={"pw": word})
+    exact = Predictor(graph, "reference").run(image(graph))["prob"]
+    assert relative_l2(mixed.run(image(graph))["prob"], exact) < 1e-5
+    assert {s.backend for s in mixed.plan().steps if s.node and s.node.name == "pw"} == {"cpu"}
+
+
 @pytest.mark.parametrize(
     ("feeds", "message"),
     [

@@ -65,6 +65,23 @@ def with_layers(model: Model, choices: Mapping[str, Mapping[str, str]]) -> Model
     return model.but(overrides=_filled(overrides), tuning=_filled(tuning))
 
 
+def words_of(overrides: Mapping[str, str] | None) -> dict[str, str]:
+    """{layer: backend or precision} as a plan takes it: every CPU target is `cpu`. A backend that
+    is not installed stays: the plan says so of the layer. Raises UsageError for what is none."""
+    words = {layer: ON_CPU.get(word, word) for layer, word in dict(overrides or {}).items()}
+    for layer, word in words.items():
+        if not isinstance(word, str) or word in ("", "auto"):
+            raise UsageError(
+                tr(
+                    "layer {layer}: {word!r} is not one of {words}",
+                    layer=layer,
+                    word=word,
+                    words=", ".join(dict.fromkeys((*PLACES, *FLOATS, *found(BACKENDS)))),
+                )
+            )
+    return words
+
+
 def parse_layers(texts: Iterable[str], targets: Iterable[str]) -> dict[str, dict[str, str]]:
     """`LAYER=WORD` for every target, or `TARGET:LAYER=WORD`. Raises UsageError."""
     choices: dict[str, dict[str, str]] = {}

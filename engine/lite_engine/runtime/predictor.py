@@ -17,7 +17,7 @@ from .._deprecated import deprecated_name
 from ..errors import BackendUnavailableError, LiteWarning, ShapeError, UsageError
 from ..mapped import FileState, maps
 from ..model_file import Model, open_model
-from ..model_file.layers import layer_called, of_graph
+from ..model_file.layers import layer_called, of_graph, words_of
 from ..model_file.precision import CPU_TARGETS, PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, is_plugin, precision_on, usability
 from .feeds import checked_feeds
@@ -73,7 +73,7 @@ class Predictor:
         self.device = device
         self._turn = threading.RLock()
         watch(self._turn)
-        self._given = dict(overrides or {}), dict(tuning or {})
+        self._given = words_of(overrides), dict(tuning or {})
         for layer in {**self._given[0], **self._given[1], **(faults or {})}:
             layer_called(self.graph, layer)
         self._choose_layers()
@@ -359,9 +359,9 @@ class Predictor:
         )
 
     def send(self, layers: Mapping[str, str]) -> None:
-        """From here on these layers run on these backends."""
+        """From here on these layers run on these backends. Raises UsageError."""
         with self._turn:
-            self._given[0].update(layers)
+            self._given[0].update(words_of(layers))
             self._choose_layers()
             self.forget_plans()
 
