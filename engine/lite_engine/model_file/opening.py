@@ -44,7 +44,7 @@ def optimize(
     graph = model if isinstance(model, Graph) else load(model, shapes=shapes)
     path = None if isinstance(model, Graph) else Path(model)
     names = parse_targets(targets)
-    precisions = parse_precisions(precision, names)
+    precisions = parse_precisions(precision, names) if names or precision != "fp32" else {}
     with about(path):
         if known is None:
             made = optimized(graph, with_custom(passes))

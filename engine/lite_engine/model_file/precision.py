@@ -46,7 +46,8 @@ def computed(target: str, precision: str, features: Collection[str] | None = Non
 
 
 def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> dict[str, str]:
-    """`fp16` or `opencl=fp16,arm=int8` → precision by target. Raises UsageError."""
+    """`fp16` or `opencl=fp16,arm=int8` → precision by target; one word without targets is for each
+    that there is. Raises UsageError."""
     if not isinstance(text, str):
         pairs = dict(text)
     elif "=" in text:
@@ -55,7 +56,7 @@ def parse_precisions(text: str | Mapping[str, str], targets: Sequence[str]) -> d
             target, _, precision = part.partition("=")
             pairs[target.strip()] = precision.strip()
     else:
-        pairs = dict.fromkeys(targets, text)
+        pairs = dict.fromkeys(targets or TARGETS, text)
     for target, precision in pairs.items():
         check_choice(tr("target"), target, TARGETS)
         check_choice(tr("precision"), precision, PRECISIONS)
