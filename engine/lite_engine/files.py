@@ -31,6 +31,17 @@ def head(path: Path, count: int = 64) -> bytes:
         return b""
 
 
+def model_path(given: object) -> Path:
+    """The path of a model. Raises UsageError for what is none, like a model that is open already
+    in another package or its bytes."""
+    if isinstance(given, (str, os.PathLike)):
+        return Path(given)
+    raise UsageError(
+        tr("expected the path of a model, found {kind}", kind=type(given).__name__),
+        fix=tr("write it to a file, and give its path"),
+    )
+
+
 def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()

@@ -78,7 +78,7 @@ class Session(SessionInputs):
         self, path: str | Path, *, shapes: Mapping[str, Sequence[int]] | None = None
     ) -> None:
         fixed = {name: tuple(dims) for name, dims in (shapes or {}).items()}
-        made = lite_file.open_file(Path(path), fixed)
+        made = lite_file.open_file(path, fixed)
         super().__init__(
             Path(path), made.graph, made.info(Path(path).name), made.base,
             is_prepared(made.versions.get(made.base, made.graph).metadata), fixed, made.versions,

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from lite_messages import tr
 
 from ..errors import LiteError, ModelFormatError, ShapeError, UsageError, reason_of
-from ..files import LITE_MAGIC, about, head
+from ..files import LITE_MAGIC, about, head, model_path
 from ..mapped import mapping
 from ._protocol import Importer
 
@@ -36,7 +37,7 @@ def _module(name: str) -> Importer:
 def find_model(path: str | Path) -> Path:
     """The file or folder that a format reads: the path itself, `inference` for
     `inference.pdmodel`, a folder for the one model in it. Raises ModelFormatError."""
-    path = Path(path)
+    path = model_path(path)
     try:
         there = path.exists()
     except OSError as error:  # a name that is too long
@@ -164,7 +165,7 @@ def load(
     nothing can change it.
     Raises ModelFormatError, UnsupportedOperatorError.
     """
-    if not isinstance(path, (str, Path)):
+    if not isinstance(path, (str, os.PathLike)):
         from . import pytorch
 
         if pytorch.is_module(path):
@@ -255,9 +256,14 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
 
 def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
     """Writes given input shapes into the graph. A symbol that they give one number has it in other
-    inputs, too. Raises ModelFormatError for an unknown name."""
+    inputs, too. Raises ModelFormatError for an unknown name, UsageError."""
     from ..ops import check_shape
 
+    if not isinstance(shapes, Mapping):
+        raise UsageError(
+            tr("shapes are a {kind}, not a mapping", kind=type(shapes).__name__),
+            fix=tr("give them by name, like {example}", example="shapes={'x': (1, 3, 224, 224)}"),
+        )
     by_name = {v.name: v for v in graph.inputs}
     numbers: dict[str, set[int]] = {}
     for name, shape in shapes.items():
@@ -265,6 +271,11 @@ def fix_shapes(graph: Graph, shapes: Mapping[str, Shape]) -> None:
             raise ModelFormatError(
                 tr("there is no input {name!r}", name=name),
                 fix=tr("inputs: {by_name}", by_name=", ".join(by_name)),
+            )
+        if isinstance(shape, str) or not isinstance(shape, Iterable):
+            raise ShapeError(
+                tr("input {name}: {given!r} is not a valid shape", name=name, given=shape),
+                fix=tr("use whole numbers"),
             )
         declared = by_name[name].shape or ()
         by_name[name].shape = check_shape(by_name[name], tuple(shape))

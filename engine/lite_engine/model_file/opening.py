@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,7 @@ def open_model(model: str | Path | Model | Graph, *, mmap: bool | None = None) -
     as `load` has it."""
     if isinstance(model, Model):
         return model
-    if not isinstance(model, (str, Path)):
+    if not isinstance(model, (str, os.PathLike)):
         return optimize(model)
     path = Path(model)
     with mapping(mmap):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lite_engine.errors import LiteError, UsageError
+from lite_engine.files import model_path
 from lite_engine.ir import Graph
 from lite_engine.model_file import (
     Model,
@@ -58,10 +59,11 @@ class Opened:
         return model_info(self.graph, name, optimized=ready)
 
 
-def open_file(path: Path, shapes: Mapping[str, tuple[int, ...]]) -> Opened:
+def open_file(given: str | Path, shapes: Mapping[str, tuple[int, ...]]) -> Opened:
     """Reads a model of any format. Raises LiteError."""
     from lite_engine.importers import load
 
+    path = model_path(given)
     if not is_lite(path):
         graph = load(path, shapes=shapes)
         return Opened(graph, _base_of(graph), optimized=_optimized(graph))
