@@ -170,7 +170,8 @@ def _unstack(arrays: dict[str, np.ndarray], graph: Graph) -> list[Feed]:
     if len(set(counts.values())) > 1:
         there = ", ".join(f"{name} {count}" for name, count in counts.items())
         raise CalibrationError(
-            tr("the arrays differ in their number of samples ({there})", there=there)
+            tr("the arrays differ in their number of samples ({there})", there=there),
+            fix=tr("stack as many samples of each along a new first axis"),
         )
     return [
         {name: arrays[name] if found is None else found[i] for name, found in samples.items()}

@@ -100,6 +100,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
     from lite_engine.compare import Side, bisect, compare
+    from lite_engine.images import is_image
     from lite_engine.runtime.inputs import random_feeds, read_feeds
 
     from ..answers_compared import reader
@@ -109,8 +110,9 @@ def _call(args: argparse.Namespace) -> Comparison | ComparisonOfInputs:
     set_preprocess(model, args)
     _check(args)
     a, b = _sides(args, model)
-    if args.data or len(args.input) == 1:
-        say_first(model, lambda: args.data or args.input[0].rpartition("=")[2], args)
+    files = [text.rpartition("=")[2] for text in args.input]
+    if args.data or (len(files) == 1 and is_image(files[0])):  # arrays are one feed as they are
+        say_first(model, lambda: args.data or files[0], args)
     if args.data:
         return _over_inputs(args, model, a, b)
     seeds = 1 if args.input else args.random_inputs
