@@ -63,10 +63,10 @@ class OpDef:
     #: may be the `activation` of another operator
     fusable: bool = False
     clamps: bool = False  # an activation that the range of an integer output can stand for
-    #: f(a, b) = f(b, a)
-    commutative: bool = False
-    #: gives other numbers every time: never folded, never shared
-    random: bool = False
+    commutative: bool = False  # f(a, b) = f(b, a)
+    random: bool = False  # gives other numbers every time: never folded, never shared
+    #: inputs whose elements stand in its outputs, or are added to others there; views need not say
+    carries: slice | None = None
     dynamic: bool = False  # makes bytes of its float input as it runs
     blocks: bool = False  # computes in floats with packed weights: MatMulNBits' inputs and attrs
     training: bool = False  # part of training: a loss, an optimizer's step

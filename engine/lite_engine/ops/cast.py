@@ -19,6 +19,7 @@ from ._samples import Draw, Sample
 cast = define_op(
     "Cast",
     transpose_rule="same",
+    carries=slice(1),
     inputs="x",
     attrs={"to": REQUIRED, "saturate": 1, "round_mode": "up"},
     layout="elementwise",

@@ -177,7 +177,7 @@ def _combine(y: np.ndarray, at: Any, updates: np.ndarray, reduction: str) -> Non
 
 scatter_elements = define_op(
     "ScatterElements", inputs="x indices updates", attrs={"axis": 0, "reduction": "none"},
-    source="ONNX ScatterElements-18",
+    carries=slice(0, 3, 2), source="ONNX ScatterElements-18",
 )  # fmt: skip
 
 
@@ -209,8 +209,9 @@ def _no_reduction(node: Node, types: list[TypeInfo | None]) -> bool | str:
 scatter_elements.kernel("cpu", "copy_scatter_elements", dtype=ANY, when=_no_reduction)
 
 scatter_nd = define_op(
-    "ScatterND", inputs="x indices updates", attrs={"reduction": "none"}, source="ONNX ScatterND-18"
-)
+    "ScatterND", inputs="x indices updates", attrs={"reduction": "none"}, carries=slice(0, 3, 2),
+    source="ONNX ScatterND-18",
+)  # fmt: skip
 
 
 @scatter_nd.infer

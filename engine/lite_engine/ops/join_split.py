@@ -157,6 +157,7 @@ split.kernel("cpu", "copy_split", accepts_pitch=True, dtype=ANY)
 
 concat = define_op(
     "Concat",
+    carries=slice(None),
     integer_form="concat", quantized="joins",
     inputs="*xs", attrs={"axis": REQUIRED}, layout="axis", axis_attrs=("axis",),
     source="ONNX Concat-13",

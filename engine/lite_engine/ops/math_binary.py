@@ -146,11 +146,12 @@ def _shift(a: np.ndarray, b: np.ndarray, *, direction: str) -> np.ndarray:
 _SUM_OR_PRODUCT = {"commutative": True, "integer_form": "binary", "quantized": "joins"}
 _binary(
     "Add", _add, "ONNX Add-14; activation is ours", opencl="((p)+(q))",
-    properties=_SUM_OR_PRODUCT, **FUSED,
+    properties={**_SUM_OR_PRODUCT, "carries": slice(2)}, **FUSED,
 )  # fmt: skip
 _binary(
-    "Sub", np.subtract, "ONNX Sub-14", opencl="((p)-(q))", properties={"integer_form": "binary"}
-)
+    "Sub", np.subtract, "ONNX Sub-14", opencl="((p)-(q))",
+    properties={"integer_form": "binary", "carries": slice(2)},
+)  # fmt: skip
 _binary("Mul", np.multiply, "ONNX Mul-14", opencl="((p)*(q))", properties=_SUM_OR_PRODUCT)
 _binary("Div", _div, "ONNX Div-14", opencl="((p)/(q))")
 _binary("Pow", _pow, "ONNX Pow-15", opencl="pow(p,q)").infer(
@@ -234,7 +235,10 @@ _variadic(
 _variadic("Sum", lambda xs: reduce(np.add, xs), "ONNX Sum-13", opencl="((p)+(q))")
 _variadic("Mean", lambda xs: reduce(np.add, xs) / len(xs), "ONNX Mean-13")
 
-where = define_op("Where", inputs="condition a b", layout="elementwise", source="ONNX Where-16")
+where = define_op(
+    "Where", inputs="condition a b", layout="elementwise", carries=slice(1, 3),
+    source="ONNX Where-16",
+)  # fmt: skip
 
 
 @where.infer

@@ -23,6 +23,7 @@ pad = define_op(
     "Pad",
     transpose_rule="pad",
     integer_form="keep",
+    carries=slice(0, 3, 2),
     inputs="x pads value? axes?", attrs={"mode": "constant"}, layout="axis",
     attr_inputs=("pads", "value", "axes"), axis_attrs=("axes",), per_axis_attrs=("pads",),
     source="ONNX Pad-25", choices={"mode": ("constant", "edge", "reflect", "wrap")},
@@ -84,6 +85,7 @@ pad.kernel("cpu", "copy_pad", dtype=ANY, accepts_pitch=True, accepts_halo=True)
 tile = define_op(
     "Tile",
     transpose_rule="per_axis",
+    carries=slice(1),
     inputs="x repeats",
     layout="axis",
     attr_inputs=("repeats",),

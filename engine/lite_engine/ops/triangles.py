@@ -19,8 +19,9 @@ from ._samples import Draw, Sample, ints
 # ---- triangles, orders, crops
 
 trilu = define_op(
-    "Trilu", inputs="x k?", attrs={"upper": 1}, attr_inputs=("k",), source="ONNX Trilu-14"
-)
+    "Trilu", inputs="x k?", attrs={"upper": 1}, attr_inputs=("k",), carries=slice(1),
+    source="ONNX Trilu-14",
+)  # fmt: skip
 
 
 @trilu.infer

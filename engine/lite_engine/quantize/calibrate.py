@@ -20,6 +20,7 @@ from ..ir import Graph
 from ._run import Run, reference_run
 from .observers import Range, range_of
 from .samples import Feed, HoldOut, read_samples
+from .select import infinite_values
 from .statistics import Statistics
 
 #: Before the kinds of arrays of an unfinished block.
@@ -144,11 +145,12 @@ Calibrator = Callable[[Graph, HoldOut, int | None, Progress | None], Calibration
 
 
 def activations(graph: Graph) -> list[str]:
-    """Names of the floating-point values that are computed or fed."""
+    """Names of the floating-point values that are computed or fed, and may have a range."""
+    endless = infinite_values(graph)
     return [
         v.name
         for v in graph.values()
-        if not v.is_const and v.dtype is not None and v.dtype.is_float
+        if not v.is_const and v.dtype is not None and v.dtype.is_float and id(v) not in endless
     ]
 
 

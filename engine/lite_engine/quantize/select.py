@@ -11,11 +11,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 from lite_messages import tr
 
 from ..errors import UsageError
 from ..ir import DType, Graph, Node, Value
-from ..ops import get_op, op_names
+from ..ops import find_op, get_op, op_names
 from ..ops.attention import why_not_integer
 
 WEIGHTED = op_names(lambda op: op.quantized == "weights")
@@ -126,11 +127,38 @@ def _places(order: list[str], name: str) -> list[int]:
     return found
 
 
+def infinite_values(graph: Graph) -> set[int]:
+    """Ids of the values in which a mask of the model puts −∞ (or ∞) for a Softmax behind it: those
+    are right, and have no range. A bound of a Clip, Min or Max does not reach its result."""
+    found: set[int] = set()
+    for node in graph.nodes:
+        op = find_op(node.op)
+        moves = op is not None and op.integer_form in ("view", "keep")
+        at = (op and op.carries) or slice(1 if moves else 0)
+        carried = [v for v in node.inputs[at] if v is not None]
+        filled = node.op == "ConstantOfShape" and np.isinf(node.attrs.get("value", 0)).any()
+        if filled or any(id(v) in found or _holds_infinity(v) for v in carried):
+            found.update(id(v) for v in node.outputs)
+    return found
+
+
+def _holds_infinity(value: Value) -> bool:
+    x = value.const
+    if x is None or x.dtype.kind != "f" or not x.size:
+        return False
+    return bool(np.isinf(x.min()) or np.isinf(x.max()))  # without a table as large as x
+
+
 def integer_nodes(
     graph: Graph, keep: frozenset[str] = frozenset()
 ) -> tuple[set[str], dict[str, str]]:
     """(names of the nodes that compute in integers, name → why the others do not)."""
     why = {n.name: why_float(n, keep) for n in graph.nodes}
+    endless = infinite_values(graph)
+    for node in graph.nodes if endless else ():
+        read = node.inputs[:OPERANDS] if node.op in ATTENTION else node.inputs
+        if not why[node.name] and any(id(v) in endless for v in (*read, *node.outputs)):
+            why[node.name] = tr("it is masked by infinities, which no integer stands for")
     able = {name for name, reason in why.items() if not reason}
     chosen = {n.name for n in graph.nodes if n.name in able and n.op in HEAVY}
     for node in graph.nodes:  # forward: an input in integers
