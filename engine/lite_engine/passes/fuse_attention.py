@@ -140,9 +140,15 @@ def _fuse(graph: Graph, root: Node, softmax: Node) -> Node:
     if value.scale != 1.0:
         raise Refusal(tr("the values are scaled"), root)
     scale = scores.scale * queries.scale * keys.scale * (scores.cap or 1.0)
+    factor = scores.head_scale
+    if factor is not None:
+        assert isinstance(queries.heads, int)  # batches_fit
+        if queries.heads % len(factor):
+            raise Refusal(tr("the scores are scaled by more than one number"), product)
+        factor = np.tile(factor, (queries.heads // len(factor), 1, 1))  # batches beside heads
     mask, causal = _mask(graph, scores, product, root)
-    if scores.head_scale is not None:
-        queries = queries.times(graph, scores.head_scale, root)
+    if factor is not None:
+        queries = queries.times(graph, factor, root)
     parts = (*queries.nodes, *keys.nodes, *value.nodes, *reversed(scores.nodes), softmax)
     guards = (*(r for r in softmax.output.readers if r is not root), root.input(0).producer)  # type: ignore[union-attr]
     sources = [s for n in (*parts, *guards, root) if n is not None for s in n.sources]
@@ -253,7 +259,8 @@ def _scaled(found: Scores, node: Node) -> Value | None:
             found.scale *= factor if node.op == "Mul" else 1 / factor
             return value
         array = None if given is None else given.const
-        heads = None if value is None else (value.shape or (None,) * 3)[-3]
+        shape = None if value is None else value.shape
+        heads = shape[-3] if shape and len(shape) > 2 else None  # a constant may have a lower rank
         per_head = array is not None and array.size == heads and array.shape[-3:] == (heads, 1, 1)
         if per_head and node.op == "Mul" and found.head_scale is None:
             found.head_scale = array.reshape(-1, 1, 1)  # type: ignore[union-attr]
