@@ -86,6 +86,37 @@ def test_pad_that_stays(bench, pad, window, reason):
     bench.refuses(fold_pad, text, reason)
 
 
+MAXIMA = [
+    ("y, i", "kernel_shape=[4, 4]", "its indices are an output"),
+    ("y", "kernel_shape=[4, 4], strides=[2, 2], ceil_mode=1", "begin in the padding are left out"),
+    ("y", "kernel_shape=[3, 3]", "a window may see nothing but padding"),
+    ("y", "kernel_shape=[4, 4], dilations=[7, 1]", "a window may see nothing but padding"),
+]
+
+
+@pytest.mark.parametrize("outputs, attrs, reason", MAXIMA)
+@pytest.mark.parametrize("value", ["0", "-3.4028234e38"])
+def test_pad_before_a_maximum_that_stays(bench, outputs, attrs, reason, value):
+    pad = f'{PAD}const v: f32[] = [{value}]\n"r": r = Relu(x)\n"p": s = Pad(r, p, v)\n'
+    text = f'input x: f32[1,4,21,6]\n{pad}"y": {outputs} = MaxPool(s) {{{attrs}}}\noutput y'
+    if ", i" in outputs:
+        text += "\noutput i"
+    if "dilations" in attrs:
+        text = text.replace("21", "6").replace("0, 0, 3, 1", "0, 0, 18, 1")
+    bench.refuses(fold_pad, text, reason)
+
+
+def test_zeros_before_a_maximum_of_what_is_not_negative(bench):
+    window = "MaxPool({}) {{{}kernel_shape=[2, 2], {}strides=[2, 2]}}\noutput y"
+    attrs = 'auto_pad="NOTSET", ceil_mode=1, ', "pads=[1, 1, 0, 0], "
+    bench.rewrites(
+        fold_pad,
+        X + 'const p: i64[8] = [0, 0, 1, 1, 0, 0, 0, 0]\n"r": r = Relu(x)\n"p": s = Pad(r, p)\n'
+        '"y": y = ' + window.format("s", "ceil_mode=1, ", ""),
+        X + '"r": r = Relu(x)\n"y": y = ' + window.format("r", *attrs),
+    )
+
+
 def test_mean_over_the_map(bench):
     axes = "const axes: i64[2] = [3, 2]\n"
     bench.rewrites(

@@ -40,7 +40,10 @@ class fold_pad:
             return skip(tr("it pads the batch or the channels"), m.pad)
         if (widths < 0).any():
             return skip(tr("negative widths crop"), m.pad)
-        return _value_fits(m)
+        refusal = _value_fits(m)
+        if refusal is None and m.window.op == "MaxPool":
+            refusal = _maxima_change(m, widths)
+        return refusal
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         widths = _widths(m)
@@ -65,6 +68,21 @@ def _widths(m: Match) -> np.ndarray | None:
     widths = np.zeros((rank, 2), pads.dtype)
     widths[axes.ravel() % rank] = pads
     return widths
+
+
+def _maxima_change(m: Match, widths: np.ndarray) -> Skip | None:
+    """Where a maximum of padded data is not that of the same windows with padding of their own."""
+    attrs = m.window.attrs
+    if len(m.window.outputs) > 1:
+        return skip(tr("its indices are an output"), m.window)  # they count the padding
+    if attrs.get("ceil_mode") and widths[2:, 1].any():
+        return skip(tr("with ceil_mode, windows that begin in the padding are left out"), m.window)
+    sizes, steps = m.x.shape[2:], attrs.get("dilations") or [1] * (len(widths) - 2)
+    for taps, step, size, pads in zip(attrs.get("kernel_shape", []), steps, sizes, widths[2:]):
+        between = step > 1 and (not isinstance(size, int) or size < step)
+        if between or pads.max() > step * (taps - 1):
+            return skip(tr("a window may see nothing but padding"), m.window)
+    return None
 
 
 def _value_fits(m: Match) -> Skip | None:
