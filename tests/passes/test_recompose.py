@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from lite_engine.ir import Journal
 from lite_engine.passes.recompose_activations import recompose_activations
@@ -169,6 +170,44 @@ def test_activation_that_adds_an_axis_stays(bench):
     text = 'input x: f32[4]\nconst k: f32[1,1] = [0]\n"y": y = Max(x, k)\noutput y'
     relu = next(p for p in recompose_activations if p.name == "recompose-relu")
     bench.refuses(relu, text, "broadcasts to a larger shape")
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        '"m": m = Max(x, low)\n"y": y = Min(m, half)',
+        '"m": m = Min(x, half)\n"y": y = Max(m, low)',
+        '"m": m = Relu(x)\n"y": y = Min(m, low)',
+    ],
+)
+def test_bounds_that_add_an_axis_stay(bench, spelling):
+    text = "input x: f32[4]\nconst low: f32[1,1] = [-0.5]\nconst half: f32[] = [0.5]\n"
+    text = text.replace("-0.5", "0.2") if "Relu" in spelling else text
+    bench.refuses(_All(), text + spelling + "\noutput y", "broadcasts to a larger shape")
+
+
+@pytest.mark.parametrize("high", [2**63 - 1, 2**53 + 1])
+def test_bounds_of_integers_are_not_rounded(bench, high):
+    text = f"input x: i64[4]\nconst l: i64[] = [-5]\nconst h: i64[] = [{high}]\n"
+    spelling = '"m": m = Max(x, l)\n"y": y = Min(m, h)\noutput y'
+    _, new, _, _ = bench.apply(_All(), text + spelling)
+    assert [n.op for n in new.nodes] == ["Clip"]
+    (found,) = bench.run(new, {"x": np.array([-9, 7, 2**53 + 1, 2**63 - 1])})
+    assert found.tolist() == [-5, 7, 2**53 + 1, high]
+
+
+@pytest.mark.parametrize("where", ["eps", "scale"])
+def test_norm_whose_constants_add_an_axis_stays(bench, where):
+    text = 'const high: f32[1,1,1,8] = rand\n"y": y = {}\noutput y'
+    if where == "scale":
+        norm = NORM + '"n": n = LayerNormalization(x, gamma)\n'
+        for op in ("Mul(n, high)", "Add(high, n)"):
+            bench.refuses(fuse_norm_affine, norm + text.format(op), "broadcasts to a larger shape")
+        return
+    norm = NORM.replace("eps: f32[]", "eps: f32[1,1,1,1]")
+    for step, of, begin in ((recompose_layer_norm, "c", CENTRE), (recompose_rms_norm, "x", "")):
+        before = norm + begin + f'"p": p = Mul({of}, {of})\n' + STD
+        bench.refuses(step, before + text.format(f"Div({of}, r)"), "broadcasts to a larger shape")
 
 
 def test_rms_norm(bench):

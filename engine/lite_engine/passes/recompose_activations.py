@@ -71,6 +71,14 @@ _SIGMOID = [
     P("Reciprocal", P("Add", P("Exp", P("Neg", "x")), 1.0)),
 ]
 
+
+def grows(root: Node, x: Value) -> Skip | None:
+    """Whether a constant of more axes than x gives the result some."""
+    if root.output.shape is None or root.output.shape == x.shape:
+        return None
+    return skip(tr("a constant broadcasts to a larger shape"), root)
+
+
 Attrs = Callable[[Match], "dict[str, Any] | Skip"]
 
 
@@ -84,9 +92,7 @@ class _Recompose:
     def check(self, graph: Graph, m: Match) -> Skip | None:
         if any(n.attrs.get("activation") for n in m.nodes):
             return skip(tr("one of the nodes carries an activation"), m.root)
-        if m.root.output.shape is not None and m.x.shape != m.root.output.shape:
-            return skip(tr("a constant broadcasts to a larger shape"), m.root)
-        attrs = self.attrs(m)
+        attrs = grows(m.root, m.x) or self.attrs(m)
         return attrs if isinstance(attrs, Skip) else None
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
@@ -167,27 +173,29 @@ class _Clip:
     ]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        low, high = self._bounds(m)
+        low, high = (None if b is None else b.item() for b in self._bounds(m))
         if low is None or high is None:
             return skip(tr("the bounds are not one number each"), m.root)
         if low > high:
             return skip(tr("the bounds {low:g} and {high:g} cross", low=low, high=high), m.root)
-        return None
+        return grows(m.root, m.x)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
-        low, high = self._bounds(m)
         bounds = [
-            constant_like(graph, np.array(b, m.high.const.dtype), m.high, "bound")
-            for b in (low, high)
+            constant_like(graph, b, m.high, "bound") for b in self._bounds(m) if b is not None
         ]
         return graph.replace(m.nodes, "Clip", [m.x, *bounds])
 
     @staticmethod
-    def _bounds(m: Match) -> tuple[float | None, float | None]:
-        low = number(m.bound.get("low"))
-        if any(n.op == "Relu" for n in m.nodes):
-            low = max(0.0, low or 0.0)
-        return low, number(m.high)
+    def _bounds(m: Match) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """In their own type: not every int64 is a float."""
+        low, high = (
+            None if a is None or a.size != 1 else a.reshape(())
+            for a in (m.array("low"), m.array("high"))
+        )
+        if high is not None and any(n.op == "Relu" for n in m.nodes):
+            low = np.maximum(0 if low is None else low, 0, dtype=high.dtype)
+        return low, high
 
 
 class _BiasGelu:

@@ -13,7 +13,7 @@ from lite_messages import tr
 from ..ir import Graph, Node, Value
 from ._core import C, Match, P, Skip, rule, skip
 from ._rewrite import constant_like
-from .recompose_activations import number
+from .recompose_activations import grows, number
 
 _MEAN = P("ReduceMean", "x", C("axes"))
 _CENTRED = P("Sub", "x", _MEAN, name="centred")
@@ -65,7 +65,7 @@ class _Norm:
             return skip(
                 tr("it does not normalize the last axes, or their sizes are not fixed"), m.root
             )
-        return None
+        return grows(m.root, m.x)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         axis = _trailing_axis(m.x, m.inner_axes)
@@ -114,7 +114,7 @@ class fuse_norm_affine:
             return skip(tr("the addition carries an activation"), m.root)
         if _as_scale(m) is None:
             return skip(tr("the constant does not have the shape of the normalized axes"), m.root)
-        return None
+        return grows(m.root, m.x)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         scale, bias, k = m.array("scale"), m.array("b"), _as_scale(m)
