@@ -1,4 +1,5 @@
-"""What attention scores are multiplied by. Oracle: the graph as it was, by the references."""
+"""What attention scores are multiplied by, and rows that see no key. Oracle: the graph before, by
+the references."""
 
 from __future__ import annotations
 
@@ -58,3 +59,20 @@ def test_scores_scaled_twice_by_numbers_that_have_axes_stay():
     scores = w("Mul", w("Mul", scores, np.full((1,), 0.5, np.float32)), w.normal(H, 1, 1))
     graph = w.done(w("MatMul", w("Softmax", scores), w["v"]))
     assert fuse_attention(graph, Journal()) == 0
+
+
+@pytest.mark.parametrize("later", [True, False])
+def test_a_row_whose_keys_are_all_hidden_sees_each_of_them_alike(later):
+    """Where(mask, scores, -1e9) forgets the scores, and what hid them before."""
+    w = separate()
+    mask = np.arange(H).reshape(H, 1, 1) > 0
+    scores = w("MatMul", w["q"], w("Mul", w("Transpose", w["k"], perm=[0, 1, 3, 2]), 40.0))
+    if later:
+        hidden = np.arange(S) > np.arange(L)[:, None]
+        scores = w("Add", scores, np.where(hidden, np.float32(-1e9), np.float32(0)))
+    graph = w.done(w("MatMul", w("Softmax", w("Where", mask, scores, -1e9)), w["v"]))
+    feeds = feeds_for(graph)
+    (found,) = run(optimize_graph(graph), feeds)
+    agree([found], run(graph, feeds))
+    mean = feeds["v"].mean(axis=2, keepdims=True)[:, :1]
+    np.testing.assert_allclose(found[:, :1], np.broadcast_to(mean, found[:, :1].shape), rtol=1e-4)

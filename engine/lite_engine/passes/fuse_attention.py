@@ -343,6 +343,12 @@ def _mask(graph: Graph, scores: Scores, product: Node, root: Node) -> tuple[Valu
                 total = total + array
         if total.size > _MOST_BIAS:
             raise Refusal(tr("the bias is too large"), product)
+        # Where gives all keys of such a row one score, whatever they had before.
+        replaced = any(
+            b.producer is not None and b.producer.op == "Where" for _, b, _ in scores.biases
+        )
+        if replaced and (total <= HIDES).all(axis=-1).any():
+            raise Refusal(tr("the mask hides every key of a row"), product)
         causal = is_causal(total)
         if not causal:
             first = next(b for b, *_ in scores.biases if b.const is not None)
