@@ -217,15 +217,16 @@ def test_one_by_one_output_becomes_a_view():
     assert [n.op for n in new.nodes] == ["Reshape"]
 
 
-def test_entry_is_transposed_before_dequantising():
+@pytest.mark.parametrize("perm", ["{perm=[0, 3, 1, 2]}", ""])
+def test_entry_is_transposed_before_dequantising(perm):
     """Elements are smaller there, and the DequantizeLinear stays beside its reader."""
-    new, _ = sunk("""
+    new, _ = sunk(f"""
         input x: i8[1,4,4,3]
-        const s: f32[] = [0.5]
-        const z: i8[] = [1]
-        "d": d = DequantizeLinear(x, s, z)
-        "t": t = Transpose(d) {perm=[0, 3, 1, 2]}
-        "y": y = MaxPool(t) {kernel_shape=[1, 1]}
+        const s: f32[3] = [0.5, 1.5, 2.5]
+        const z: i8[3] = [1, 2, 3]
+        "d": d = DequantizeLinear(x, s, z) {{axis=3}}
+        "t": t = Transpose(d) {perm}
+        "y": y = MaxPool(t) {{kernel_shape=[1, 1]}}
         output y
     """)
     assert [n.op for n in new.nodes] == ["Transpose", "DequantizeLinear", "MaxPool"]

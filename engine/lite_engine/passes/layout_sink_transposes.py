@@ -262,8 +262,10 @@ class _Walk:
             return
         stored, *params = inner.inputs
         assert stored is not None
-        perm, attrs = list(node.attrs["perm"]), dict(inner.attrs)
-        if not _turns(params):
+        perm, attrs = perm_of(node), dict(inner.attrs)
+        if not perm and stored.shape is not None and not node.attrs.get("perm"):
+            perm = list(range(len(stored.shape)))[::-1]
+        if not perm or not _turns(params):
             return
         params = [self._of_blocks(v, perm) for v in params]
         if params and params[0] is not None and params[0].shape:
