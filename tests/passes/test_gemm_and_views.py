@@ -213,6 +213,10 @@ def test_transpose_of_ones_is_a_view(bench):
         fold_transpose_of_ones,
         'input x: f32[1,7,2,1]\n"y": y = Transpose(x) {perm=[0, 2, 3, 1]}\noutput y',
     )
+    bench.ignores(  # 0 in a Reshape is the size of the input at that place
+        fold_transpose_of_ones,
+        'input x: f32[1,7,0,1]\n"y": y = Transpose(x) {perm=[0, 1, 3, 2]}\noutput y',
+    )
 
 
 def test_equal_nodes_become_one(bench):

@@ -217,6 +217,17 @@ def test_one_by_one_output_becomes_a_view():
     assert [n.op for n in new.nodes] == ["Reshape"]
 
 
+def test_an_empty_part_of_a_concat_keeps_its_shape():
+    """Keys of a cache that is empty in the first step, before those of the new tokens."""
+    sunk("""
+        input k: f32[1,5,1,4]
+        input past: f32[1,1,0,4]
+        "t": t = Transpose(k) {perm=[0, 2, 1, 3]}
+        "y": y = Concat(past, t) {axis=-2}
+        output y
+    """)
+
+
 @pytest.mark.parametrize("perm", ["{perm=[0, 3, 1, 2]}", ""])
 def test_entry_is_transposed_before_dequantising(perm):
     """Elements are smaller there, and the DequantizeLinear stays beside its reader."""

@@ -166,7 +166,7 @@ class _Walk:
         if all(d == 1 for d in padded):
             return value
         dims = [padded[a] for a in back]
-        if _is_view(padded, back) and all(isinstance(d, int) and d > 0 for d in dims):
+        if _is_view(padded, back) and all(isinstance(d, int) for d in dims):
             shape = self.graph.constant(np.array(dims, np.int64), self.graph.unique("shape"))
             return self._insert("Reshape", [value, shape], {}, node)
         return self._transposed(value, back, node)
@@ -246,8 +246,6 @@ class _Walk:
                 reader.set_input(0, x)
         if out.readers or self.graph.is_output(out):
             sizes = np.array([d if isinstance(d, int) else 0 for d in dims], np.int64)
-            if 0 in dims:
-                return False
             shape = self.graph.constant(sizes, self.graph.unique("shape"))
             made = self.graph.replace([node], "Reshape", [x, shape], {})
             self._rewrote((node.name,), (made.name,))
@@ -321,9 +319,10 @@ def _full(array: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _is_view(shape: Sequence[object], perm: Sequence[int]) -> bool:
-    """Does the permutation leave the order of all axes that are not of size 1?"""
+    """Does the permutation leave the order of all axes that are not of size 1, so that a Reshape
+    can do the same? One to a size of 0 would keep another size."""
     kept = [a for a in perm if shape[a] != 1]
-    return kept == sorted(kept)
+    return kept == sorted(kept) and 0 not in shape
 
 
 def _constant_behind(value: Value) -> bool:
