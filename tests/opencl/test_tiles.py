@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 from lite_engine.backends.opencl import gpu_convolutions, problem
-from lite_engine.backends.opencl.cases.graphs import single
+from lite_engine.backends.opencl.cases.graphs import ints, pair, single
 from lite_engine.backends.opencl.device import Device
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.variants import (
@@ -202,6 +202,41 @@ def test_few_rows(rows: int, outputs: int) -> None:
 @pytest.mark.parametrize("n", [64, 127, 260])
 def test_softmax_by_group(n: int) -> None:
     check(single("Softmax", (3, n), axis=-1), tiles=True)
+
+
+# Rows that lie side by side: 16 of them to a group, and fewer where they are few and long. Numbers
+# that an item keeps (up to 16), and more.
+@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "LpNormalization"])
+@pytest.mark.parametrize("shape", [(2, 40, 5), (1, 600, 6), (1, 3001, 3), (1, 33, 70)])
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_rows_side_by_side(op: str, shape: tuple[int, ...], precision: str) -> None:
+    check(single(op, shape, axis=1), tiles=True, precision=precision)
+
+
+@pytest.mark.parametrize("op", ["ReduceMean", "ReduceMax", "ReduceL2"])
+@pytest.mark.parametrize(
+    "shape, axes",
+    [((2, 40, 5), (1,)), ((1, 600, 6), (1,)), ((2, 50, 3, 40), (1, 3)), ((50, 2, 40, 2), (0, 2))],
+)
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_sums_of_rows_side_by_side(
+    op: str, shape: tuple[int, ...], axes: tuple[int, ...], precision: str
+) -> None:
+    check(single(op, shape, ints(*axes), keepdims=0), tiles=True, precision=precision)
+
+
+# Batches that repeat in part, of the left, of the right, of both, and rows that lengthen a product.
+@pytest.mark.parametrize(
+    "a, b",
+    [((2, 3, 1, 7), (1, 3, 7, 5)), ((2, 4, 3, 40), (2, 1, 40, 65)),
+     ((5, 1, 70, 40), (1, 3, 40, 65)), ((2, 1, 3, 4, 8), (1, 2, 1, 8, 4)), ((9,), (2, 9, 4))],
+)  # fmt: skip
+@pytest.mark.parametrize("tiles", [False, True])
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_batches_that_repeat_in_part(
+    a: tuple[int, ...], b: tuple[int, ...], tiles: bool, precision: str
+) -> None:
+    check(pair("MatMul", a, b), tiles=tiles, precision=precision)
 
 
 def test_variants_are_ranked_and_never_empty() -> None:

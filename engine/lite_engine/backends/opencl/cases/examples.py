@@ -184,6 +184,7 @@ def examples() -> dict[str, list[Graph]]:
             single("Pad", (4, 6), ints(-1, 1, 0, -2)),
         ],
         "copy_expand": [single("Expand", (3, 1, 5), ints(2, 3, 4, 5))],
+        "copy_tile": [single("Tile", (3, 1, 5), ints(2, 4, 1)), single("Tile", (2, 3), ints(1, 3))],
         "copy_gather": [single("Gather", (5, 6), np.array([[4, -1, 0]]), axis=a) for a in (0, 1)],
         "resize": [
             single("Resize", _IMAGE, None, np.array([1, 1, 2, 2], np.float32), mode=m)
@@ -228,6 +229,7 @@ def of_every_size() -> Iterator[tuple[str, Graph]]:
     for dtype in (DType.U8, DType.I64):
         yield "copy_relayout", typed("Transpose", dtype, shape, perm=[2, 0, 1])
         yield "copy_slice", typed("Slice", dtype, shape, ints(1), ints(4), ints(1))
+        yield "copy_tile", typed("Tile", dtype, shape, ints(1, 2, 3))
         yield "copy_pad", typed("Pad", dtype, shape, ints(0, 1, 2, 1, 0, 1))
         yield "copy_expand", typed("Expand", dtype, (3, 1, 5), ints(2, 3, 4, 5))
         yield "copy_gather", typed("Gather", dtype, shape, np.array([[2, -1, 0]]), axis=1)
