@@ -194,6 +194,16 @@ def one_angle_a_row(n: Network) -> str:
     return summed(n, "x", halves(n, "x"), *n.angles(ROWS, 1))
 
 
+def more_rows_of_angles(n: Network) -> str:
+    """x repeats, so that the sum has more rows than x."""
+    n.computed = {"x": (2, 1, SIZE)}
+    return summed(n, "x", halves(n, "x"), *n.angles(ROWS, SIZE))
+
+
+def more_axes_of_angles(n: Network) -> str:
+    return summed(n, "x", halves(n, "x"), *n.angles(3, 1, 1, SIZE))
+
+
 def pairs_in_another_order(n: Network) -> str:
     last = np.iinfo(np.int64).max
     pair = n.cut("x", 0, last, -1, 2), n("Neg", n.cut("x", 1, last, -1, 2))
@@ -207,7 +217,7 @@ def pairs_in_another_order(n: Network) -> str:
 @pytest.mark.parametrize(
     "other",
     [wrong_order, unequal, another_axis, another_value, computed_angles, one_angle_a_row,
-     pairs_in_another_order],
+     more_rows_of_angles, more_axes_of_angles, pairs_in_another_order],
 )  # fmt: skip
 def test_what_only_looks_like_it(other) -> None:
     n = Network((2, ROWS, SIZE))

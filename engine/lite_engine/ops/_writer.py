@@ -35,7 +35,7 @@ class Writer:
 
     def shaped(self, value: Value, *shape: Dim) -> Value:
         target = sizes(shape, value)
-        if value.const is not None:
+        if value.const is not None and all(isinstance(size, int) for size in shape):
             return self.graph.constant(value.const.reshape(target))
         return self("Reshape", value, target)
 

@@ -27,10 +27,8 @@ turn_pairs = define_op(
 
 @turn_pairs.infer
 def _(x: TypeInfo, cos: TypeInfo, sin: TypeInfo, **_: Any) -> TypeInfo:
-    if x.shape is not None and broadcast_shapes(x.shape, cos.shape, sin.shape) not in (
-        None,
-        x.shape,
-    ):
+    whole = broadcast_shapes(x.shape, cos.shape, sin.shape)
+    if x.is_static and whole is not None and whole != x.shape:
         raise ShapeError(tr("the angles have more axes or rows than what they turn"))
     return x
 

@@ -70,7 +70,8 @@ class fold_conv_depth:
         weight = weight_of(conv)
         assert weight is not None and weight.const is not None
         window = _sizes(conv)
-        if taps.kernel > 1 and (axis := _idle_axis(window)):
+        empty = 0 in (*(m.x.shape or ()), *(conv.output.shape or ()))
+        if taps.kernel > 1 and not empty and (axis := _idle_axis(window)):
             return _as_image(graph, conv, weight, {**conv.attrs, **window}, axis)
         attrs = of_frames({**conv.attrs, **window})
         attrs.pop("auto_pad", None)

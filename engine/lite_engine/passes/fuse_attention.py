@@ -191,7 +191,7 @@ def _on_maps(graph: Graph, found: Scores, end: Node) -> Node | None:
             return reader
         if reader.op != "Add" or reader.attrs.get("activation"):
             return None
-        sums = [v for v in reader.inputs if v is not None and _is_product(graph, v)]
+        sums = [v for v in reader.inputs if v is not None and is_product(graph, v)]
         if len(sums) != 1 or static_shape(sums[0]) != split:
             return None
         terms += [v for v in reader.inputs if v is not None and v is not sums[0]]
@@ -212,7 +212,7 @@ def _step(graph: Graph, found: Scores, node: Node) -> Value | None:
         for index, learned in ((0, False), (1, False), (0, True), (1, True)):
             value = node.input(index)
             bias = node.input(1 - index)
-            if value is not None and bias is not None and _is_product(graph, value, learned):
+            if value is not None and bias is not None and is_product(graph, value, learned):
                 found.biases.append((bias, node.output, found.scale))
                 return value
     if node.op == "Where" and found.head_scale is None:
@@ -250,7 +250,7 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
         low = number(hides)
         if low is None or low > HIDES or value is None or test is None:
             continue
-        if test.const is not None and _is_product(graph, value, learned=True):
+        if test.const is not None and is_product(graph, value, learned=True):
             parts = (
                 (np.float32(low), np.float32(0)) if swapped else (np.float32(0), np.float32(low))
             )
@@ -261,7 +261,7 @@ def _hidden(graph: Graph, found: Scores, node: Node) -> Value | None:
     raise Refusal(tr("{op} stands between the product and the softmax", op=node.op), node)
 
 
-def _is_product(graph: Graph, value: Value, learned: bool = False) -> bool:
+def is_product(graph: Graph, value: Value, learned: bool = False) -> bool:
     """Is it the scores: does a product of computed matrices stand at its beginning? With `learned`
     queries may be constants, too, as in DETR (Carion et al., 2020)."""
     for _ in range(8):
@@ -277,7 +277,7 @@ def _is_product(graph: Graph, value: Value, learned: bool = False) -> bool:
             return False
         computed = [v for v in node.inputs if v is not None and v.producer is not None]
         if len(computed) > 1:
-            return any(_is_product(graph, v, learned) for v in computed)
+            return any(is_product(graph, v, learned) for v in computed)
         if not computed:
             return False
         value = computed[0]

@@ -49,10 +49,10 @@ class recompose_rotary:
         x, cos, sin, _ = found
         if cos.const is None or sin.const is None:
             return skip(tr("the angles are not constant"), m.root)
-        rank = rank_of(x) or 0
-        rows = cos.const.ndim <= rank <= _AXES and cos.const.shape == sin.const.shape
-        shape, last = x.shape or (), cos.const.shape[-1:]
-        if not rows or last != shape[-1:]:
+        shape, given = x.shape or (), cos.const.shape
+        fits = len(given) <= len(shape) <= _AXES and given == sin.const.shape
+        repeats = all(n in (1, size) for n, size in zip(given[::-1], shape[::-1]))
+        if not (fits and repeats) or given[-1:] != shape[-1:]:
             return skip(tr("the angles do not repeat along whole rows of up to four axes"), m.root)
         return None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from ..ir import Graph, Node
 from ._core import Match, P, Skip, infer_new, no_match, rule
 from ._rewrite import rank_of
+from .fuse_attention import is_product
 
 
 @rule("recompose-turned-products")
@@ -24,7 +25,8 @@ class recompose_turned_products:
         turned = list(m.turn.attrs.get("perm") or [])
         if not same or not last or turned != _swap(rank or 2) or m.root.attrs.get("activation"):
             return no_match(m.root)
-        return no_match(m.root) if m.v.is_const else None
+        scores = not m.v.is_const and is_product(graph, m.s)
+        return None if scores else no_match(m.root)
 
     def rewrite(self, graph: Graph, m: Match) -> Node:
         perm, sources = _swap(rank_of(m.v) or 2), (*m.turn.sources, *m.root.sources)

@@ -54,7 +54,7 @@ def make_plan(
     if backend != "reference":
 
         def runs(node: Node, types: list[TypeInfo | None]) -> bool:
-            if is_ours(node) and node.name in (refused or {}):
+            if node.name in (refused or {}) and not kernels_for(node, types, "cpu", best=True)[0]:
                 return False  # what it is written out in may run
             if not is_ours(node) and (accelerate or (backend == "cpu" and has_kernels(node))):
                 return True  # as it is, or nothing is gained by writing it out
