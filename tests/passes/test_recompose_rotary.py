@@ -200,6 +200,15 @@ def more_rows_of_angles(n: Network) -> str:
     return summed(n, "x", halves(n, "x"), *n.angles(ROWS, SIZE))
 
 
+def other_axes_of_slices(n: Network) -> str:
+    """Without axes, a Slice with steps is of the first one, whose halves here are as long."""
+    n.computed = {"x": (SIZE, SIZE)}
+    half, ones = SIZE // 2, n.constant(np.array([1]))
+    ends = [n.constant(np.array([k])) for k in (0, half, SIZE)]
+    a, b = (n("Slice", "x", ends[i], ends[i + 1], "", ones) for i in (0, 1))
+    return summed(n, "x", n("Concat", n("Neg", b), a, axis=0), *n.angles(SIZE, SIZE))
+
+
 def more_axes_of_angles(n: Network) -> str:
     return summed(n, "x", halves(n, "x"), *n.angles(3, 1, 1, SIZE))
 
@@ -217,7 +226,7 @@ def pairs_in_another_order(n: Network) -> str:
 @pytest.mark.parametrize(
     "other",
     [wrong_order, unequal, another_axis, another_value, computed_angles, one_angle_a_row,
-     more_rows_of_angles, more_axes_of_angles, pairs_in_another_order],
+     more_rows_of_angles, more_axes_of_angles, other_axes_of_slices, pairs_in_another_order],
 )  # fmt: skip
 def test_what_only_looks_like_it(other) -> None:
     n = Network((2, ROWS, SIZE))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from ._rewrite import known_shape
 from .merge_views import RESHAPES
 from .recompose_activations import number
 
+#: Of leaving out axes of size 1 that are looked at: a damaged file may have very many.
+_MOST_WAYS = 64
 #: What hides a key is added to its score; a larger number than this would leave some of it.
 HIDES = -1e8
 
@@ -157,7 +159,8 @@ def _without_ones(
     where the batch is 1, too, those without which heads come first."""
     ones = [p for p in range(len(perm)) if sizes[p] == 1]
     found = []
-    for spare in combinations(ones, min(len(ones), max(0, len(perm) - rank))):
+    ways = combinations(ones, min(len(ones), max(0, len(perm) - rank)))
+    for spare in islice(ways, _MOST_WAYS):
         kept = [p for p in range(len(perm)) if p not in spare]
         found.append(([kept.index(p) for p in perm if p in kept], tuple(sizes[p] for p in kept)))
     return next((f for f in found if _heads_first(f[0])), found[0])

@@ -155,11 +155,11 @@ def _cut(node: Node | None) -> _Cut | None:
     """Of a Slice of one axis, whose numbers are constants."""
     if node is None or node.op != "Slice":
         return None
-    given = [v.const for v in node.inputs[1:] if v is not None]
-    if len(given) < 3 or any(c is None or c.size != 1 for c in given):
-        return None
-    begin, end, axis, *step = (int(c.item()) for c in given if c is not None)
-    return _Cut(axis, begin, end, step[0] if step else 1)
+    given = [None if v is None else v.const for v in map(node.input, (1, 2, 3, 4))]
+    numbers = [int(c.item()) for c in given if c is not None and c.size == 1]
+    if len(numbers) == 3 and node.input(4) is None:
+        numbers.append(1)
+    return _Cut(numbers[2], *numbers[:2], numbers[3]) if len(numbers) == 4 else None
 
 
 def _part(value: Value) -> tuple[Value, list[int]] | None:
