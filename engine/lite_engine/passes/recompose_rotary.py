@@ -159,7 +159,10 @@ def _cut(node: Node | None) -> _Cut | None:
     numbers = [int(c.item()) for c in given if c is not None and c.size == 1]
     if len(numbers) == 3 and node.input(4) is None:
         numbers.append(1)
-    return _Cut(numbers[2], *numbers[:2], numbers[3]) if len(numbers) == 4 else None
+    if len(numbers) != 4:
+        return None
+    begin, end, axis, step = numbers
+    return _Cut(axis, begin, end, step)
 
 
 def _part(value: Value) -> tuple[Value, list[int]] | None:
