@@ -55,6 +55,24 @@ def test_a_kept_comparison_is_of_its_own_version(session: lw.Session, tmp_path: 
     assert step.header.buttons[-1]["label"] == "Compare float"
 
 
+def test_the_evidence_is_of_the_input_that_was_compared(session: lw.Session) -> None:
+    """Another input may have been set since: the numbers beside it are of the earlier one."""
+    session.compare(*PAIR)
+    step = lw.Workbench(session, step="Compare").step("Compare")
+    row = session.comparisons[PAIR].layers[-1]
+    session.selected = row.name
+    before = step.pane.get_state()
+    first = session.values("x86", row.name, pair=PAIR)
+    session.set_input(None, seed=7)
+    assert step.header.note.startswith("random data · ")
+    session.selected = session.comparisons[PAIR].layers[0].name
+    session.selected = row.name
+    assert step.pane.get_state() == before
+    np.testing.assert_array_equal(session.values("x86", row.name, pair=PAIR), first)
+    # without a pair it is that of now
+    assert not np.array_equal(session.values("x86", row.name), first)
+
+
 @pytest.mark.parametrize(
     ("work", "version"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import lite_workbench as lw
 import numpy as np
 import pytest
@@ -40,6 +42,19 @@ def test_two_sides_and_weights() -> None:
     np.testing.assert_array_equal(looked["auto"], session.model.graph.find(weight).const)
     assert session.code[-1] == f"session.look({weight!r})"
     assert session.code[-2] == f"session.look({name!r}, ('x86', 'reference'))"
+
+
+def test_the_source_is_named_as_the_input_is(tmp_path: Path) -> None:
+    """Arrays are not said to be random, in a session that was saved, either."""
+    session = opened("x86")
+    name = session.model.graph.nodes[0].name
+    assert session.look(name).source == "random data"
+    session.set_input({v.name: np.ones(v.shape, np.float32) for v in session.graph.inputs})
+    assert session.look(name).source == "data from Python"
+    again = lw.open(session.save(tmp_path / "kept"))
+    assert again.look(name).source == "saved input"
+    session.set_input(None, seed=3)
+    assert session.look(name).source == "random data of seed 3"
 
 
 def test_looking_at_the_file_needs_no_layer_of_the_optimised_graph() -> None:

@@ -18,7 +18,7 @@ class Look:
     role          "activation" (N,C,…) or "weight" (O,I,…)
     arrays        side → values, as ONNX lays them out
     tensors       [[name, text]]: outputs and weights of the layer
-    source        what the network ran on: an image, arrays, or random data
+    source        what the network ran on: an image, or the name of the input
     """
 
     name: str

@@ -282,7 +282,7 @@ class Session(SessionInputs):
     ) -> np.ndarray:  # fmt: skip
         """A layer's output on one side (its first, or the first that is in `outputs`, which has a
         row's names on both sides); `alone_after` names the side that feeds it (isolated), `pair`
-        the comparison that the sides belong to (default: the chosen version)."""
+        the comparison that the sides and the input belong to (default: those of now)."""
         return comparisons.values(self, side, layer, alone_after, pair, outputs)
 
     def look(self, name: str, sides: Sequence[str] | str = "auto", image: Any = None) -> Look:

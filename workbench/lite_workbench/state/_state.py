@@ -89,6 +89,7 @@ class SessionState(Working):
     as_in_file     runs the file's graph as it is; made when somebody looks inside it
     compared       pair → the Predictors that its comparison is of, by side
     compared_of    pair → the version that was chosen then, and the name of the input
+    compared_on    pair → that input
     evaluations, sweeps, recommendations   every one, oldest first
     history        every profile, oldest first
     measured_at    (what, of which backend or pair) → the time of the last result
@@ -122,6 +123,7 @@ class SessionState(Working):
     comparisons: dict[Pair, Comparison] = field(default_factory=dict)
     compared: dict[Pair, dict[str, Predictor]] = field(default_factory=dict)
     compared_of: dict[Pair, tuple[str, str]] = field(default_factory=dict)
+    compared_on: dict[Pair, dict[str, np.ndarray]] = field(default_factory=dict)
     as_in_file: Predictor | None = None
     evaluations: list[Evaluation] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)

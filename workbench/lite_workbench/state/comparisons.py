@@ -119,6 +119,7 @@ def compare(state: SessionState, pair: Pair, image: Any, **options: Any) -> Comp
         state.comparisons[pair] = made
         state.compared[pair] = used
         state.compared_of[pair] = of
+        state.compared_on[pair] = feeds
         state.measured("comparison", pair)
     state.remember(f"diff = session.compare({pair[0]!r}, {pair[1]!r})")
     state.notify("comparison", made)
@@ -163,7 +164,9 @@ def values(
     outputs: Sequence[str] = (),
 ) -> np.ndarray:
     """See `Session.values`. Raises UsageError."""
-    feeds = input_of(state)
+    # Beside the numbers of a comparison, whatever input was set since.
+    known = state.compared_on.get(pair) if pair is not None else None
+    feeds = input_of(state) if known is None else known
     with state.busy:
         return _values(state, feeds, side, layer, alone_after, pair, outputs)
 

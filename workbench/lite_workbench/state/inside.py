@@ -40,7 +40,7 @@ def look(state: SessionState, name: str, sides: Sequence[str] | str, image: Any 
         arrays = _arrays(used, feeds, name, value)
     layer = first.name if first is not None else ""
     role = "weight" if value.is_const else "activation"
-    source = "" if role == "weight" else (tr("image") if state.image else tr("random data"))
+    source = "" if role == "weight" else (tr("image") if state.image else state.input_name)
     told = names[0] if len(names) == 1 else tuple(names)
     given = f", {told!r}" if names != ["auto"] else ""
     state.remember(f"session.look({name!r}{given})")

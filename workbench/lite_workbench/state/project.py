@@ -243,6 +243,7 @@ def fill(state: SessionState, folder: Path, made: Project) -> None:
         state.feeds = read_arrays(folder / "input.npz")
     image = folder / "image.png"
     state.image = image.read_bytes() if image.is_file() else b""
+    state.input_name = tr("saved input") if state.feeds is not None else ""
     for one in made.profiles:
         _add_profile(state, one, Profile.from_dict(_part(folder / one.file).value))
     for two in made.comparisons:
