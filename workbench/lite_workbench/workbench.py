@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from .session import Session
 from .steps import STEPS, step_class
 from .steps._base import Step, cancel
 from .steps.check import CheckStep
+from .words import listed
 
 _log = logging.getLogger(__name__)
 #: how long nothing changes before the saved notebook's picture is drawn anew
@@ -40,6 +42,8 @@ class Workbench(WorkbenchView):
     `session` is what it works on; `step(name)` is a screen, made when first opened. Everything a
     click does is a call of the session, and a line in its `code`.
     """
+
+    session: Session | PipelineSession
 
     def __init__(
         self, session: Session | PipelineSession | Pipeline | str | Path, *, step: str = "Model"
@@ -89,16 +93,22 @@ class Workbench(WorkbenchView):
             self.current = "Model"
 
     def _load(self, made: Session | PipelineSession) -> None:
-        """Every step is that of this session from now on; the open one stays open."""
+        """Every step is that of this session from now on; the open one stays open. What the steps
+        had begun on another one ends, and what was done on it is kept now: it is out of sight."""
         for old in self._ends:
             old()
+        left: list[str] = []
+        if self._ends and made is not self.session:
+            left = [title for step in self._steps.values() for title in step.leave()]
+            self._begin_keeping()
         self.session = made
         self._restorable = False  # once the session was kept
         self.top.restore = ""
         self._names = _walk_of(made)
         self._steps.clear()
         self.top.title = made.path.name
-        self.top.jobs, self.top.note = [], ""  # what was told was of the model before
+        self.top.jobs = []  # those, and what was told, were of the model before
+        self.top.note = _ended(listed(left), "cancelled") if left else ""
         self._write_code()
         for name in self._names:
             self.build(name, lambda name=name: self._make(name))
@@ -152,10 +162,18 @@ class Workbench(WorkbenchView):
         if self.session.jobs:
             self._kept.ask()
             return
-        threading.Thread(target=self._write_kept, name="lite keep", daemon=True).start()
+        self._begin_keeping()
 
-    def _write_kept(self) -> None:
-        session = self.session
+    def _begin_keeping(self) -> None:
+        if self._loop is not None:
+            threading.Thread(
+                target=self._write_kept, args=(self.session,), name="lite keep", daemon=True
+            ).start()
+
+    def _write_kept(self, session: Session | PipelineSession) -> None:
+        for job in session.jobs:  # of a session that is out of sight
+            with contextlib.suppress(Exception):
+                job.wait()
         try:
             kept = session.keep()
         except LiteError as error:  # a full disk: the session itself goes on
@@ -202,7 +220,7 @@ class Workbench(WorkbenchView):
         if job.state in ("waiting", "running"):
             self._mark_running()
         else:
-            self.top.note = "" if job.state == "done" else f"{job.title}: {job.state}"
+            self.top.note = "" if job.state == "done" else _ended(job.title, job.state)
             self._states()
 
     def _mark_running(self) -> None:
@@ -251,6 +269,15 @@ class Workbench(WorkbenchView):
     def _inserted(self, count: int) -> None:
         cells = tr("{cells} inserted below", cells=trn("{n} cell", "{n} cells", count))
         self.top.note = cells if count else tr("Copied. Paste it into a cell.")
+
+
+def _ended(title: str, state: str) -> str:
+    """What is told of work that did not come to its end."""
+    return (
+        tr("{title}: cancelled", title=title)
+        if state == "cancelled"
+        else tr("{title}: failed", title=title)
+    )
 
 
 def _walk_of(session: Session | PipelineSession) -> list[str]:

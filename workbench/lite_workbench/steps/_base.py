@@ -40,6 +40,7 @@ class Step(PicturedBox):
         self.go = go or (lambda step: None)
         self._loop = running_loop()
         self._ends: list[Callable[[], None]] = []
+        self._begun: list[Job] = []
         self._linked: list[LiteWidget] = []
         self.header = StepHeader(title=self.title)
         self.notice = Notice()
@@ -117,9 +118,23 @@ class Step(PicturedBox):
     def start(self, title: str, work: Callable[[], object]) -> Job:
         """Long work for this step off the main thread, after what was started before."""
         self.quiet()
-        job = self.session.start(title, work, self.name)
+        job = self.begin(title, work, self.name)
         self._show_jobs()
         return job
+
+    def begin(self, title: str, work: Callable[[], object], about: str = "") -> Job:
+        """Long work whose result another step shows (`about`), or none."""
+        job = self.session.start(title, work, about)
+        self._begun = [*(one for one in self._begun if not one.ended), job]
+        return job
+
+    def leave(self) -> list[str]:
+        """Cancels what was begun here, once nobody can see or cancel it any more. Returns the
+        titles."""
+        left = [job for job in self._begun if not job.ended]
+        for job in left:
+            job.cancel()
+        return list(dict.fromkeys(job.title for job in left))
 
     def _show_jobs(self) -> None:
         """The queue while this step waits for its own work, always where no Workbench shows it.

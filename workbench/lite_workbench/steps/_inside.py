@@ -71,7 +71,7 @@ class InsidePanel:
             made = self._look(name)
             self._step.on_main(lambda: self._show(made, (name, *sides)))
 
-        self._step.session.start(tr("Running {name}", name=", ".join(sides)), work)
+        self._step.begin(tr("Running {name}", name=", ".join(sides)), work)
 
     def _chosen(self) -> None:
         """Another tensor of the same layer."""

@@ -321,7 +321,7 @@ class EvaluateStep(Step):
         if made is None or not self._sample:
             return
         session, (a, b), source = self.session, self._pair(), self._seen(made, self._sample)
-        session.start(
+        self.begin(
             tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)),
             lambda: session.compare(a, b, source), "Compare",
         )  # fmt: skip

@@ -310,7 +310,7 @@ class RunStep(Step):
     def _to_comparison(self) -> None:
         a, b = self.cards
         if (a, b) not in self.session.comparisons:
-            self.session.start(
+            self.begin(
                 tr("Comparing {a} and {b}", a=side_name(a), b=side_name(b)),
                 lambda: self.session.compare(a, b),
                 "Compare",

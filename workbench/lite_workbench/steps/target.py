@@ -137,9 +137,7 @@ class TargetStep(Step):
     def _use(self) -> None:
         chosen = self._chosen
         if not self._in_use:
-            self.session.start(
-                tr("Converting"), lambda: self.session.convert(targets=chosen), "Convert"
-            )
+            self.begin(tr("Converting"), lambda: self.session.convert(targets=chosen), "Convert")
         self.go("Convert")
 
     # ---- boards
