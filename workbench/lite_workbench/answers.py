@@ -18,7 +18,7 @@ from lite_engine.errors import UsageError
 from lite_engine.ir.bfloat16 import widened
 from lite_engine.pipeline.native import read_outputs
 from lite_engine.preprocess import Placement, Preprocess
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from .pictures import class_name, image_of, mask_items
 
@@ -93,6 +93,8 @@ def answer(
     if kind == "text":
         letters = [{"label": labels[i] if i >= 0 else " ", "score": s} for i, s in scores]
         return Answer("text", "".join(str(item["label"]) for item in letters), letters)
+    if kind == "top" and scores[0][1] is None:  # infinite: an overflow, or no class at all
+        return _values(outputs)
     if kind == "top":
         return _top(scores, labels, arrays[0].size)
     if kind == "boxes" or kind == "keypoints":
@@ -116,7 +118,7 @@ def _values(outputs: Mapping[str, np.ndarray]) -> Answer:
     return Answer("values", "", [_value(n, np.asarray(a)) for n, a in outputs.items()])
 
 
-def _top(scores: list[tuple[int, float]], labels: Sequence[str], classes: int) -> Answer:
+def _top(scores: list[tuple[int, float | None]], labels: Sequence[str], classes: int) -> Answer:
     named = labels if len(labels) >= classes else ()
     items = [{"label": named[i] if named else str(i), "score": s, "index": i} for i, s in scores]
     made = Answer("top", str(items[0]["label"]) if items else "", items)
@@ -262,7 +264,19 @@ def _value(name: str, array: np.ndarray) -> dict[str, Any]:
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     text = f"{finite.min():.4g} … {finite.max():.4g}" if finite.size else tr("no finite values")
     text = text.replace("-", "\N{MINUS SIGN}") if finite.size else text
+    if finite.size and (rest := array.size - finite.size):
+        text = f"{text}, {_not_finite(rest)}"
     return {"label": name, "shape": shape, "text": text}
+
+
+def _not_finite(count: int) -> str:
+    return trn("{n} value is not finite", "{n} values are not finite", count)
+
+
+def score_text(item: Mapping[str, Any], digits: int = 3) -> str:
+    """The score of a class; a dash for a class that was ruled out by minus infinity."""
+    score = item["score"]
+    return "\N{EN DASH}" if score is None else f"{score:.{digits}f}"
 
 
 @dataclass
@@ -288,6 +302,15 @@ class Run:
     def text(self) -> str:
         return self.answer.text
 
+    @property
+    def gist(self) -> str:
+        """What tells two answers apart: the text, or where there is none, what is not finite."""
+        if self.answer.kind != "values" or self.text:
+            return self.text
+        arrays = [np.asarray(a) for a in self.outputs.values()]
+        count = sum(int((~np.isfinite(a)).sum()) for a in arrays if a.dtype.kind == "f")
+        return _not_finite(count) if count else ""
+
     def same_input(self, other: Run) -> bool:
         """Were both given the same values? Answers to different inputs say nothing of each
         other."""
@@ -305,7 +328,7 @@ class Run:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><td>{html.escape(item['label'])}</td>"
-            f"<td>{item.get('text') or format(item['score'], '.3f')}</td>"
+            f"<td>{item.get('text') or score_text(item)}</td>"
             + (f"<td>{tr('raw {value}', value=item['raw'])}</td>" if "raw" in item else "")
             + "</tr>"
             for item in self.answer.items

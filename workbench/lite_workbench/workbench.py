@@ -319,7 +319,7 @@ def step_states(session: Session) -> dict[str, tuple[str, str]]:
     if session.runs:
         *_, newest = session.runs.values()
         runs = [run for run in session.runs.values() if run.same_input(newest)]
-        said = {run.text for run in runs}
+        said = {run.gist for run in runs}
         count = len(runs)
         text = trn("{n} backend", "{n} backends", count)
         states["Run"] = ("done", text) if len(said) == 1 else ("attention", tr("outputs differ"))

@@ -15,7 +15,7 @@ from lite_engine.images import is_image, open_image
 from lite_engine.lines import read_labels
 from lite_messages import tr
 
-from ..answers import TOP, Answer, answer_of, real_of
+from ..answers import TOP, Answer, answer_of, real_of, score_text
 from ..inputs import GUESSED_OPTION, feeds_of, is_guessed, png
 from ..recipes import RecipeAnswer, recipe_answers
 from ._base import (
@@ -370,7 +370,7 @@ def _said(result: RunResult) -> str:
     """The answer in words or as a table."""
     said = result.answer
     if said.kind == "top":
-        rows = [[i["index"], i["label"], f"{i['score']:.4f}", i.get("raw", "")] for i in said.items]
+        rows = [[i["index"], i["label"], score_text(i, 4), i.get("raw", "")] for i in said.items]
         heads = ["#", tr("label"), tr("score"), tr("raw")]
         shown = 4 if any("raw" in i for i in said.items) else 3
         return table(heads[:shown], [row[:shown] for row in rows], right=(0, 2, 3))

@@ -282,7 +282,11 @@ class RunStep(Step):
         doubt = tr("About the image: {guessed}.", guessed=GUESSED) if guessed else ""
         bad = any(item.get("bad") for run in (a, b) for item in run.answer.items)
         same = a.answer.kind != "boxes" or not bad
-        if a.answer.kind == "values" and not found:
+        one, other = (run.gist or tr("finite values") for run in (a, b))
+        unlike = a.answer.kind != b.answer.kind or (not a.text and one != other)
+        if unlike:
+            self._tell_difference(names, one, other, _WHERE)
+        elif a.answer.kind == "values" and not found:
             self.tell("warn", doubt) if doubt else self.quiet()
         elif a.answer.kind == "values":
             masks = [run.answer.mask for run in (a, b)]
@@ -295,17 +299,16 @@ class RunStep(Step):
                 detail=" ".join(filter(None, (found and f"{found}.", doubt))),
             )
         else:
-            self.tell(
-                "error",
-                tr(
-                    "**{names} outputs differ**: {one} and {other}.",
-                    names=names,
-                    one=a.text,
-                    other=b.text,
-                ),
-                detail=" ".join(filter(None, (found and f"{found}.", _WHERE))),
-                actions=[["compare", tr("Compare {names}", names=names), True]],
-            )
+            where = " ".join(filter(None, (found and f"{found}.", _WHERE)))
+            self._tell_difference(names, one, other, where)
+
+    def _tell_difference(self, names: str, one: str, other: str, detail: str) -> None:
+        self.tell(
+            "error",
+            tr("**{names} outputs differ**: {one} and {other}.", names=names, one=one, other=other),
+            detail=detail,
+            actions=[["compare", tr("Compare {names}", names=names), True]],
+        )
 
     def _to_comparison(self) -> None:
         a, b = self.cards
