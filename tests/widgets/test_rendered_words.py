@@ -53,6 +53,17 @@ def test_a_version_says_what_ran_elsewhere(mount):
     assert ran in page.locator("[data-point='0']").get_attribute("data-tip")
 
 
+def test_a_version_without_weights_is_drawn(mount):
+    """Bytes are those of the weights: a file holds more."""
+    point = {"method": "mse", "kept": [], "accuracy": 98, "latency_ms": 3, "bytes": 0}
+    page = mount([lw.TradeOff(points=[point], float_=point, method="mse", budget=1.0)])
+    circles = page.locator("[data-part=chart] circle")
+    radii = circles.evaluate_all("(all) => all.map((c) => +c.getAttribute('r'))")
+    assert len(radii) == 3 and all(radius > 0 for radius in radii)
+    said = page.locator(".card").inner_text()
+    assert "weights 0" in said and "NaN" not in said and "file" not in said
+
+
 def test_numbers_and_reasons_are_whole_in_a_narrow_card(mount):
     """Half a number is another number; a reason that is scrolled out of sight is none."""
     profile = samples.profile()

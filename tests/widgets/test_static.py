@@ -63,6 +63,11 @@ def test_no_accuracy_above_100_percent_stands_on_the_axis() -> None:
     assert len(marks) > 3 and max(marks) == 100
 
 
+def test_a_version_without_weights_has_a_picture() -> None:
+    version = {"method": "kl", "accuracy": 100.0, "latency_ms": 1.0, "bytes": 0}
+    assert "<circle" in str(lw.TradeOff(points=[version], float_=version).static_svg())
+
+
 def test_marks_of_axes_are_round() -> None:
     assert ticks(0, 2.18) == [0, 1, 2] and ticks(0, 25_000) == [0, 1e4, 2e4]
     assert ticks(68.3, 92.3) == [70, 80, 90] and ticks(0.032, 0.07) == [0.04, 0.05, 0.06, 0.07]

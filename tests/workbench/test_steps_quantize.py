@@ -19,6 +19,7 @@ from lite_workbench.steps import quantize as steps_quantize
 
 from tests.small_models import classifier
 from tests.workbench.sessions import click, settle
+from tests.workbench.test_odd_models import relu, tiny
 
 pytestmark = pytest.mark.cpu
 
@@ -202,3 +203,19 @@ def test_settings_that_were_changed_since_are_told_from_those_on_show(
     settle(session)
     assert step.header.values["method"] == "kl" and step.header.note.startswith("mse · ")
     assert labels()[0] == ("Quantize with these settings", True)
+
+
+def test_a_model_without_anything_to_quantize_is_not_said_to_be_int8(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("samples.npz", np.random.default_rng(2).random((6, 1, 4), np.float32))
+    session = lw.open(tiny(tmp_path / "one.onnx", relu(), {"x": [1, 4]}, "y"))
+    session.convert(targets=["x86"])
+    step = lw.Workbench(session, step="Quantize").step("Quantize")
+    click(step.header, "run")
+    settle(session)
+    assert [point["label"] for point in step.trade.points] == ["No layer runs in int8"]
+    assert step.layers.status["title"] == "No layer runs in int8"
+    assert "No layer runs in int8" in step.layers.static_html()
+    assert "Accuracy against latency" in str(step.trade.static_svg())

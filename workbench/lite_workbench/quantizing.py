@@ -15,7 +15,7 @@ from lite_engine.display import Displayed
 from lite_engine.errors import UsageError
 from lite_engine.ir import Graph
 from lite_engine.model_file import TRAVELLING, Model, optimize
-from lite_engine.model_file.precision import ON_CPU
+from lite_engine.model_file.precision import ON_CPU, is_quantised
 from lite_engine.ops import specialise
 from lite_engine.profile.measured import median_interval
 from lite_engine.quantize import (
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 #: How many layers, worst first, each measured version keeps in float.
 KEPT = (0, 1, 2, 4, 8)
 TIMED_RUNS = 15
+#: What a version is that has nothing to quantize.
+NOTHING = tr("No layer runs in int8")
 #: A version that is timed runs at least this long, several times if need be: one run of a small
 #: model is as short as what disturbs it.
 TIMED_MS = 2.0
@@ -344,7 +346,7 @@ def explore(
     quantization.points = [
         {"method": quantization.method, "kept": names, "latency_ms": own.latency_ms,
          "latency_ci_ms": own.interval_ms, "bytes": weight_bytes(model), "accuracy": accuracy,
-         "ran": own.ran}
+         "ran": own.ran, **_nothing(model)}
         for (names, model), own, accuracy in zip(versions, times[1:], accuracies[1:], strict=True)
     ]  # fmt: skip
     return quantization
@@ -387,6 +389,10 @@ def _ms(predictor: Predictor, feed: Mapping[str, np.ndarray]) -> float:
     began = time.perf_counter()
     predictor.run(feed)
     return (time.perf_counter() - began) * 1e3
+
+
+def _nothing(model: Model) -> dict[str, str]:
+    return {} if is_quantised(model.graph) else {"label": NOTHING}
 
 
 def weight_bytes(model: Model) -> int:

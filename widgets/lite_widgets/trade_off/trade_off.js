@@ -119,7 +119,7 @@ function chart(c, width) {
     budget = c.get("budget");
   const { X, Y, f, bottom } = scales(c, width),
     right = width - RIGHT;
-  const most = Math.max(fp.bytes, ...points.map((p) => p.bytes));
+  const most = Math.max(1, fp.bytes, ...points.map((p) => p.bytes)); // 0 without any weights
   const radius = (p) => 2.6 + 5 * (p.bytes / most);
   const stepY = ticks(f.y[1] - f.y[0], 4)[1],
     grid = [];
@@ -261,9 +261,9 @@ function summary(c) {
       })}
     </p>`;
   const loss = fp.accuracy - p.accuracy,
-    less = (a, b) => `${signed((100 * a) / b - 100, 0)}${THIN}%`;
+    less = (a, b) => (b ? `${signed((100 * a) / b - 100, 0)}${THIN}%` : "–");
   return html`<div class="three">
-      <small>${c.get("metric")}</small><small>${tr("latency")}</small><small>${tr("file")}</small>
+      <small>${c.get("metric")}</small><small>${tr("latency")}</small><small>${tr("weights")}</small>
       <span class="big">${p.accuracy.toFixed(1)}<small>${THIN}%</small></span
       ><span class="big">${ms(p.latency_ms)}<small>${THIN}ms</small></span
       ><span class="big"
@@ -318,7 +318,7 @@ export default widget({
       <div class="ch">
         <h3>${tr("Accuracy against latency")}</h3>
         <span class="lg"
-          >${key(circles, tr("file size {least} … {most}", { least: bytes(small), most: bytes(large) }))}<span
+          >${key(circles, tr("weights {least} … {most}", { least: bytes(small), most: bytes(large) }))}<span
             >${tr("drag the line to set the budget")}</span
           ></span
         >

@@ -15,7 +15,7 @@ _LEFT, _SIZE = 56, (560, 360)
 
 
 class TradeOff(LiteWidget):
-    """Every version as a circle (area: file size); the best one within the budget is filled.
+    """Every version as a circle (area: its weights); the best one within the budget is filled.
 
     points    [data.TradeOffPoint], latency_ms ± latency_ci_ms; those of `method` are joined, other
               methods are dotted.
@@ -87,7 +87,7 @@ class TradeOff(LiteWidget):
         picture.line(_LEFT, limit, right, limit, ACCENT, stroke_width=1.5)
         budget = tr("budget {points} points", points=number(-self.budget, 1))
         picture.text(right, limit + 13, budget, anchor="end", fill=ACCENT)
-        most = max(p["bytes"] for p in everything)
+        most = max(1, *(p["bytes"] for p in everything))  # 0 without any weights
         for i, p in enumerate(self.points):
             mine = p["method"] == self.method
             radius = 2.2 + 5 * p["bytes"] / most

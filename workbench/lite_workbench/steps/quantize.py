@@ -14,7 +14,7 @@ from lite_messages import tr
 from lite_widgets import DropZone, RangePlot, SensitivityList, TradeOff, columns
 
 from ..inputs import save_upload, takes_images
-from ..quantizing import fits, labeled
+from ..quantizing import NOTHING, fits, labeled
 from ._base import Step, backend_options, button
 from ._picture import choices, chosen, prepare
 from ._recipes import RecipesPanel
@@ -241,6 +241,7 @@ class QuantizeStep(Step):
             self.trade.float_ = made.float_point
             self.trade.points = made.points
         self.layers.layers = made.layers
+        self.layers.status = {} if made.layers else {"kind": "empty", "title": NOTHING, "text": ""}
         if not self._asked:  # made in Python: the settings are those that it was made with
             given = {"judged": "labels" if made.metric else "float"}
             given |= {"method": made.method} if made.method in METHODS else {}
