@@ -18,6 +18,7 @@ from onnx import helper
 
 from tests.small_models import classifier
 from tests.workbench.sessions import click
+from tests.workbench.test_odd_models import relu, tiny
 
 pytestmark = pytest.mark.cpu
 
@@ -94,6 +95,16 @@ def test_an_unknown_operator_is_explained_once(tmp_path: Path) -> None:
     assert row["why"].startswith("x86, arm, OpenCL: ")
     figures = {name: value for name, value, *_ in facts_data(info)["big"]}
     assert figures["multiply-adds"] == "–"
+
+
+def test_multiply_adds_say_which_sizes_they_are_of(tmp_path: Path) -> None:
+    """Where the file leaves them open; what is one is not called many."""
+    path = tiny(tmp_path / "open.onnx", relu(), {"x": ["batch", 4]}, "y")
+    notes = {name: note for name, *_, note in facts_data(lw.open(path).info)["big"]}
+    assert notes["multiply-adds"] == "for x 1×4" and notes["parameters"] == ""
+    fixed = lw.open(path, shapes={"x": (2, 4)}).info
+    assert [note for *_, note in facts_data(fixed)["big"]] == ["as in the file", "", ""]
+    assert support_data(fixed)["note"] == "1 operator type, 1 layer"
 
 
 def test_targets_that_are_in_use_are_not_offered_again(session: lw.Session) -> None:

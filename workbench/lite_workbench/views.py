@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeGuard
 
+from lite_engine.ir import format_shape
 from lite_engine.runtime.shares import sentence
 from lite_messages import tr, trn
 from lite_widgets.formats import NAMES
@@ -222,13 +223,14 @@ def facts_data(info: ModelInfo) -> dict[str, Any]:
     ports += [
         [tr("Output {name}", name=p["name"]), f"{p['dtype']} {p['text']}"] for p in info.outputs
     ]
+    sizes = ", ".join(f"{n} {format_shape(tuple(dims))}" for n, dims in info.assumed.items())
     big = [
         [tr("layers"), str(len(info.layers)), "", tr("as in the file")],
         [tr("parameters"), *number(info.params).partition(" ")[::2], ""],
         [
             tr("multiply-adds"),
             *("–" if info.macs is None else number(info.macs)).partition(" ")[::2],
-            "",
+            tr("for {sizes}", sizes=sizes) if sizes and info.macs is not None else "",
         ],
     ]
     return {"title": info.name, "big": big, "facts": [[tr("Format"), info.format], *ports]}
@@ -258,9 +260,8 @@ def support_data(info: ModelInfo) -> dict[str, Any]:
         *({"id": t, "head": t, "kind": "check", "backend": t} for t in targets),
         {"id": "why", "head": tr("Reason and alternative"), "kind": "wrap"},
     ]
-    note = tr(
-        "{operator} operator types, {layers} layers", operator=len(rows), layers=len(info.layers)
-    )
+    kinds = trn("{n} operator type", "{n} operator types", len(rows))
+    note = f"{kinds}, {trn('{n} layer', '{n} layers', len(info.layers))}"
     return {"note": note, "columns": columns, "rows": rows}
 
 
