@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 from typing import Any
 
+import onnx
 import pytest
+from onnx import helper
 
 from tests.conftest import ROOT
 
@@ -60,3 +62,22 @@ def test_keys_stay_where_they_were(lab: Any, server: Any) -> None:
     keys.press("Escape")
     form.wait_for(state="hidden")
     assert page.page.evaluate(FOCUSED) != "BODY"
+
+
+def test_keys_stay_in_a_workbench_that_reads_its_model_again(lab: Any, server: Any) -> None:
+    """What was pressed is gone with the step that it stood in."""
+    ports = [helper.make_tensor_value_info(name, 1, ["batch", 4]) for name in "xy"]
+    node = helper.make_node("Relu", ["x"], ["y"], "relu")
+    graph = helper.make_graph([node], "g", ports[:1], ports[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    onnx.save(model, server("/").root / "open.onnx")
+    page = lab(["import lite_workbench as lw\nlw.Workbench('open.onnx', step='Check')"])
+    assert page.run_all()
+    fix = page.page.locator(".lite-step-Check [data-action=sizes]")
+    fix.focus()
+    page.page.keyboard.press("Enter")
+    fix.wait_for(state="detached")
+    page.page.wait_for_function("() => document.activeElement.dataset.step === 'Check'")
+    page.page.keyboard.press("ArrowRight")
+    page.page.wait_for_function("() => document.activeElement.dataset.step === 'Target'")

@@ -17,6 +17,7 @@ const NAMES = {
   Compare: tr("Compare"),
   Deploy: tr("Deploy"),
 };
+const REMADE = 200; // ms until the widgets of a step are replaced
 const named = (step) => NAMES[step.name] ?? step.name;
 
 /** Show the body of a step at once, without waiting for the kernel: bodies carry its class. A focus
@@ -32,6 +33,29 @@ function show(c) {
   const focused = document.activeElement;
   const lost = focused === document.body || focused.closest(".lite-step:not(.lite-shown)");
   if (changed && lost) c.root.querySelector(`[data-step="${CSS.escape(current)}"]`)?.focus();
+}
+
+/** Remembers what has the keys inside a step, until a person takes them elsewhere. */
+function follow(c) {
+  const frame = c.root.closest(".lite-workbench");
+  if (!frame || c.local.frame === frame) return;
+  c.local.frame = frame;
+  frame.addEventListener("focusin", ({ target }) => {
+    c.local.held = target.closest(".lite-step") ? target : undefined;
+  });
+  frame.addEventListener("focusout", ({ target }) =>
+    requestAnimationFrame(() => {
+      if (target === c.local.held && target.isConnected && target !== document.activeElement)
+        c.local.held = undefined;
+    }),
+  );
+}
+
+/** A step that is made anew takes what had the keys with it: its tab gets them. */
+function keep(c) {
+  if (!c.local.held || c.local.held.isConnected || document.activeElement !== document.body) return;
+  c.local.held = undefined;
+  c.root.querySelector(`[data-step="${CSS.escape(c.get("current"))}"]`)?.focus();
 }
 
 export default widget({
@@ -57,7 +81,12 @@ export default widget({
   watch: ["steps", "current"],
   after(c) {
     show(c);
-    requestAnimationFrame(() => show(c));
+    follow(c);
+    requestAnimationFrame(() => {
+      show(c);
+      follow(c);
+    });
+    setTimeout(() => keep(c), REMADE);
   },
   key(c, event) {
     const at = event.target.closest("[data-step]");
