@@ -23,8 +23,9 @@ ON_THE_CPU = {
     ],
     "only moves elements": [
         "copy_relayout", "copy_concat", "copy_split", "copy_slice", "copy_pad", "copy_expand",
-        "copy_gather", "gather_nd", "where",
+        "copy_gather", "copy_tile", "gather_nd", "where",
     ],
+    "it is written out in others, which run": ["turn_pairs"],
     "a small share of every network's time, which the CPU needs about as long for": [
         "reduce", "arg", "softmax", "layer_norm", "lp_norm", "instance_norm",
     ],
