@@ -25,9 +25,9 @@ ON_THE_CPU = {
         "copy_relayout", "copy_concat", "copy_split", "copy_slice", "copy_pad", "copy_expand",
         "copy_gather", "copy_tile", "gather_nd", "where",
     ],
-    "it is written out in others, which run": ["turn_pairs"],
     "a small share of every network's time, which the CPU needs about as long for": [
         "reduce", "arg", "softmax", "layer_norm", "lp_norm", "instance_norm",
+        "turn_pairs",
     ],
     "8-bit integers: the CPU has a kernel for each of them, with the same bits": [
         "i8_binary", "i8_concat", "i8_conv2d", "i8_conv2d_depthwise", "i8_conv2d_grouped",

@@ -58,6 +58,7 @@ def _angles(node: Node, types: list[TypeInfo | None]) -> bool | str:
     return whole or tr("the angles do not repeat along whole rows of up to four axes")
 
 
+turn_pairs.kernel("cpu", "f32_turn_pairs", when=_angles, why=tr("one pass over the pairs"))
 turn_pairs.kernel(
     "opencl", "turn_pairs", dtype="f32,f16", when=_angles, why=tr("one pass over the pairs")
 )

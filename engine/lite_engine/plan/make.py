@@ -54,8 +54,6 @@ def make_plan(
     if backend != "reference":
 
         def runs(node: Node, types: list[TypeInfo | None]) -> bool:
-            if node.name in (refused or {}) and not kernels_for(node, types, "cpu", best=True)[0]:
-                return False  # what it is written out in may run
             if not is_ours(node) and (accelerate or (backend == "cpu" and has_kernels(node))):
                 return True  # as it is, or nothing is gained by writing it out
             return not accelerate and bool(kernels_for(node, types, backend, best=True)[0])
