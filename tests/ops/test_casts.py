@@ -11,6 +11,8 @@ onnx = pytest.importorskip("onnx", reason="pip install onnx")
 ort = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 from onnx import TensorProto, helper  # noqa: E402
 
+from tests.ops.each_backend import ON_EACH_BACKEND  # noqa: E402
+
 X = np.array([2**64 - 1, 2**63, 2**63 - 1, 70_000, 5, 0], np.uint64)
 
 
@@ -27,14 +29,7 @@ def _cast(to: int, like: bool) -> bytes:
     return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
 
 
-@pytest.mark.parametrize(
-    "backend",
-    [
-        "reference",
-        pytest.param("x86", marks=pytest.mark.cpu),
-        pytest.param("opencl", marks=pytest.mark.opencl),
-    ],
-)
+@ON_EACH_BACKEND
 @pytest.mark.parametrize("like", [False, True])
 @pytest.mark.parametrize("to", ["FLOAT", "DOUBLE", "FLOAT16", "INT64", "UINT32", "BOOL"])
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")

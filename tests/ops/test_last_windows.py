@@ -12,6 +12,8 @@ onnx = pytest.importorskip("onnx", reason="pip install onnx")
 ort = pytest.importorskip("onnxruntime", reason="pip install onnxruntime")
 from onnx import TensorProto, helper  # noqa: E402
 
+from tests.ops.each_backend import ON_EACH_BACKEND  # noqa: E402
+
 #: Size of the image, of the window, its stride and dilation.
 SIZES = [(2, 3, 2, 1), (1, 2, 2, 1), (2, 3, 4, 1), (3, 4, 3, 1), (2, 2, 2, 2)]
 
@@ -29,14 +31,7 @@ def _pool(op: str, window: int, stride: int, dilation: int, rank: int, **attrs: 
     return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
 
 
-@pytest.mark.parametrize(
-    "backend",
-    [
-        "reference",
-        pytest.param("x86", marks=pytest.mark.cpu),
-        pytest.param("opencl", marks=pytest.mark.opencl),
-    ],
-)
+@ON_EACH_BACKEND
 @pytest.mark.parametrize(
     ("op", "attrs"),
     [("MaxPool", {}), ("AveragePool", {}), ("AveragePool", {"count_include_pad": 1})],

@@ -244,6 +244,7 @@ def _rotary(graph: Graph, node: Node, types: Types) -> None:
 
 
 def _turn_pairs(graph: Graph, node: Node, types: Types) -> None:
+    """x·cos + t·sin, where t is made of slices of x."""
     write, (x, cos, sin) = Writer(graph, node), node.inputs
     assert x is not None
     *lead, size = sizes_of(x)
