@@ -31,7 +31,7 @@ from lite_engine.plan import Plan, make_plan
 _FEW_BYTES, _MANY_BYTES = 512, 1 << 20
 _FIRST = "cpu, 8 lanes", "fp32"
 #: Uses of one kernel that differ in their reach.
-_USES = {"BATCHED", "DEPTHWISE", "MATMUL", "SCATTER", "SPLIT"}
+_USES = {"BATCHED", "DEPTHWISE", "GROUPED", "MATMUL", "SCATTER", "SPLIT"}
 
 
 def planned(profile: str, precision: str) -> Iterator[tuple[Launch, Plan]]:

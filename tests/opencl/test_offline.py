@@ -198,7 +198,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "conv_tile(bias)": ("", "SPLIT BATCHED MATMUL"),
     "conv_tile(YP)": ("", "SPLIT BATCHED SCATTER"),
     "conv_tile(partial)": ("SPLIT BATCHED", ""),
-    "conv_tile(part)": ("", "BATCHED"),
+    "conv_tile(part)": ("", "BATCHED GROUPED"),
     "transpose(planes)": ("", "BLOCK TILE"),
     "combined(a_zero b_zero)": ("", "SHIFTED"),
     "combined(a_whole b_whole)": ("SHIFTED SQUARES PRELU", ""),

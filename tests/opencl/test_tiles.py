@@ -7,8 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 from lite_engine.backends.opencl import gpu_convolutions, problem
-from lite_engine.backends.opencl.cases.graphs import ints, pair, single
+from lite_engine.backends.opencl.cases.graphs import Sketch, ints, pair, single
 from lite_engine.backends.opencl.device import Device
+from lite_engine.backends.opencl.profile import PROFILES
+from lite_engine.backends.opencl.registry import Target
 from lite_engine.backends.opencl.steps import launches_of
 from lite_engine.backends.opencl.variants import (
     TILES,
@@ -19,6 +21,7 @@ from lite_engine.backends.opencl.variants import (
     matrix_tiles,
     variants,
 )
+from lite_engine.plan import make_plan
 
 from tests.opencl.tiny import check, device
 from tests.small_models import Builder
@@ -43,7 +46,8 @@ def conv(shape, outputs: int, kernel: int, pad: int | None = None, **attrs):
 
 @pytest.fixture
 def forced(monkeypatch):
-    """Makes every convolution take one variant."""
+    """Makes every convolution take one variant, groups of few channels, too."""
+    monkeypatch.setattr(gpu_convolutions, "simple_s", lambda *_: float("inf"))
 
     def force(variant: Variant) -> None:
         monkeypatch.setattr(gpu_convolutions, "ranked", lambda *_: (variant,))
@@ -144,6 +148,43 @@ def test_order_of_groups_on_matrix_units(forced, monkeypatch, height: int) -> No
     forced(Variant(matrix_tiles(4)[7], matrix=4))
     in_c(monkeypatch)
     check(conv((1, 16, height, 7), 72, 1), tiles=True)
+
+
+# Groups of channels in fours and eights or not, of a tile and more, with what is added to them.
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+@pytest.mark.parametrize("matrix", [False, True], ids=["tile", "matrix units"])
+@pytest.mark.parametrize("groups, channels, outputs", [(3, 8, 10), (2, 12, 40), (5, 4, 4)])
+@pytest.mark.parametrize("kernel, beside", [(1, False), (3, True)])
+def test_groups(
+    forced, monkeypatch, precision, matrix, groups: int, channels: int, outputs: int, kernel, beside
+) -> None:
+    size = ITEMSIZE[precision]
+    forced(Variant(matrix_tiles(size)[5], matrix=size) if matrix else Variant(SMALL))
+    in_c(monkeypatch)
+    count, b = groups * outputs, Sketch((2, groups * channels, 5, 4))
+    more = [b.computed((2, count, 5, 4))] if beside else []
+    w, bias = weights(count, channels, kernel, kernel), weights(count)
+    pads = [kernel // 2] * 4
+    y = b.layer("Conv", b.x, w, bias, *more, group=groups, pads=pads, activation="Relu")
+    check(b.done(y), tiles=True, precision=precision)
+
+
+@pytest.mark.parametrize("channels", [3, 6])
+def test_groups_of_odd_channels(forced, channels: int) -> None:
+    forced(Variant(SMALL))
+    w = weights(3 * 5, channels, 3, 3)
+    check(single("Conv", (1, 3 * channels, 6, 5), w, weights(15), group=3), tiles=True)
+
+
+def test_few_channels_in_a_group_have_an_output_per_item() -> None:
+    """A tile is 32 wide: three quarters and more of it would be zeros."""
+    for outputs, first in ((4, "simple"), (64, "tile")):
+        w = weights(32 * outputs, outputs, 3, 3)
+        graph = single("Conv", (1, 32 * outputs, 28, 28), w, None, group=32)
+        plan = make_plan(graph, "opencl")
+        (step,) = (s for s in plan.steps if s.kernel == "conv2d_grouped")
+        launches = launches_of(step, plan, Target(PROFILES["nvidia"]))
+        assert launches[0].kernel == ("conv_grouped" if first == "simple" else "conv_tile")
 
 
 def test_winograd_on_matrix_units_without_them(forced, monkeypatch) -> None:

@@ -314,3 +314,42 @@ def test_tensors_that_no_arena_holds():
     graph.outputs = [x]
     with pytest.raises(ShapeError, match="too large for a native program"):
         make_plan(graph, "cpu")
+
+
+def positions(tokens: int) -> Graph:
+    """Embeddings of positions that are counted from the tokens, as RoBERTa's exporters write it."""
+    b = Builder((1, tokens), "positions")
+    b.x.dtype = DType.I64
+    b.graph.inputs = [b.x]
+    seen = b.add("Cast", b.add("Not", b.add("Equal", b.x, b.ints(0))), to=DType.I64)
+    counted = b.add("Add", b.add("Mul", b.add("CumSum", seen, b.ints(1)), seen), b.ints(1))
+    table = b.graph.constant(np.ones((tokens + 2, 8), np.float32))
+    return b.done(b.add("Relu", b.add("Gather", table, counted)))
+
+
+def test_integers_before_a_layer_of_the_cpu_stay_there() -> None:
+    """Equal and Cast have kernels on OpenCL; Not, CumSum, Mul and Add of integers have none."""
+    steps = make_plan(positions(16), "opencl").steps
+    assert [s.op for s in steps if s.backend == "opencl"] == ["Copy", "Gather", "Relu", "Copy"]
+    equal = next(s for s in steps if s.op == "Equal")
+    assert equal.backend == "cpu" and "which needs it, is on the CPU" in equal.why
+    many = make_plan(positions(1 << 20), "opencl").steps
+    assert next(s for s in many if s.op == "Equal").backend == "opencl"
+
+
+def test_an_override_keeps_integers_on_the_device() -> None:
+    graph = positions(16)
+    equal = next(n.name for n in graph.nodes if n.op == "Equal")
+    steps = make_plan(graph, "opencl", overrides={equal: "opencl"}).steps
+    assert next(s for s in steps if s.op == "Equal").backend == "opencl"
+
+
+def test_an_input_is_turned_where_it_is_read() -> None:
+    """Pixels of blocks become channels (TResNet, Swin's patches): a copy that is no alias."""
+    b = Builder((1, 3, 8, 8), "blocks")
+    parts = b.add("Reshape", b.x, b.ints(1, 3, 4, 2, 4, 2))
+    turned = b.add("Transpose", parts, perm=[0, 3, 5, 1, 2, 4])
+    graph = b.done(b.conv(b.add("Reshape", turned, b.ints(1, 12, 4, 4)), 12, 8, 3))
+    for backend in ("opencl", "cpu"):
+        (moved, *_) = [s for s in make_plan(graph, backend).steps if s.op == "Relayout"]
+        assert moved.backend == backend

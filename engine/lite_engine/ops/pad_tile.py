@@ -9,7 +9,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
-from ._conditions import all_of, attr, separate_axes
+from ._conditions import all_of, separate_axes
 from ._core import define_op
 from ._helpers import ANY, known_ints, normalise_axes, unknown_dims
 from ._records import Cost
@@ -44,6 +44,14 @@ def pad_widths(rank: int, pads: list[int], axes: list[int] | None) -> list[tuple
     for i, axis in enumerate(chosen):
         out[axis] = (pads[i], pads[len(chosen) + i])
     return out
+
+
+def repeated_places(size: int, ends: tuple[int, int], mode: str) -> np.ndarray:
+    """From which of `size` elements of an axis each element of the padded one comes, in the modes
+    edge, reflect and wrap; negative ends cut."""
+    before, after = ends
+    kept = np.arange(max(0, -before), size - max(0, -after))
+    return np.pad(kept, (max(0, before), max(0, after)), mode=mode)  # type: ignore[call-overload]
 
 
 @pad.infer
@@ -167,7 +175,13 @@ def _(x: np.ndarray, shape: np.ndarray, *, axes: list[int] | None) -> np.ndarray
     return y
 
 
-pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, attr("mode", "constant")))
+def _with_elements(node: Node, types: list[TypeInfo | None]) -> bool | str:
+    """Of an axis without elements, none can be repeated."""
+    x, constant = types[0], node.attrs.get("mode", "constant") == "constant"
+    return constant or x is None or 0 not in x.dims or tr("an input without elements")
+
+
+pad.kernel("opencl", "copy_pad", dtype=ANY, when=all_of(separate_axes, _with_elements))
 tile.kernel("opencl", "copy_tile", dtype=ANY, when=_few_turns)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from lite_messages import tr
 
 from ..errors import ShapeError
@@ -145,3 +146,37 @@ def inserted_axes(out: tuple[int, ...], node: Node) -> list[int] | None:
     if axes is None or axes.const is None:
         return None
     return [int(a) % len(out) for a in axes.const.ravel()]
+
+
+def of_step(op: OpDef, node: Node, natural: Callable[[Value], Layout]) -> Layout:
+    """The layout in which a step works: that of its main input. `natural` is the layout that a
+    value has."""
+    main = node.inputs[0]
+    assert main is not None
+    rank = len(main.shape or ())
+    if op.layout == "channels_last":
+        return channels_last(rank)
+    if op.layout == "axis" and len(node.outputs[0].shape or ()) in (rank, rank - 1):
+        return natural(largest(node.inputs) if op.name == "Concat" else main)
+    if op.layout == "elementwise":
+        out_rank = len(node.output.shape or ())
+        full = [v for v in node.inputs if v is not None and len(v.shape or ()) == out_rank]
+        sizes = [(v.type.size, v.const is None) for v in full]
+        most = [natural(v) for v, n in zip(full, sizes) if n == max(sizes)]
+        return shared(most, node.output) if full else row_major(out_rank)
+    return row_major(rank)
+
+
+def of_output(op: OpDef, value: Value, layout: Layout, attrs: dict[str, Any]) -> Layout:
+    """The layout of an output of a step that works in `layout`, with `attrs` in physical axes."""
+    rank = len(value.shape or ())
+    if op.layout == "channels_last":
+        return channels_last(rank)
+    if op.layout == "rowmajor" or rank == 0:
+        return row_major(rank)
+    if rank == len(layout):
+        return layout
+    if rank < len(layout):
+        axes = [a for key in op.axis_attrs for a in np.atleast_1d(attrs.get(key, []))]
+        return without_axes(layout, [int(a) % len(layout) for a in axes])
+    return row_major(rank)

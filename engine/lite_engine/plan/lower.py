@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import numpy as np
 from lite_messages import tr
 
 from ..ir import DType, Graph, Node, TypeInfo, Value, captured
@@ -14,6 +13,7 @@ from ..ops import Cost, OpDef, cost_of, get_op
 from . import layout as lay
 from .accelerate import Sharing
 from .model import Layout, Placement, Plan, PlanTensor, Step, channels_last, logical_dims, row_major
+from .prelude import host_prelude
 from .select import select
 from .tensors import DEVICE, HOST, Key, TensorPool
 
@@ -47,6 +47,7 @@ class Lowering:
         self.sharing = sharing or Sharing()
         self.plan = Plan(backend)
         self.pool = TensorPool(self.plan)
+        self.hosted: dict[str, str] = {}
         self._lifted: list[Value] = []  # keeps helper values alive: tensors are found by id()
 
     def run(self) -> Plan:
@@ -54,6 +55,8 @@ class Lowering:
             index = self.pool.new(value.name, value, row_major(len(value.shape or ())), "input")
             self.pool.register(value, HOST, index)
             self.plan.inputs.append(index)
+        if self.backend == "opencl":
+            self.hosted = host_prelude(self.graph, self._runs_here)
         for node in self.graph.nodes:
             if node.name in self.sharing.taken:
                 self._node_step(node, self._accelerated(node))
@@ -90,6 +93,8 @@ class Lowering:
             target = source_layout
         else:
             wanted, target = lay.reshaped(shape, out_shape, source_layout)
+            if not lay.same_bytes(shape, source_layout, wanted) and self._read_on_device(out):
+                space = DEVICE  # which turns it sooner
             source = self.pool.want(value, space, wanted, dtype)
         dims = lay.physical_dims(out_shape, target)
         self.pool.register(out, space, self.pool.alias(out.name, source, dims, target))
@@ -100,6 +105,20 @@ class Lowering:
         if value.const is not None:
             return HOST, row_major(value.const.ndim), value.type.dtype
         return next(iter(self.pool.tensors[id(value)]))
+
+    def _read_on_device(self, value: Value) -> bool:
+        """Whether the first step that reads it, or a view of it, is one of the device's."""
+        while value.readers and self.backend == "opencl":
+            node = value.readers[0]
+            if get_op(node.op, node.name).layout != "view" or len(node.outputs) != 1:
+                return self._runs_here(node)
+            value = node.output
+        return False
+
+    def _runs_here(self, node: Node) -> bool:
+        """Whether it is placed on the plan's own backend."""
+        types = [None if v is None or v.dtype is None else v.type for v in node.inputs]
+        return self._place(node, types).backend == self.backend
 
     def _dynamic(self, value: Value) -> bool:
         return value.const is None and id(value) not in self.pool.tensors
@@ -119,7 +138,7 @@ class Lowering:
         )
         storage = self._storage(node)
         storage = storage if storage in chosen.dtypes else DType.F32
-        layout = self._layout(op, node)
+        layout = lay.of_step(op, node, self.pool.natural)
         attrs, attr_inputs = self._attributes(op, node)
         inputs = [
             -1
@@ -131,7 +150,7 @@ class Lowering:
             inputs.pop()
         outputs = []
         for value in node.outputs:
-            out_layout = self._output_layout(op, node, value, layout, attrs)
+            out_layout = lay.of_output(op, value, layout, attrs)
             dtype = storage if value.dtype is DType.F32 else value.type.dtype
             outputs.append(
                 self.pool.register(
@@ -159,7 +178,8 @@ class Lowering:
             return Placement(
                 "reference", "numpy", tr("{node} runs its subgraph step by step", node=node.op)
             )
-        where = self.overrides.get(node.name, self.backend)
+        hosted = self.hosted.get(node.name)
+        where = self.overrides.get(node.name, "cpu" if hosted else self.backend)
         placement = select(
             node,
             types,
@@ -169,8 +189,8 @@ class Lowering:
             compute=self._number(node) if where == self.backend else DType.F32,
             refused=self.refused.get(node.name, "") if where == self.backend else "",
         )
-        if left := self.sharing.left.get(node.name):
-            placement.why = f"{left}; {placement.why}"
+        for first in (hosted, self.sharing.left.get(node.name)):
+            placement.why = f"{first}; {placement.why}" if first else placement.why
         if node.name in self.asked:
             placement.why = tr("overridden; {why}", why=placement.why)
         return placement
@@ -186,23 +206,6 @@ class Lowering:
     def _storage(self, node: Node) -> DType:
         """What they are stored in: with fp16 all of them; with bf16 storage.py chooses later."""
         return DType.F16 if self._number(node) is DType.F16 else DType.F32
-
-    def _layout(self, op: OpDef, node: Node) -> Layout:
-        """The layout in which a step works: that of its main input."""
-        main = node.inputs[0]
-        assert main is not None
-        rank = len(main.shape or ())
-        if op.layout == "channels_last":
-            return channels_last(rank)
-        if op.layout == "axis" and len(node.outputs[0].shape or ()) in (rank, rank - 1):
-            return self.pool.natural(lay.largest(node.inputs) if op.name == "Concat" else main)
-        if op.layout == "elementwise":
-            out_rank = len(node.output.shape or ())
-            full = [v for v in node.inputs if v is not None and len(v.shape or ()) == out_rank]
-            sizes = [(v.type.size, v.const is None) for v in full]
-            largest = [self.pool.natural(v) for v, n in zip(full, sizes) if n == max(sizes)]
-            return lay.shared(largest, node.output) if full else row_major(out_rank)
-        return row_major(rank)
 
     def _input(
         self,
@@ -245,21 +248,6 @@ class Lowering:
             self.pool.register(lifted, space, self.pool.alias(lifted.name, source, shape, target))
         self._lifted.append(lifted)
         return self.pool.want(lifted, space, layout, dtype)
-
-    def _output_layout(
-        self, op: OpDef, node: Node, value: Value, layout: Layout, attrs: dict[str, Any]
-    ) -> Layout:
-        rank = len(value.shape or ())
-        if op.layout == "channels_last":
-            return channels_last(rank)
-        if op.layout == "rowmajor" or rank == 0:
-            return row_major(rank)
-        if rank == len(layout):
-            return layout
-        if rank < len(layout):
-            axes = [a for key in op.axis_attrs for a in np.atleast_1d(attrs.get(key, []))]
-            return lay.without_axes(layout, [int(a) % len(layout) for a in axes])
-        return row_major(rank)
 
     def _attributes(self, op: OpDef, node: Node) -> tuple[dict[str, Any], set[int]]:
         """Attributes with constant inputs among them, and which inputs those were."""

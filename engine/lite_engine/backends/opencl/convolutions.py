@@ -138,11 +138,9 @@ def _by_vectors(problem: Convolution, profile: DeviceProfile) -> Launch:
 
 @builds("conv2d_grouped", "Conv")
 def grouped(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    """Groups are planes of one product for CPUs; on a GPU an item has an output first."""
-    problem, kinds = _problem(step, plan), {"direct": cpu.direct, "simple": simple.convolved}
-    ways = list(reversed(kinds)) if target.profile.local_tiles else list(kinds)
-    size = f"grouped_{problem.y.dtype.value}_{problem.key}_{problem.groups}"
-    return kinds[target.pick(size, ways)](problem, target.profile)
+    """Groups are planes of one product."""
+    problem = _problem(step, plan)
+    return (gpu if target.profile.local_tiles else cpu).grouped(problem, target)
 
 
 @builds("gemm", "Gemm")

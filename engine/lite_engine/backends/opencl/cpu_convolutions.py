@@ -83,6 +83,12 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
     return (direct if way == "direct" else simple.convolved)(problem, profile)
 
 
+def grouped(problem: Convolution, target: Target) -> list[Launch]:
+    kinds = {"direct": direct, "simple": simple.convolved}
+    size = f"grouped_{problem.y.dtype.value}_{problem.key}_{problem.groups}"
+    return kinds[target.pick(size, list(kinds))](problem, target.profile)
+
+
 def direct(problem: Convolution, profile: DeviceProfile) -> list[Launch]:
     """Needs neither local memory nor barriers: any device can run it."""
     m, height, width, channels, out_h, out_w, outputs = problem.sizes

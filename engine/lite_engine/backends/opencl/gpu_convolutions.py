@@ -10,13 +10,26 @@ from ...plan import PlanTensor, Step
 from . import byte_products as few_bytes
 from . import cpu_convolutions as cpu
 from . import image_convolutions as image
+from . import simple_convolutions as simple
 from .constants import Constant
 from .launch import Launch, Scratch
 from .options import activation_options, join, storage_option, vectors, widest
 from .problem import POINTWISE, Convolution
 from .profile import DeviceProfile
 from .registry import Target
-from .variants import DIRECT, IN_BYTES, LINE, SMALLEST, Product, Tile, Variant, stages_of, variants
+from .variants import (
+    DIRECT,
+    IN_BYTES,
+    LINE,
+    SMALLEST,
+    Product,
+    Tile,
+    Variant,
+    estimate_s,
+    simple_s,
+    stages_of,
+    variants,
+)
 from .winograd import WINOGRAD_POINTS, from_points, points_of, suits, tiles_of, to_points
 
 FEW_ROWS = 8
@@ -42,9 +55,9 @@ def with_images(ways: tuple[Variant, ...], first: bool) -> tuple[Variant, ...]:
 
 
 def product_of(problem: Convolution) -> Product:
-    sizes = problem.sizes
-    tiles = tiles_of(sizes) if suits(problem) else 0
-    return Product(sizes[0], sizes[6], problem.taps.shape[1], sizes[3], tiles)
+    sizes, groups = problem.of_group, problem.groups
+    tiles = tiles_of(sizes) if groups == 1 and suits(problem) else 0
+    return Product(sizes[0], sizes[6], problem.taps.shape[1], sizes[3], tiles, groups)
 
 
 def few_rows(problem: Convolution) -> bool:
@@ -78,13 +91,29 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
     return _direct(problem, profile, variant)
 
 
+def grouped(problem: Convolution, target: Target) -> list[Launch]:
+    """Groups are planes of one launch; one of few channels leaves most of a tile empty, and an
+    output per work-item is sooner there."""
+    profile, size = target.profile, product_of(problem)
+    units = profile.compute_units
+    ranking = ranked(size, units, _matrix(problem, profile))
+    sooner = [v for v in ranking if estimate_s(size, v, units) < simple_s(size, units)]
+    rest = ranking[len(sooner) :]
+    name = f"grouped_{problem.y.dtype.value}_{problem.key}_{problem.groups}"
+    ways: list[Variant | str] = [*sooner, "simple", *rest, "direct"]
+    way = target.pick(name, ways)
+    if isinstance(way, Variant):
+        return _direct(problem, profile, way)
+    return (simple.convolved if way == "simple" else cpu.direct)(problem, profile)
+
+
 def _matrix(problem: Convolution, profile: DeviceProfile) -> int:
     """Bytes of a number for matrix units, 0 where they cannot be used."""
     x_step, x_at, y_step, y_at = problem.places
     even = x_step % 4 == x_at % 4 == y_step % 2 == y_at % 2 == 0
     rows, columns = problem.window[:2]
     itemsize = problem.y.dtype.itemsize
-    beyond = 0 if problem.pointwise else (LINE // itemsize - 1) // (problem.sizes[3] * columns)
+    beyond = 0 if problem.pointwise else (LINE // itemsize - 1) // (problem.of_group[3] * columns)
     fits = even and max(rows + beyond, columns) <= _MATRIX_WINDOW
     return itemsize if profile.matrix_units and fits else 0
 
@@ -93,20 +122,23 @@ def _finish(problem: Convolution) -> list[str]:
     """Options of whatever writes y."""
     options = [problem.act.options]
     options += ["#define RESIDUAL"] if problem.residual is not None else []
-    options += ["#define WIDE_OUT"] if problem.sizes[6] % 4 == 0 else []
+    options += ["#define WIDE_OUT"] if problem.of_group[6] % 4 == 0 else []
+    options += ["#define GROUPED"] if problem.groups > 1 else []
     return options
 
 
 def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> list[Launch]:
-    y, sizes, lie = problem.y, problem.sizes, problem.places
+    y, sizes, lie, groups = problem.y, problem.of_group, problem.places, problem.groups
     m, channels, outputs = sizes[0], sizes[3], sizes[6]
     tile, parts = variant.tile, variant.parts
-    packed, deep, wide = _packed(problem.taps.T, tile, y.dtype)
+    taps = problem.taps.reshape(groups, outputs, -1) if groups > 1 else problem.taps
+    packed, deep, wide = _packed(_turned(taps), tile, y.dtype)
     row = wide
     if variant.matrix:
-        packed, row = _by_rows(packed), deep
+        packed, row = _turned(packed), deep
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
+    part = deep * wide if groups > 1 else part
     options = [*_finish(problem), _storage(profile, y.dtype)]
     fours, eights = (all(n % v == 0 for n in (channels, *lie[:2])) for v in (4, 8))
     options += ["#define POINTWISE"] if problem.pointwise and fours else []
@@ -119,7 +151,7 @@ def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> l
         problem.x, packed, problem.bias, problem.residual or y, y, partial,
         *sizes, *problem.window, row, deep, part, *lie,
     ]  # fmt: skip
-    out = [_tile_launch(profile, args, variant, m, wide, parts, text)]
+    out = [_tile_launch(profile, args, variant, m, wide, parts * groups, text)]
     if parts > 1:
         ends = problem.bias, problem.residual or y
         out.append(_summed(variant, partial, *ends, y, text, parts, (m, outputs), lie[2:]))
@@ -158,10 +190,10 @@ def _packed(matrix: Constant, tile: Tile, dtype: DType) -> tuple[Constant, int, 
     return matrix.padded(*matrix.shape[:-2], deep, wide).cast(dtype), deep, wide
 
 
-def _by_rows(packed: Constant) -> Constant:
-    """(…, K, N) as (…, N, K), as matrix units read weights."""
-    last = len(packed.shape) - 1
-    return packed.transpose(*range(last - 1), last, last - 1)
+def _turned(matrix: Constant) -> Constant:
+    """(…, N, K) of (…, K, N): weights as tiles read them and as matrix units do."""
+    last = len(matrix.shape) - 1
+    return matrix.transpose(*range(last - 1), last, last - 1)
 
 
 def _tile_launch(
@@ -190,7 +222,7 @@ def _winograd(problem: Convolution, profile: DeviceProfile, variant: Variant) ->
     packed, deep, wide = _packed(points_of(problem.taps, channels), tile, DType.F32)
     weights = (wide, deep, deep)
     if variant.matrix:
-        packed, weights = _by_rows(packed), (deep, deep, deep * wide)
+        packed, weights = _turned(packed), (deep, deep, deep * wide)
     before = Scratch(WINOGRAD_POINTS * tiles * channels * 4)
     after = Scratch(WINOGRAD_POINTS * tiles * outputs * 4)
     text = join(storage_option(problem.y.dtype), problem.act.options)

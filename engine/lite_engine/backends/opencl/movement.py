@@ -11,7 +11,7 @@ from lite_messages import tr
 from ...errors import UnsupportedOperatorError
 from ...ir import DType
 from ...ir.bfloat16 import f32_to_bf16
-from ...ops.pad_tile import pad_widths
+from ...ops.pad_tile import pad_widths, repeated_places
 from ...ops.resize import axis_weights, resize_plan, source_positions
 from ...plan import Plan, PlanTensor, Step
 from .constants import Constant
@@ -268,6 +268,8 @@ def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     given = [int(p) for p in np.ravel(step.attrs["pads"])]
     widths = pad_widths(len(x.dims), given, step.attrs.get("axes"))
+    if step.attrs["mode"] != "constant":
+        return _repeated(x, y, widths, step.attrs["mode"], target.profile)
     value = step.attrs.get("value")
     value = 0.0 if value is None else float(np.ravel(value)[0])
     fill = np.array([value], np.float32 if y.dtype is DType.BF16 else y.dtype.np)
@@ -281,6 +283,24 @@ def pad(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x_at = sum(b * s for (b, _), s in zip(cut, sx))
     y_at = sum(max(b, 0) * s for (b, _), s in zip(widths, sy))
     return [filled, strided_copy(target.profile, x, y, dims, sx, sy, x_at, y_at)]
+
+
+def _repeated(
+    x: PlanTensor, y: PlanTensor, widths: list[tuple[int, int]], mode: str, profile: DeviceProfile
+) -> list[Launch]:
+    """Padding with elements of x: a gather for each axis that changes."""
+    axes = [axis for axis, ends in enumerate(widths) if ends != (0, 0)] or [0]
+    source: PlanTensor | Scratch = x
+    dims, launches = list(x.dims), []
+    for axis in axes:
+        places = repeated_places(dims[axis], widths[axis], mode).astype(np.int32)
+        size = dims[axis], len(places), math.prod(dims[axis + 1 :])
+        dims[axis] = len(places)
+        n = math.prod(dims)
+        to = y if axis == axes[-1] else Scratch(n * y.dtype.itemsize, y.dtype)
+        launches.append(_gathered(profile, source, Constant.of(places), to, n, size))
+        source = to
+    return launches
 
 
 @builds("copy_expand", "Expand")
@@ -304,15 +324,29 @@ def gather(step: Step, plan: Plan, target: Target) -> list[Launch]:
     x, index = (plan.tensors[i] for i in step.inputs[:2])
     y = plan.tensors[step.outputs[0]]
     axis = int(step.attrs.get("axis", 0)) % len(x.dims)
-    inner = math.prod(x.dims[axis + 1 :])
+    size = x.dims[axis], index.size, math.prod(x.dims[axis + 1 :])
+    return [_gathered(target.profile, x, index, y, y.size, size)]
+
+
+def _gathered(
+    profile: DeviceProfile,
+    x: PlanTensor | Scratch,
+    index: PlanTensor | Constant,
+    y: PlanTensor | Scratch,
+    n: int,
+    size: tuple[int, int, int],
+) -> Launch:
+    """n elements of y (…, count, inner) = x (…, axis, inner) at `index` (count,); `size` is
+    (axis, count, inner)."""
     kind = {DType.I64: "long", DType.I32: "int"}[index.dtype]
-    last = [x.dims[axis], index.size, inner]
-    if not target.profile.local_tiles:
-        rows = y.size // max(inner, 1)
-        args = [x, index, y, rows, *last]
-        return [_by_rows("gather_runs", element_type(y), kind, inner, rows, args)]
+    inner = size[2]
+    if not profile.local_tiles:
+        rows = n // max(inner, 1)
+        return _by_rows(
+            "gather_runs", element_type(y), kind, inner, rows, [x, index, y, rows, *size]
+        )
     options = f"#define E {element_type(y)}\n#define I {kind}"
-    return [Launch("copy", "gather", [x, index, y, y.size, *last], (y.size,), options)]
+    return Launch("copy", "gather", [x, index, y, n, *size], (n,), options)
 
 
 @builds("resize", "Resize")

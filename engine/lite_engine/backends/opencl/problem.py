@@ -75,6 +75,12 @@ class Convolution:
         return m // (out_h * out_w)
 
     @property
+    def of_group(self) -> list[int]:
+        """`sizes` with the channels and outputs of one group."""
+        *pixels, channels, out_h, out_w, outputs = self.sizes
+        return [*pixels, channels // self.groups, out_h, out_w, outputs // self.groups]
+
+    @property
     def key(self) -> str:
         """Names its size where ways are measured."""
         return "_".join(map(str, [*self.sizes, *self.window]))

@@ -113,17 +113,20 @@ IN_BYTES = Variant(SMALLEST, in_bytes=True)
 
 @dataclass(frozen=True)
 class Product:
-    """The size of a convolution as a matrix product: (m, k) · (k, n). `tiles` is the number of 6x6
-    Winograd tiles, 0 where that does not apply; `channels` the depth of one of them."""
+    """The size of a convolution as a matrix product: (m, k) · (k, n), `planes` of them in one
+    launch. `tiles` is the number of 6x6 Winograd tiles, 0 where that does not apply; `channels` the
+    depth of one of them."""
 
     m: int
     n: int
     k: int
     channels: int = 0
     tiles: int = 0
+    planes: int = 1
 
     def __str__(self) -> str:
-        return f"m{self.m}_n{self.n}_k{self.k}_c{self.channels}_t{self.tiles}"
+        planes = f"_g{self.planes}" if self.planes > 1 else ""
+        return f"m{self.m}_n{self.n}_k{self.k}_c{self.channels}_t{self.tiles}{planes}"
 
 
 @dataclass(frozen=True)
@@ -158,6 +161,8 @@ FLOATS = Rates(
 )
 #: Words of four bytes, whose dot products come at half the rate of a float's product.
 INTEGERS = Rates({64: 0.3, 32: 0.21, 16: 0.18}, {(4, 8): 1.8, (4, 16): 2.2}, line=64)
+#: The share of _MACS_PER_S that an output per work-item reaches.
+_SIMPLE = 0.09
 #: Work-items a unit needs to hide its latencies.
 _FULL_ITEMS = 512
 
@@ -169,7 +174,7 @@ def estimate_s(size: Product, variant: Variant, units: int, rates: Rates = FLOAT
         m, depth, batch = size.tiles, size.channels, WINOGRAD_POINTS
     else:
         m, depth, batch = size.m, -(-size.k // variant.parts), variant.parts
-    groups = -(-m // tile.bm) * -(-size.n // tile.bn) * batch
+    groups = -(-m // tile.bm) * -(-size.n // tile.bn) * batch * size.planes
     waves = -(-groups // units)
     resident = min(waves, max(1, 2048 // tile.items)) * tile.items
     rate = _MACS_PER_S * rates.of(variant) * min(1.0, resident / _FULL_ITEMS) ** 0.5
@@ -182,6 +187,11 @@ def estimate_s(size: Product, variant: Variant, units: int, rates: Rates = FLOAT
     if variant.parts > 1:
         seconds += _LAUNCH_S + 8 * variant.parts * size.m * size.n / _BYTES_PER_S
     return seconds
+
+
+def simple_s(size: Product, units: int) -> float:
+    """The same with an output per work-item (conv_grouped.cl)."""
+    return _LAUNCH_S + size.planes * size.m * size.n * size.k / (_SIMPLE * _MACS_PER_S * units)
 
 
 def variants(
@@ -205,7 +215,7 @@ def variants(
             continue
         groups = -(-size.m // tile.bm) * -(-size.n // tile.bn)
         for parts in _PARTS:
-            if parts > 1 and parts * 4 * tile.bk > size.k:
+            if parts > 1 and (size.planes > 1 or parts * 4 * tile.bk > size.k):
                 break
             found.append(Variant(tile, parts, matrix=on))
             if groups * parts >= 4 * units:

@@ -182,6 +182,11 @@ def examples() -> dict[str, list[Graph]]:
         "copy_pad": [
             single("Pad", _IMAGE, ints(0, 1, 2, 0, 0, 0, 1, 3), np.float32(0.5)),
             single("Pad", (4, 6), ints(-1, 1, 0, -2)),
+        ]
+        + [
+            single("Pad", shape, ints(*pads), mode=mode)
+            for mode in ("edge", "reflect", "wrap")
+            for shape, pads in ((_IMAGE, (0, 0, 1, 2, 0, 0, 2, 3)), ((4, 6), (-1, 9, 2, 0)))
         ],
         "copy_expand": [single("Expand", (3, 1, 5), ints(2, 3, 4, 5))],
         "copy_tile": [single("Tile", (3, 1, 5), ints(2, 4, 1)), single("Tile", (2, 3), ints(1, 3))],
@@ -214,6 +219,9 @@ def large() -> dict[str, list[Graph]]:
         add("conv2d_depthwise", residual(channels, 3, channels, activation="HardSwish"))
         if channels % 3 == 0:
             add("conv2d_grouped", residual(channels, 3, 3, activation="HardSwish"))
+    # Groups that fill tiles, aligned and not
+    for channels in (64, 34):
+        add("conv2d_grouped", *(residual(2 * channels, k, 2, activation="Relu") for k in (1, 3)))
     for count in (1, 3):
         w, r = some(1, 28, 5), some(1, 28, 7)
         add("lstm", single("LSTM", (4, 2, 5), w, r, count=count, hidden_size=7))

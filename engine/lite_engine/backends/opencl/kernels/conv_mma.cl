@@ -1,8 +1,9 @@
 // Convolution as an implicit GEMM on NVIDIA's matrix units (PTX). A work-group makes BM pixels times BN
 // channels, a warp of 32 items 4·TM times 32 of them. w (rows, KP): k = (ky·KW + kx)·C + c, C a multiple
 // of 4, as many rows as whole tiles have. Group axis 2 splits K as in conv_tile.cl, or (-DBATCHED)
-// numbers independent products, whose w lie `part` elements apart. Pixels of x and y lie XP and YP
-// elements apart, the first x_at and y_at from the start; the residual is dense.
+// numbers independent products, or (-DGROUPED) groups of C channels of x and O of y, whose w lie `part`
+// elements apart. Pixels of x and y lie XP and YP elements apart, the first x_at and y_at from the start; the
+// residual is dense, as y is with -DGROUPED.
 //
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O); `part` and KP are the
 // elements from plane to plane, 0 where all share one. C and O are multiples of 4. With -DSPLIT, group axis 2
@@ -20,7 +21,7 @@
 // different banks.
 //
 // Neighboring groups share the larger operand, so that not all of the device asks for the same lines.
-//@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
+//@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED GROUPED MATMUL RESIDUAL WIDE_OUT
 //@ options BM=32,64,128 BN=32,64,128 TM=4,8,16 TN=4 BK=16,32,64 STAGES=3..8 ACT(x) ACT_A:number ACT_B:number
 //@ options PLANES=1..65536 PART=1..1048576
 #ifdef HALF
@@ -85,6 +86,11 @@ static inline uint packed_of(float2 v) {
 #define LDP(p, i) (*(global const float2 *)((p) + (i)))
 #define STP(p, i, v) *(global float2 *)((p) + (i)) = (v)
 #endif
+#ifdef GROUPED  // from pixel to pixel of the residual
+#define OLD_ROW YP
+#else
+#define OLD_ROW O
+#endif
 #define EACH_BLOCK                   \
   UNROLL for (int i = 0; i < HEIGHT; ++i) \
     UNROLL for (int j = 0; j < 4; ++j)
@@ -131,9 +137,11 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ let unit = 4 + 4 * HALF * OCTS
 //@ let units = BK / unit
 //@ let items = BM * BN / (TM * 4)
-//@ let plane = MATMUL * part + BATCHED * M * C
+//@ let plane = MATMUL * part + BATCHED * M * C + GROUPED * C
+//@ let apart = (BATCHED + GROUPED) * part
+//@ let count = GROUPED * (g2 - 1) + 1
 //@ let taps = (K - 1) / (C * KW)
-//@ let plain = SPLIT + BATCHED + MATMUL == 0
+//@ let plain = SPLIT + BATCHED + GROUPED + MATMUL == 0
 //@ let both = SPLIT * MATMUL
 //@ let planes = both * PLANES + (1 - both) * g2
 //@ group items, 1, 1
@@ -142,9 +150,10 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ need BK % (16 + 16 * HALF) == 0, BK <= 32 + 32 * HALF, items / units % 4 == 0
 //@ need BM % (TM * 4) == 0, BM * units % items == 0, BN * units % items == 0
 //@ need BN * BK % (4 * items) == 0 when MATMUL
-//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, max(SPLIT, MATMUL) + BATCHED <= 1
+//@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0, max(SPLIT, MATMUL) + BATCHED + GROUPED <= 1
 //@ need C % unit + XP % unit + x_at % unit + plane % unit == 0, O % 2 + YP % 2 + y_at % 2 == 0, K % BK == 0
-//@ need KP % unit == 0, BATCHED * part % unit == 0
+//@ need KP % unit == 0, apart % unit == 0
+//@ need YP == g2 * O when GROUPED
 //@ need O % 4 + KP % 4 == 0 when MATMUL
 //@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT * (1 - MATMUL) + plain
 //@ need planes > 0, PART % BK == 0, g2 % PLANES == 0, PART * g2 >= K * planes, PART * (g2 - planes) < K * planes when both
@@ -155,12 +164,12 @@ static inline float dot_of(local uint4 *a, int a_row, local uint4 *b, int b_row)
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX, M + BM <= INT_MAX, O + BN <= INT_MAX
 //@ reads x[(planes - 1) * plane + x_at, M, XP, C] when POINTWISE
 //@ reads x[(planes - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C] when POINTWISE == 0
-//@ reads w[BATCHED * (g2 - 1) * part + (up(O, BN) * BN - 1) * KP + K] when MATMUL == 0
+//@ reads w[apart * (g2 - 1) + (up(O, BN) * BN - 1) * KP + K] when MATMUL == 0
 //@ reads w[(planes - 1) * KP + C * O] when MATMUL
-//@ reads bias[O] when plain
-//@ reads residual[M * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED)
+//@ reads bias[count * O] when plain + GROUPED
+//@ reads residual[M * count * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED)
 //@ writes partial[g2 * M * O] when SPLIT + BATCHED
-//@ writes y[MATMUL * (g2 - 1) * M * O + y_at, M, YP, O] when SPLIT + BATCHED == 0
+//@ writes y[(MATMUL * M + GROUPED) * (g2 - 1) * O + y_at, M, YP, O] when SPLIT + BATCHED == 0
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_mma(global const T *x, global const T *w, global const float *bias, global const T *residual,
               global T *y, global float *partial, int M, int H, int W, int C, int OH, int OW, int O, int KH,
@@ -190,6 +199,13 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * M * C;
   w += (size_t)get_group_id(2) * part;
+#elif defined(GROUPED)
+  const int first = 0, last = K;
+  w += (size_t)get_group_id(2) * part;
+  x += get_group_id(2) * C;
+  y += get_group_id(2) * O;
+  bias += get_group_id(2) * O;
+  residual += get_group_id(2) * O;
 #else
   const int first = get_group_id(2) * part, last = min(first + part, K);
 #endif
@@ -239,7 +255,7 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
 #if defined(RESIDUAL) && HEIGHT == 1
   float2 other[4][2];
   EACH_BLOCK UNROLL for (int h = 0; h < 2; ++h)
-    other[j][h] = RESULT_M < M && RESULT_N < O ? LDP(residual, (size_t)RESULT_M * O + RESULT_N) : (float2)(0);
+    other[j][h] = RESULT_M < M && RESULT_N < O ? LDP(residual, (size_t)RESULT_M * OLD_ROW + RESULT_N) : (float2)(0);
 #endif
 #endif
 
@@ -335,7 +351,7 @@ void conv_mma(global const T *x, global const T *w, global const float *bias, gl
 #if HEIGHT == 1
     v += other[j][h];
 #else
-    v += LDP(residual, (size_t)m * O + n);
+    v += LDP(residual, (size_t)m * OLD_ROW + n);
 #endif
 #endif
     v = (float2)(ACT(v.x), ACT(v.y));

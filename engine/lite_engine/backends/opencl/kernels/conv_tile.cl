@@ -1,10 +1,11 @@
 // Convolution as an implicit GEMM for GPUs: a work-group makes BM pixels times BN channels through local
 // memory, a work-item TM x TN of them in registers. w (K, OP) with k = (ky·KW + kx)·C + c, OP a
 // multiple of BN, K a multiple of BK, zeros beyond. Group axis 2 splits K: each part writes its own
-// plane of `partial` and conv_sum adds them up; or (-DBATCHED) it numbers independent products.
+// plane of `partial` and conv_sum adds them up; or (-DBATCHED) it numbers independent products, or
+// (-DGROUPED) groups of C channels of x and O of y.
 //
 // Pixels of x and y lie XP and YP elements apart, the first x_at and y_at from the start; the residual is
-// dense.
+// dense, as y is with -DGROUPED.
 //
 // -DMATMUL: product of two computed matrices, x (planes, M, C) and w (planes, C, O) as they lie; `part` and
 // OP are the elements from plane to plane, 0 where all share one. With -DSPLIT, group axis 2 has all PLANES
@@ -12,7 +13,7 @@
 //
 // -DHALF_MATH: values stay half through local memory and are multiplied as half2; sums of BK products
 // are added up in float, so that the error does not grow with K.
-//@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED MATMUL RESIDUAL WIDE_OUT
+//@ options HALF HALF_MATH POINTWISE QUADS OCTS SPLIT BATCHED GROUPED MATMUL RESIDUAL WIDE_OUT
 //@ options BM=4..256 BN=4..256 TM=4,8 TN=4,8 BK=4..64 ACT(x) ACT_A:number ACT_B:number
 //@ options PLANES=1..65536 PART=1..1048576 SCATTER=1..65536 SCATTER_STEP=1,2,4 DECONV_H=1..4096 DECONV_W=1..4096
 #ifdef HALF_MATH
@@ -44,9 +45,10 @@
 
 //@ kernel conv_tile
 //@ let items = BN / TN * (BM / TM)
-//@ let plane = MATMUL * part + BATCHED * M * C
+//@ let plane = MATMUL * part + BATCHED * M * C + GROUPED * C
 //@ let taps = (K + BK) / (C * KW)
-//@ let plain = SPLIT + BATCHED + MATMUL == 0
+//@ let plain = SPLIT + BATCHED + GROUPED + MATMUL == 0
+//@ let count = GROUPED * (g2 - 1) + 1
 //@ let both = SPLIT * MATMUL
 //@ let planes = both * PLANES + (1 - both) * g2
 //@ group items, 1, 1
@@ -54,12 +56,13 @@
 //@ local BK * (BM + BN + 8) * 4
 //@ need BM % TM + BN % TN + BK % 4 == 0, BM * BK % (4 * items) == 0, BN * BK % (4 * items) == 0
 //@ need min(M, C, O, OH, OW, KH, KW, K) > 0, min(H, W, SH, SW, DH, DW, part) >= 0
-//@ need max(SPLIT, MATMUL) + BATCHED + (SCATTER > 0) <= 1, K % BK == 0
+//@ need max(SPLIT, MATMUL) + BATCHED + GROUPED + (SCATTER > 0) <= 1, K % BK == 0
 //@ need planes > 0, PART % BK == 0, g2 % PLANES == 0, PART * g2 >= K * planes, PART * (g2 - planes) < K * planes when both
 //@ need C % 4 + XP % 4 + x_at % 4 + plane % 4 == 0 when QUADS
 //@ need KH == 1, KW == 1, SH == 1, SW == 1, PT == 0, PL == 0, OH == H, OW == W when POINTWISE
 //@ need O % 4 == 0 when WIDE_OUT
 //@ need OP % 4 == 0 when WIDE_OUT + (MATMUL == 0)
+//@ need YP == g2 * O when GROUPED
 //@ need part % BK == 0, part * g2 >= K, part * (g2 - 1) < K when SPLIT * (1 - MATMUL) + plain
 //@ need g2 == 1 when plain
 //@ need (taps * DH * W + KW * DW) * XP + C <= INT_MAX, O + BN <= INT_MAX, M + BM <= INT_MAX
@@ -67,13 +70,13 @@
 //@ need (max(PT, -PT) * W + max(PL, -PL)) * XP <= INT_MAX
 //@ need M % (H * W) == 0, O == SCATTER * DECONV_H * DECONV_W, SCATTER % SCATTER_STEP == 0 when SCATTER
 //@ reads x[(planes - 1) * plane + x_at, up(M, OH * OW) * H * W, XP, C]
-//@ reads w[BATCHED * (g2 - 1) * K * OP + (K - 1) * OP + up(O, BN) * BN] when MATMUL == 0
+//@ reads w[(BATCHED + GROUPED) * (g2 - 1) * K * OP + (K - 1) * OP + up(O, BN) * BN] when MATMUL == 0
 //@ reads w[(planes - 1) * OP + C * O] when MATMUL
-//@ reads bias[O] when plain * (SCATTER == 0)
+//@ reads bias[count * O] when (plain + GROUPED) * (SCATTER == 0)
 //@ reads bias[SCATTER] when SCATTER
-//@ reads residual[M * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED) * (SCATTER == 0)
+//@ reads residual[M * count * O] when RESIDUAL * (1 - SPLIT) * (1 - BATCHED) * (SCATTER == 0)
 //@ writes partial[g2 * M * O] when SPLIT + BATCHED
-//@ writes y[MATMUL * (g2 - 1) * M * O + y_at, M, YP, O] when (SPLIT + BATCHED == 0) * (SCATTER == 0)
+//@ writes y[(MATMUL * M + GROUPED) * (g2 - 1) * O + y_at, M, YP, O] when (SPLIT + BATCHED == 0) * (SCATTER == 0)
 //@ writes y[y_at + M * O] when SCATTER
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 void conv_tile(global const T *x, global const T *w, global const float *bias,
@@ -100,6 +103,13 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
   const int first = 0, last = K;
   x += (size_t)get_group_id(2) * M * C;
   w += (size_t)get_group_id(2) * K * OP;
+#elif defined(GROUPED)
+  const int first = 0, last = K;
+  w += (size_t)get_group_id(2) * K * OP;
+  x += get_group_id(2) * C;
+  y += get_group_id(2) * O;
+  bias += get_group_id(2) * O;
+  residual += get_group_id(2) * O;
 #else
   const int first = get_group_id(2) * part, last = min(first + part, K);
 #endif
@@ -257,7 +267,11 @@ void conv_tile(global const T *x, global const T *w, global const float *bias,
 #else
       const size_t to = (size_t)m * YP + n;
 #ifdef RESIDUAL
+#ifdef GROUPED
+      const size_t old = to;
+#else
       const size_t old = (size_t)m * O + n;
+#endif
 #endif
 #ifdef WIDE_OUT
 #ifdef MATMUL
