@@ -30,7 +30,10 @@ pytestmark = [pytest.mark.opencl, pytest.mark.usefixtures("unoptimized")]
 EXAMPLES = {
     **examples(),
     **integers(),
-    **{k: cases()[k] for k in ("cast", "gather_nd", "matmul_nbits")},
+    **{
+        kernel: cases()[kernel]
+        for kernel in ("cast", "gather_elements", "gather_nd", "grid_sample", "matmul_nbits")
+    },
 }
 
 #: Kernels whose sums go over the same numbers as the definition's: NaN comes out where it has it.

@@ -29,7 +29,16 @@ FILES = sorted(path.stem for path in KERNELS.glob("*.cl"))
 #: Which elements these read depends on the values that they are given.
 BY_DATA = {
     f"LOOSE {x}"
-    for x in ("gather x", "gather_nd x", "gather_runs x", "map table", "softmax e", "fixed b")
+    for x in (
+        "gather x",
+        "gather_elements x",
+        "gather_nd x",
+        "gather_runs x",
+        "grid_sample x",
+        "map table",
+        "softmax e",
+        "fixed b",
+    )
 }
 #: Of which a whole image is stated: windows with a stride may end before its last pixel.
 BY_WINDOW = {"LOOSE mma x"}

@@ -23,11 +23,11 @@ ON_THE_CPU = {
     ],
     "only moves elements": [
         "copy_relayout", "copy_concat", "copy_split", "copy_slice", "copy_pad", "copy_expand",
-        "copy_gather", "copy_tile", "gather_nd", "where",
+        "copy_gather", "copy_tile", "gather_elements", "gather_nd", "where",
     ],
     "a small share of every network's time, which the CPU needs about as long for": [
         "reduce", "arg", "softmax", "layer_norm", "lp_norm", "instance_norm",
-        "turn_pairs",
+        "turn_pairs", "grid_sample",
     ],
     "8-bit integers: the CPU has a kernel for each of them, with the same bits": [
         "i8_binary", "i8_concat", "i8_conv2d", "i8_conv2d_depthwise", "i8_conv2d_grouped",

@@ -10,7 +10,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import Dim, Node, TypeInfo
-from ._conditions import all_of, of_type
+from ._conditions import all_of, of_type, separate_axes
 from ._core import define_op
 from ._helpers import ANY, normalise_axis, same_type
 from ._records import Cost
@@ -101,6 +101,9 @@ def _(x: np.ndarray, indices: np.ndarray, *, axis: int) -> np.ndarray:
 
 
 gather_elements.kernel("cpu", "copy_gather_elements", dtype=ANY)
+gather_elements.kernel(
+    "opencl", "gather_elements", dtype=ANY, when=all_of(of_type(1, dtype="i64,i32"), separate_axes)
+)
 
 
 def _check_tuples(indices: TypeInfo, sizes: tuple[Dim, ...]) -> None:

@@ -12,7 +12,7 @@ from lite_messages import tr
 
 from ..errors import ShapeError
 from ..ir import TypeInfo
-from ._conditions import all_of, of_type, rank
+from ._conditions import all_of, attr, of_type, rank
 from ._core import define_op
 from ._helpers import known_ints, product, unknown_dims, wide
 from ._records import Cost
@@ -131,6 +131,13 @@ def _cubic(image: Array, at: list[Array], padding: str, align_corners: int) -> A
 
 
 grid_sample.kernel("cpu", "f32_grid_sample", when=all_of(rank(4), of_type(1)))
+grid_sample.kernel(
+    "opencl", "grid_sample", dtype="f32,f16",
+    when=all_of(
+        rank(4), of_type(1), attr("mode", "nearest", "linear", "bilinear", "cubic", "bicubic"),
+        attr("padding_mode", "zeros", "border", "reflection"),
+    ),
+)  # fmt: skip
 
 
 @grid_sample.samples

@@ -1,8 +1,6 @@
-"""Launches of steps on truths and of what they choose: logic, comparisons, Where, GatherND."""
+"""Launches of steps on truths and of what they choose: logic, comparisons, Where."""
 
 from __future__ import annotations
-
-import math
 
 from ...ir import DType
 from ...plan import Plan, PlanTensor, Step
@@ -43,22 +41,3 @@ _C_TYPES = {
     DType.U16: "ushort", DType.I32: "int", DType.U32: "uint", DType.I64: "long",
     DType.U64: "ulong",
 }  # fmt: skip
-
-#: Axes that an index of GatherND may have.
-_AXES = 6
-
-
-@builds("gather_nd", "GatherND")
-def gather_nd(step: Step, plan: Plan, target: Target) -> list[Launch]:
-    x, index = (plan.tensors[i] for i in step.inputs)
-    y = plan.tensors[step.outputs[0]]
-    batch, depth = int(step.attrs.get("batch_dims", 0)), index.dims[-1]
-    axes = x.dims[batch : batch + depth]
-    inner = math.prod(x.dims[batch + depth :])
-    places = math.prod(index.dims[batch:-1])  # of each element of the batch
-    sizes = [*axes, *[1] * (_AXES - depth)]
-    options = join(
-        f"#define E {element_type(y)}", f"#define I {_C_TYPES[index.dtype]}",
-    )  # fmt: skip
-    args = [x, index, y, y.size, places, inner, depth, *sizes]
-    return [Launch("gather_nd", "gather_nd", args, (y.size,), options)]

@@ -22,6 +22,7 @@ from . import (  # noqa: F401
     normalisations,
     recurrent,
     reductions,
+    sampling,
     selection,
 )
 from .launch import Launch
