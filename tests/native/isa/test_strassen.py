@@ -128,6 +128,22 @@ def test_what_is_not_finite_stays_in_its_row(bad, isa):
 
 
 @pytest.mark.parametrize("isa", native.isas())
+@pytest.mark.parametrize("size", [LARGE, DEEP], ids=["large", "deep"])
+def test_small_rows_keep_their_own_accuracy(size, isa):
+    """Sums with a larger row would round them away. A padded token's zeros stay zeros: a norm makes
+    numbers of whatever else they became."""
+    a, b, _, _ = operands(*size)
+    scales = np.ones(len(a), np.float32)
+    scales[[3, 17, 200]] = 1e-3, 0, 1e4
+    a *= scales[:, None]
+    want = a.astype(np.float64) @ b
+    got = run([a, b, np.zeros(b.shape[1], np.float32)], {}, isa)
+    assert not got[17].any()
+    for row in (3, 18, 199, 200):
+        assert rounding_error(got[row], want[row]) < ROUNDING
+
+
+@pytest.mark.parametrize("isa", native.isas())
 def test_weights_that_are_not_finite_stay_in_their_column(isa):
     a, b, bias, _ = operands(*LARGE)
     b[5, 40] = np.inf

@@ -146,13 +146,19 @@ inline void combine(const float* products, int64_t ld, int64_t size, int64_t hei
 }
 
 // Additions must not overflow: rows of larger numbers, and of what is not finite, are multiplied plainly. Of the
-// sum of squares, so that numbers are below 1e19.
+// sum of a row's squares, so that numbers are below 1e19.
 constexpr float kLargeSum = 1e38f;
+// A row's error is relative to the largest of all rows that are added up (Higham 2002, section 23.2.2), so those
+// of much smaller ones, such as a padded token's zeros, are multiplied plainly: a norm behind them would make
+// numbers of their errors. Most between sums of squares: 16 between the rows, four bits.
+constexpr float kUneven = 256;
 
-// Whether `rows` rows of n numbers may be added to others: they are finite, and their sums do not overflow.
+// Whether `rows` rows of n numbers may be added to each other: they are finite, their sums do not overflow, and
+// none is much smaller than another.
 inline bool rows_may_be_added(const float* x, int64_t ld, int64_t rows, int64_t n) {
-  F squares[2] = {};
+  float least = kLargeSum, most = 0;
   for (; rows > 0; --rows, x += ld) {
+    F squares[2] = {};
     const float* from = x;
     int64_t left = n;
     for (; left >= 4 * kLanes; left -= 4 * kLanes)
@@ -165,8 +171,12 @@ inline bool rows_may_be_added(const float* x, int64_t ld, int64_t rows, int64_t 
       const F v = load_part(from, static_cast<int>(left < kLanes ? left : kLanes));
       squares[0] = fma(v, v, squares[0]);
     }
+    const float total = sum(squares[0] + squares[1]);
+    if (!(total < kLargeSum)) return false;  // so that it is true for what is not a number
+    least = total < least ? total : least;
+    most = total > most ? total : most;
   }
-  return sum(squares[0] + squares[1]) < kLargeSum;  // false for what is not a number
+  return most <= kUneven * least;
 }
 
 }  // namespace
