@@ -21,7 +21,7 @@
 #define PLACED(g, size) ((((g) + 1) * (size) - 1) / 2)
 #endif
 
-static inline float mirrored(float p, int size) {
+static inline float mirrored(float p, float size) {
   const float span = SPAN(size);
   if (span <= 0) return 0;
   float folded = fmod(p - LOW, 2 * span);
@@ -29,27 +29,28 @@ static inline float mirrored(float p, int size) {
   return LOW + (folded > span ? 2 * span - folded : folded);
 }
 
+#ifndef NEAREST
 static inline float weight_of(float d) {
-#ifdef NEAREST
-  return 1;
-#elif defined(CUBIC)
-  const float a = -0.75f;
   d = fabs(d);
+#ifdef CUBIC
+  const float a = -0.75f;
   return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
 #else
-  return 1 - fabs(d);
+  return 1 - d;
 #endif
 }
+#endif
 
 // The places of the taps along one axis, all inside, and their weights.
 static inline void find_taps(float g, int size, int *at, float *weight) {
-  float p = PLACED(g, size);
+  const float whole = (float)size;
+  float p = PLACED(g, whole);
   p = p > -FAR ? (p < FAR ? p : FAR) : -FAR;
 #if defined(REFLECT) && !defined(CUBIC)
-  p = mirrored(p, size);
+  p = mirrored(p, whole);
 #endif
 #if (defined(REFLECT) || defined(BORDER)) && !defined(CUBIC)
-  p = AT_MOST(AT_LEAST(p, 0.0f), (float)(size - 1));
+  p = AT_MOST(AT_LEAST(p, 0.0f), whole - 1);
 #endif
 #ifdef NEAREST
   const int first = (int)rint(p);
@@ -60,9 +61,13 @@ static inline void find_taps(float g, int size, int *at, float *weight) {
 #endif
   for (int i = 0; i < TAPS; ++i) {
     int place = first + i;
-    weight[i] = weight_of(p - place);
+#ifdef NEAREST
+    weight[i] = 1;
+#else
+    weight[i] = weight_of(p - (float)place);
+#endif
 #ifdef REFLECT
-    if (place < 0 || place >= size) place = (int)rint(mirrored(place, size));
+    if (place < 0 || place >= size) place = (int)rint(mirrored((float)place, whole));
 #elif !defined(BORDER)
     if (place < 0 || place >= size) weight[i] = 0;
 #endif
