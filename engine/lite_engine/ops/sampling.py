@@ -132,7 +132,7 @@ def _cubic(image: Array, at: list[Array], padding: str, align_corners: int) -> A
 
 grid_sample.kernel("cpu", "f32_grid_sample", when=all_of(rank(4), of_type(1)))
 grid_sample.kernel(
-    "opencl", "grid_sample", dtype="f32,f16",
+    "opencl", "grid_sample",
     when=all_of(
         rank(4), of_type(1), attr("mode", "nearest", "linear", "bilinear", "cubic", "bicubic"),
         attr("padding_mode", "zeros", "border", "reflection"),

@@ -92,8 +92,8 @@ def tiled(problem: Convolution, target: Target) -> list[Launch]:
 
 
 def grouped(problem: Convolution, target: Target) -> list[Launch]:
-    """Groups are planes of one launch; one of few channels leaves most of a tile empty, and an
-    output per work-item is sooner there."""
+    """Groups are planes of one launch. Groups of few channels would leave most of a tile empty:
+    there, a work-item computes one output."""
     profile, size = target.profile, product_of(problem)
     units = profile.compute_units
     ranking = ranked(size, units, _matrix(problem, profile))
@@ -138,7 +138,8 @@ def _direct(problem: Convolution, profile: DeviceProfile, variant: Variant) -> l
         packed, row = _turned(packed), deep
     part = -(-(deep // tile.bk) // parts) * tile.bk
     parts = -(-deep // part)
-    part = deep * wide if groups > 1 else part
+    if groups > 1:  # their K is not split: from the weights of one to those of the next
+        part = deep * wide
     options = [*_finish(problem), _storage(profile, y.dtype)]
     fours, eights = (all(n % v == 0 for n in (channels, *lie[:2])) for v in (4, 8))
     options += ["#define POINTWISE"] if problem.pointwise and fours else []
@@ -191,7 +192,7 @@ def _packed(matrix: Constant, tile: Tile, dtype: DType) -> tuple[Constant, int, 
 
 
 def _turned(matrix: Constant) -> Constant:
-    """(…, N, K) of (…, K, N): weights as tiles read them and as matrix units do."""
+    """The last two axes exchanged: tiles read weights as (…, K, N), matrix units as (…, N, K)."""
     last = len(matrix.shape) - 1
     return matrix.transpose(*range(last - 1), last, last - 1)
 

@@ -7,7 +7,7 @@ import math
 from ...ir import DType
 from ...plan import Plan, Step
 from .launch import Launch, element_type
-from .options import join, storage_option
+from .options import join
 from .registry import Target, builds
 from .strides import strides_of
 
@@ -56,7 +56,7 @@ def grid_sample(step: Step, plan: Plan, target: Target) -> list[Launch]:
     y = plan.tensors[step.outputs[0]]
     words = [_OPTIONS.get(step.attrs[key], "") for key in ("mode", "padding_mode")]
     words += ["CORNERS"] if step.attrs["align_corners"] else []
-    options = join(storage_option(y.dtype), *(f"#define {word}" for word in words if word))
+    options = join(*(f"#define {word}" for word in words if word))
     (images, channels, height, width), pixels = x.dims, math.prod(y.dims[2:])
     planes = images * channels
     args = [x, grid, y, planes, channels, height, width, pixels]

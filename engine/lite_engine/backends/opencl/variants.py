@@ -125,8 +125,7 @@ class Product:
     planes: int = 1
 
     def __str__(self) -> str:
-        planes = f"_g{self.planes}" if self.planes > 1 else ""
-        return f"m{self.m}_n{self.n}_k{self.k}_c{self.channels}_t{self.tiles}{planes}"
+        return f"m{self.m}_n{self.n}_k{self.k}_c{self.channels}_t{self.tiles}"
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ FLOATS = Rates(
 )
 #: Words of four bytes, whose dot products come at half the rate of a float's product.
 INTEGERS = Rates({64: 0.3, 32: 0.21, 16: 0.18}, {(4, 8): 1.8, (4, 16): 2.2}, line=64)
-#: The share of _MACS_PER_S that an output per work-item reaches.
+#: The share of _MACS_PER_S reached where a work-item computes one output.
 _SIMPLE = 0.09
 #: Work-items a unit needs to hide its latencies.
 _FULL_ITEMS = 512
@@ -190,7 +189,7 @@ def estimate_s(size: Product, variant: Variant, units: int, rates: Rates = FLOAT
 
 
 def simple_s(size: Product, units: int) -> float:
-    """The same with an output per work-item (conv_grouped.cl)."""
+    """Expected seconds where a work-item computes one output (conv_grouped.cl)."""
     return _LAUNCH_S + size.planes * size.m * size.n * size.k / (_SIMPLE * _MACS_PER_S * units)
 
 

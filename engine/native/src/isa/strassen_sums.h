@@ -149,8 +149,8 @@ inline void combine(const float* products, int64_t ld, int64_t size, int64_t hei
 // sum of a row's squares, so that numbers are below 1e19.
 constexpr float kLargeSum = 1e38f;
 // A row's error is relative to the largest of all rows that are added up (Higham 2002, section 23.2.2), so those
-// of much smaller ones, such as a padded token's zeros, are multiplied plainly: a norm behind them would make
-// numbers of their errors. Most between sums of squares: 16 between the rows, four bits.
+// of much smaller ones, such as a padded token's zeros, are multiplied plainly: a normalization behind
+// the product would amplify their errors. The largest ratio of two sums of squares: 16 of two norms, four bits.
 constexpr float kUneven = 256;
 
 // Whether `rows` rows of n numbers may be added to each other: they are finite, their sums do not overflow, and
@@ -172,7 +172,7 @@ inline bool rows_may_be_added(const float* x, int64_t ld, int64_t rows, int64_t 
       squares[0] = fma(v, v, squares[0]);
     }
     const float total = sum(squares[0] + squares[1]);
-    if (!(total < kLargeSum)) return false;  // so that it is true for what is not a number
+    if (!(total < kLargeSum)) return false;  // also for what is not a number
     least = total < least ? total : least;
     most = total > most ? total : most;
   }

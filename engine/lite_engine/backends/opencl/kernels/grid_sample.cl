@@ -1,8 +1,9 @@
 // y[n, c, p] = x[n, c] at grid[n, p], positions of -1 to 1 as (x, y): a weighted sum of the pixels near it,
 // 2 x 2 of them, one (-DNEAREST) or 4 x 4 (-DCUBIC: Keys 1981, a = -0.75). Places outside hold 0, what the
 // edge has (-DBORDER), or are mirrored (-DREFLECT), at the middles of the outer pixels with -DCORNERS, where
-// -1 and 1 are, or else at their outer edges.
-//@ options HALF HALF_TYPES NEAREST CUBIC BORDER REFLECT CORNERS
+// -1 and 1 are, or else at their outer edges. Positions are floats in fp16, too: halves between 0.5 and 1 are a
+// quarter of a pixel apart in an image of 1,000.
+//@ options NEAREST CUBIC BORDER REFLECT CORNERS
 #define FAR 16777216.0f  // beyond it no float can place a position; NaN counts as such
 #ifdef NEAREST
 #define TAPS 1
