@@ -219,6 +219,10 @@ def large() -> dict[str, list[Graph]]:
         add("conv2d_depthwise", residual(channels, 3, channels, activation="HardSwish"))
         if channels % 3 == 0:
             add("conv2d_grouped", residual(channels, 3, 3, activation="HardSwish"))
+    # Few tiles and a long sum, which is split among units
+    add("matmul", pair("MatMul", (1, 64, 2048), (1, 2048, 64)))
+    # Few long rows side by side, which items hold or read again
+    add("softmax", *(single("Softmax", (1, n, 6), axis=1) for n in (400, 5000)))
     # Groups that fill tiles, aligned and not
     for channels in (64, 34):
         add("conv2d_grouped", *(residual(2 * channels, k, 2, activation="Relu") for k in (1, 3)))
