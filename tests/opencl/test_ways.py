@@ -27,7 +27,7 @@ ON_THE_CPU = {
     ],
     "a small share of every network's time, which the CPU needs about as long for": [
         "reduce", "arg", "softmax", "layer_norm", "lp_norm", "instance_norm",
-        "turn_pairs", "grid_sample",
+        "group_norm", "turn_pairs", "grid_sample",
     ],
     "8-bit integers: the CPU has a kernel for each of them, with the same bits": [
         "i8_binary", "i8_concat", "i8_conv2d", "i8_conv2d_depthwise", "i8_conv2d_grouped",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from lite_engine.importers import load
 from lite_engine.model_file import optimize
@@ -81,8 +82,23 @@ def test_other_groups_stay(case, tmp_path):
 
 @pytest.mark.opencl
 @pytest.mark.parametrize("case", ["image", "sequence", "scales of the groups"])
-def test_written_out_on_opencl(case, tmp_path):
-    """There is no kernel of its own for it there: nothing goes to the CPU."""
+def test_one_operator_on_opencl(case, tmp_path):
     shape, groups, missing = CASES[case]
     made = check(model(shape, (0, groups, -1), groups, missing), shape, tmp_path, "opencl")
-    assert {s.backend for s in made.plan().steps} == {"opencl"}
+    steps = [s for s in made.plan().steps if s.op not in ("Relayout", "Copy")]
+    assert [(s.op, s.backend) for s in steps] == [("GroupNormalization", "opencl")]
+
+
+@pytest.mark.opencl
+@pytest.mark.parametrize("backend", ["x86", "opencl"])
+def test_an_activation_behind_it(backend, tmp_path):
+    """It is part of the same step, behind the scale and bias of the channels too."""
+    shape, groups, missing = CASES["image"]
+    data = model(shape, (0, groups, -1), groups, missing)
+    made = onnx.load_from_string(data)
+    y = made.graph.output[0].name
+    made.graph.node.append(helper.make_node("LeakyRelu", [y], ["z"], alpha=0.2))
+    made.graph.output[0].name = "z"
+    predictor = check(made.SerializeToString(), shape, tmp_path, backend)
+    steps = [s for s in predictor.plan().steps if s.op not in ("Relayout", "Copy")]
+    assert [(s.op, s.attrs["activation"]) for s in steps] == [("GroupNormalization", "LeakyRelu")]

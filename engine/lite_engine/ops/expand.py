@@ -14,6 +14,7 @@ from ._core import get_op
 from ._expand_transforms import TRANSFORMS
 from ._expand_views import VIEWS, is_fixed, sizes_of
 from ._writer import Condition, Rewrite, Types, Writer, sizes
+from .activation import FUSED
 from .attention import expressible, heads_type
 
 
@@ -187,7 +188,8 @@ def _group_norm(graph: Graph, node: Node, types: Types) -> None:
     epsilon = float(node.attrs.get("epsilon", 1e-5))
     y = write.shaped(write("InstanceNormalization", grouped, one, zero, epsilon=epsilon), *dims)
     y = write("Mul", y, write.shaped(scale, *of_channels))
-    graph.replace([node], "Add", [y, write.shaped(bias, *of_channels)])
+    fused = {k: node.attrs[k] for k in FUSED if k in node.attrs}
+    graph.replace([node], "Add", [y, write.shaped(bias, *of_channels)], fused)
 
 
 def _turns(node: Node, types: Types) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ._core import define_op
 from ._helpers import normalise_axis, same_type, wide
 from ._records import Cost
 from ._samples import Draw, Sample
+from .activation import FUSED, apply_activation
 
 
 def _spatial(node: Node, types: list[TypeInfo | None]) -> bool | str:
@@ -104,8 +105,8 @@ batch_norm.cost(lambda x, *_, **__: Cost(flops=2 * x.size))
 batch_norm.kernel("cpu", "f32_batch_norm", accepts_pitch=True, when=_constant_statistics)
 
 instance_norm = define_op(
-    "InstanceNormalization", inputs="x scale b", attrs={"epsilon": 1e-5}, layout="channels_last",
-    source="ONNX InstanceNormalization-22",
+    "InstanceNormalization", inputs="x scale b", attrs={"epsilon": 1e-5, **FUSED},
+    layout="channels_last", source="ONNX InstanceNormalization-22; activation is ours",
 )  # fmt: skip
 instance_norm.infer(same_type)
 
@@ -117,10 +118,19 @@ def _standardised(x: np.ndarray, axes: tuple[int, ...], epsilon: float) -> np.nd
 
 
 @instance_norm.reference
-def _(x: np.ndarray, scale: np.ndarray, b: np.ndarray, *, epsilon: float) -> np.ndarray:
-    """y = scale · (x − mean) / √(var + ε) + b, statistics per sample and channel"""
+def _(
+    x: np.ndarray,
+    scale: np.ndarray,
+    b: np.ndarray,
+    *,
+    epsilon: float,
+    activation: str,
+    activation_params: Sequence[float],
+) -> np.ndarray:
+    """y = activation(scale · (x − mean) / √(var + ε) + b), statistics per sample and channel"""
     y = _standardised(wide(x), tuple(range(2, x.ndim)), epsilon)
-    return (y * _per_channel(scale, x.ndim) + _per_channel(b, x.ndim)).astype(x.dtype)
+    y = y * _per_channel(scale, x.ndim) + _per_channel(b, x.ndim)
+    return apply_activation(activation, activation_params, y).astype(x.dtype)
 
 
 instance_norm.cost(lambda x, *_, **__: Cost(flops=6 * x.size))
@@ -128,10 +138,23 @@ instance_norm.kernel("cpu", "f32_instance_norm", when=_spatial)
 
 group_norm = define_op(
     "GroupNormalization", inputs="x scale bias",
-    attrs={"epsilon": 1e-5, "num_groups": 1, "stash_type": 1}, layout="channels_last",
-    source="ONNX GroupNormalization-21",
+    attrs={"epsilon": 1e-5, "num_groups": 1, "stash_type": 1, **FUSED}, layout="channels_last",
+    source="ONNX GroupNormalization-21; activation is ours",
 )  # fmt: skip
-group_norm.infer(same_type)
+
+
+@group_norm.infer
+def _(x: TypeInfo, *_scales: TypeInfo, num_groups: int, **_: Any) -> TypeInfo:
+    channels = x.dims[1] if x.rank > 1 else 1
+    if isinstance(channels, int) and (num_groups < 1 or channels % num_groups):
+        raise ShapeError(
+            tr(
+                "{channels} channels are not divisible into num_groups = {groups} groups",
+                channels=channels,
+                groups=num_groups,
+            )
+        )
+    return same_type(x)
 
 
 @group_norm.reference
@@ -143,11 +166,14 @@ def _(
     epsilon: float,
     num_groups: int,
     stash_type: int,
+    activation: str,
+    activation_params: Sequence[float],
 ) -> np.ndarray:
     """Statistics per sample and group of channels; scale and bias per channel (C,)"""
     grouped = wide(x).reshape(x.shape[0], num_groups, -1)
     y = _standardised(grouped, (2,), epsilon).reshape(x.shape)
-    return (y * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)).astype(x.dtype)
+    y = y * _per_channel(scale, x.ndim) + _per_channel(bias, x.ndim)
+    return apply_activation(activation, activation_params, y).astype(x.dtype)
 
 
 group_norm.cost(lambda x, *_, **__: Cost(flops=6 * x.size))
@@ -303,6 +329,9 @@ def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
 
 batch_norm.kernel("opencl", "batch_norm", dtype="f32,f16", when=constant(1, 2, 3, 4))
 instance_norm.kernel("opencl", "instance_norm", dtype="f32,f16", when=constant(1, 2))
+group_norm.kernel(
+    "opencl", "group_norm", dtype="f32,f16", when=all_of(constant(1, 2), _spatial)
+)
 layer_norm.kernel(
     "opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output, _whole_scale)
 )
@@ -319,6 +348,9 @@ def _(draw: Draw) -> Iterator[Sample]:
 def _scaled_channels(draw: Draw) -> Iterator[Sample]:
     for shape in ((1, 3, 5, 7), (2, 16, 6, 5), (1, 34, 9)):
         yield Sample([draw(*shape), draw.f32(shape[1]), draw.f32(shape[1])], {"epsilon": 1e-3})
+    inputs = [draw(2, 12, 7, 3), draw.f32(12), draw.f32(12)]
+    for name, params in (("Relu", []), ("Silu", []), ("LeakyRelu", [0.2])):
+        yield Sample(inputs, {"activation": name, "activation_params": params})
 
 
 instance_norm.samples(_scaled_channels)
@@ -327,9 +359,10 @@ instance_norm.samples(_scaled_channels)
 @group_norm.samples
 def _(draw: Draw) -> Iterator[Sample]:
     for sample in _scaled_channels(draw):
-        for groups in (1, sample.inputs[1].size // 2 or 1, sample.inputs[1].size):  # type: ignore[union-attr]
-            if sample.inputs[1].size % groups == 0:  # type: ignore[union-attr]
-                yield Sample(sample.inputs, {"num_groups": groups})
+        channels = sample.inputs[1].size  # type: ignore[union-attr]
+        for groups in {1, 2, channels // 2 or 1, channels}:
+            if channels % groups == 0:
+                yield Sample(sample.inputs, {**sample.attrs, "num_groups": groups})
 
 
 @layer_norm.samples

@@ -43,7 +43,7 @@ class recompose_group_norm:
         each = int(m.x.shape[1]) // groups
         of_channels = [constant_like(graph, np.repeat(v.const, each), v, "scale")
                        for v in (m.scale, m.b)]  # fmt: skip
-        attrs = {"num_groups": groups, "epsilon": m.norm.attrs.get("epsilon", 1e-5)}
+        attrs = {**m.norm.attrs, "num_groups": groups}
         return graph.replace(m.nodes, "GroupNormalization", [m.x, *of_channels], attrs)
 
 
@@ -54,8 +54,8 @@ class fuse_group_norm_affine:
     patterns = [P("Mul", _NORM, C("k")), P("Add", _NORM, C("k"))]
 
     def check(self, graph: Graph, m: Match) -> Skip | None:
-        if m.root.attrs.get("activation"):
-            return skip(tr("the addition carries an activation"), m.root)
+        if m.norm.attrs.get("activation"):
+            return skip(tr("an activation is fused already"), m.norm)
         if per_channel(m.k.const, m.scale.const.size, rank_of(m.x)) is None:
             return skip(tr("the constant is not one number per channel"), m.root)
         return None
@@ -70,4 +70,4 @@ class fuse_group_norm_affine:
             constant_like(graph, scale.astype(m.scale.const.dtype), m.scale, "scale"),
             constant_like(graph, bias.astype(m.b.const.dtype), m.b, "bias"),
         ]
-        return graph.replace([m.norm, m.root], m.norm.op, inputs, m.norm.attrs)
+        return graph.replace([m.norm, m.root], m.norm.op, inputs, {**m.norm.attrs, **m.root.attrs})

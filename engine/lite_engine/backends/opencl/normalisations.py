@@ -36,6 +36,13 @@ def instance_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     return _normalised(step, plan, target.profile, sizes, channels)
 
 
+@builds("group_norm", "GroupNormalization")
+def group_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
+    first, *middle, channels = plan.tensors[step.inputs[0]].dims
+    sizes, width = (first, math.prod(middle), channels), channels // int(step.attrs["num_groups"])
+    return _normalised(step, plan, target.profile, sizes, channels, width=width)
+
+
 def _normalised(
     step: Step,
     plan: Plan,
@@ -43,27 +50,33 @@ def _normalised(
     sizes: tuple[int, int, int],
     count: int,
     more: str = "",
+    width: int = 1,
 ) -> list[Launch]:
-    """Over the middle axis of `sizes`; scale and offset have `count` numbers."""
+    """Over the middle axis of `sizes` and `width` neighbours of the last; scale and offset have
+    `count` numbers."""
     x, y = plan.tensors[step.inputs[0]], plan.tensors[step.outputs[0]]
     scale = _vector(plan, step, 1, Constant.of(np.ones(count, np.float32)))
     offset = _vector(plan, step, 2, Constant.zeros(count))
     epsilon, options = float(step.attrs.get("epsilon", 1e-5)), join(activation_options(step), more)
-    if not _is_long(profile, widest(profile, x.dtype), sizes):
+    if width == 1 and not _is_long(profile, widest(profile, x.dtype), sizes):
         args = [x, scale, offset, y]
         launch = folded("norm", profile, step, x, y, sizes, args, options, "normalise")
         launch.args.append(epsilon)
         return [launch]
     outer, n, inner = sizes
     lanes, length = _part(profile, sizes)
+    span = math.gcd(width, lanes)
     parts, group = -(-n // length), (_GROUP_ITEMS,)
     grid = (outer * parts * -(-inner // lanes) * _GROUP_ITEMS,)
-    text = join(storage_option(x.dtype), more, f"#define LANES {lanes}")
-    moments, numbers = Scratch(outer * parts * inner * 2 * 4), [n, inner, length]
+    text = join(
+        storage_option(x.dtype), more, f"#define LANES {lanes}", f"#define SPAN {span}"
+    )
+    moments, numbers = Scratch(outer * parts * inner // span * 2 * 4), [n, inner, length]
     return [
         Launch("norm", "moments", [x, moments, *numbers], grid, text, group),
         Launch(
-            "norm", "normalise_parts", [x, moments, scale, offset, y, *numbers, epsilon], grid,
+            "norm", "normalise_parts",
+            [x, moments, scale, offset, y, *numbers, width // span, epsilon], grid,
             join(text, activation_options(step)), group,
         ),
     ]  # fmt: skip

@@ -7,8 +7,8 @@
 // normalises. The blocks, and so what is rounded, do not depend on the number of threads.
 #include <cmath>
 
+#include "activation.h"
 #include "norm_operands.h"
-#include "transcendental.h"
 
 namespace lite::LITE_ISA {
 
@@ -19,6 +19,7 @@ struct GroupState {
   double epsilon;
   int64_t block, blocks;  // pixels of a block; blocks of an image
   int64_t columns;        // of a row: channels or, where those would not fill a vector, kLanes pixels
+  Activation activation;
 };
 
 constexpr int64_t kBlockElems = 6144;
@@ -35,7 +36,8 @@ bool prepare_group(Step& step, Env& env) {
   step.state = s;
   const bool instance = strcmp(step.op, "InstanceNormalization") == 0;
   *s = {x.dims[0], 1, c, instance ? c : attr_int(step, "num_groups", 1),
-        attr_float(step, "epsilon", 1e-5), kLanes, 0, c < kLanes ? c * kLanes : c};
+        attr_float(step, "epsilon", 1e-5), kLanes, 0, c < kLanes ? c * kLanes : c, {}};
+  if (!parse_activation(step, env, &s->activation)) return false;
   for (int i = 1; i + 1 < x.rank; ++i) s->pixels *= x.dims[i];
   if (s->groups < 1 || c % s->groups != 0)
     return env.fail("num_groups does not divide the channels");
@@ -205,6 +207,7 @@ void run_group(const Step& step, int phase, int thread, int threads, void* scrat
     for (int64_t i = 0; i < elems; i += s.columns)
       normalise_row(x + at + i, own, own + s.columns, own + 2 * s.columns, y + at + i,
                     elems - i < s.columns ? elems - i : s.columns);
+    if (s.activation.act != Act::kNone) activate(y + at, elems, s.activation);
   }
 }
 

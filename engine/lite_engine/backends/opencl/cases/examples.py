@@ -137,6 +137,13 @@ def examples() -> dict[str, list[Graph]]:
             single("InstanceNormalization", shape, some(shape[1]), some(shape[1]))
             for shape in (_IMAGE, (1, 1, 21), (2, 1, 9001), (1, 37, 41, 3), (2, 3, 300))
         ],
+        "group_norm": [
+            single("GroupNormalization", (n, c, *rest), some(c), some(c), num_groups=groups)
+            for n, c, groups, *rest in (
+                (1, 6, 2, 5, 7), (2, 24, 6, 3, 5), (1, 320, 1, 7), (2, 96, 2, 31, 9),
+                (1, 40, 20, 70, 70), (1, 48, 3, 6, 6),
+            )
+        ],
         "batch_norm": [
             single("BatchNormalization", _IMAGE, some(6), some(6), some(6), np.abs(some(6)) + 0.5)
         ],

@@ -1,7 +1,7 @@
 // (x − mean) / sqrt(var + eps) over the middle axis of (outer, n, inner), then scale and offset: per
 // position of the axis (-DPER_N), or per inner index. -DRMS: x / sqrt(mean of x² + eps), without an offset.
 // V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=1,2,4,8,16,32 PER_N RMS RESIDUAL
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=1,2,4,8,16,32 SPAN=1,2,4,8,16,32 PER_N RMS RESIDUAL
 //@ options ACT(x) ACT_A:number ACT_B:number
 #ifdef RMS
 #define OFFSET(load) 0.0f
@@ -167,9 +167,10 @@ void sum_normalise_row(global const float *partial, global const float *bias, gl
 #endif
 #endif
 
-// The same where few groups of a long axis would leave a GPU idle, in two launches: the mean and the sum of
-// squares about it of each part (`length` positions of the axis), then of all parts together (Chan, Golub
-// and LeVeque 1983). A group of work-items has one part of LANES neighbouring inner indices.
+// The same where few groups of a long axis would leave a GPU idle, or statistics are of groups of `each` times
+// SPAN inner indices, in two launches: the mean and the sum of squares about it of each part (`length`
+// positions of the axis and SPAN inner indices), then of all parts together (Chan, Golub and LeVeque 1983).
+// A group of work-items has one part of LANES neighbouring inner indices.
 #ifdef LANES
 #define SLICES (256 / LANES)
 #define PLACE                                                                             \
@@ -177,9 +178,9 @@ void sum_normalise_row(global const float *partial, global const float *bias, gl
   const int blocks = (inner + LANES - 1) / LANES, parts = (n + length - 1) / length;      \
   const int group = get_group_id(0), c = group % blocks * LANES + lane;                   \
   const int p = group / blocks % parts, o = group / blocks / parts, inside = c < inner;   \
-  const int begin = p * length, end = min(begin + length, n);                             \
+  const int begin = p * length, end = min(begin + length, n), spans = inner / SPAN;       \
   const size_t at = (size_t)o * n * inner + c
-// s of all slices of a lane; every one of them gets it.
+// s of all slices of SPAN lanes; every one of them gets it.
 #define ALL_SLICES(sums, s)                                     \
   do {                                                          \
     sums[id] = s;                                               \
@@ -188,7 +189,11 @@ void sum_normalise_row(global const float *partial, global const float *bias, gl
       if (id < half_) sums[id] += sums[id + half_];             \
       barrier(CLK_LOCAL_MEM_FENCE);                             \
     }                                                           \
-    s = sums[lane];                                             \
+    for (int half_ = SPAN / 2; half_ > 0; half_ /= 2) {         \
+      if (id % SPAN < half_) sums[id] += sums[id + half_];      \
+      barrier(CLK_LOCAL_MEM_FENCE);                             \
+    }                                                           \
+    s = sums[lane / SPAN * SPAN];                               \
     barrier(CLK_LOCAL_MEM_FENCE);                               \
   } while (0)
 
@@ -196,12 +201,12 @@ void sum_normalise_row(global const float *partial, global const float *bias, gl
 //@ need min(n, inner) > 0, min(length, LANES) > 0, length <= n, n + n + 256 <= INT_MAX
 //@ let groups = up(n, length) * up(inner, LANES)
 //@ let outer = g0 / 256 / groups
-//@ need outer * n * inner <= INT_MAX
+//@ need outer * n * inner <= INT_MAX, inner % SPAN == 0
 //@ group 256
 //@ items outer * groups * 256
 //@ local 256 * 4
 //@ reads x[outer * n * inner]
-//@ writes part[outer * up(n, length) * inner * 2]
+//@ writes part[outer * up(n, length) * inner / SPAN * 2]
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void moments(global const T *x, global float *part, int n, int inner, int length) {
   local float sums[256];
@@ -210,15 +215,15 @@ void moments(global const T *x, global float *part, int n, int inner, int length
 #ifndef RMS
   for (int k = begin + slice; inside && k < end; k += SLICES) mean += LD(x, at + (size_t)k * inner);
   ALL_SLICES(sums, mean);
-  mean /= (float)(end - begin);
+  mean /= (float)((end - begin) * SPAN);
 #endif
   for (int k = begin + slice; inside && k < end; k += SLICES) {
     const float d = LD(x, at + (size_t)k * inner) - mean;
     square += d * d;
   }
   ALL_SLICES(sums, square);
-  if (slice != 0 || !inside) return;
-  part += ((o * parts + p) * inner + c) * 2;
+  if (slice != 0 || !inside || lane % SPAN != 0) return;
+  part += ((o * parts + p) * spans + c / SPAN) * 2;
   part[0] = mean;
   part[1] = square;
 }
@@ -227,11 +232,11 @@ void moments(global const T *x, global float *part, int n, int inner, int length
 //@ need min(n, inner) > 0, min(length, LANES) > 0, length <= n, n + n + 256 <= INT_MAX
 //@ let groups = up(n, length) * up(inner, LANES)
 //@ let outer = g0 / 256 / groups
-//@ need outer * n * inner <= INT_MAX
+//@ need outer * n * inner <= INT_MAX, each > 0, inner % (each * SPAN) == 0, n * each * SPAN <= INT_MAX
 //@ group 256
 //@ items outer * groups * 256
 //@ local 256 * 4
-//@ reads x[outer * n * inner], part[outer * up(n, length) * inner * 2]
+//@ reads x[outer * n * inner], part[outer * up(n, length) * inner / SPAN * 2]
 //@ reads scale[n] when PER_N
 //@ reads scale[inner] when PER_N == 0
 //@ reads offset[n] when PER_N > RMS
@@ -240,23 +245,27 @@ void moments(global const T *x, global float *part, int n, int inner, int length
 kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void normalise_parts(global const T *x, global const float *part, global const float *scale,
                      global const float *offset, global T *y, int n, int inner, int length,
-                     float epsilon) {
+                     int each, float epsilon) {
   local float sums[256];
   PLACE;
-  part += (o * parts * inner + c) * 2;
+  // Of the lane's group; the lanes of a span share them, as they share its sums.
+  const int last = parts * each;
+  part += (o * parts * spans + c / SPAN / each * each) * 2;
+#define EACH_PART for (int q = slice * SPAN + lane % SPAN; inside && q < last; q += SLICES * SPAN)
+#define PART(q) part[((q) / each * spans + (q) % each) * 2]
+#define COUNT(q) (float)(min(length, n - (q) / each * length) * SPAN)
   float mean = 0, square = 0;
 #ifndef RMS
-  for (int q = slice; inside && q < parts; q += SLICES)
-    mean += part[q * inner * 2] * (float)min(length, n - q * length);
+  EACH_PART mean += PART(q) * COUNT(q);
   ALL_SLICES(sums, mean);
-  mean /= (float)n;
+  mean /= (float)(n * each * SPAN);
 #endif
-  for (int q = slice; inside && q < parts; q += SLICES) {
-    const float d = part[q * inner * 2] - mean;
-    square += part[q * inner * 2 + 1] + d * d * (float)min(length, n - q * length);
+  EACH_PART {
+    const float d = PART(q) - mean;
+    square += (&PART(q))[1] + d * d * COUNT(q);
   }
   ALL_SLICES(sums, square);
-  const float factor = rsqrt(square / (float)n + epsilon);
+  const float factor = rsqrt(square / (float)(n * each * SPAN) + epsilon);
   for (int k = begin + slice; inside && k < end; k += SLICES) {
 #ifdef PER_N
     const float s = scale[k], t = OFFSET(offset[k]);
