@@ -329,9 +329,7 @@ def _(x: np.ndarray, *, axes: list[int]) -> np.ndarray:
 
 batch_norm.kernel("opencl", "batch_norm", dtype="f32,f16", when=constant(1, 2, 3, 4))
 instance_norm.kernel("opencl", "instance_norm", dtype="f32,f16", when=constant(1, 2))
-group_norm.kernel(
-    "opencl", "group_norm", dtype="f32,f16", when=all_of(constant(1, 2), _spatial)
-)
+group_norm.kernel("opencl", "group_norm", dtype="f32,f16", when=all_of(constant(1, 2), _spatial))
 layer_norm.kernel(
     "opencl", "layer_norm", dtype="f32,f16", when=all_of(constant(1, 2), one_output, _whole_scale)
 )

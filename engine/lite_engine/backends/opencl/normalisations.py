@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,8 @@ def instance_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
 @builds("group_norm", "GroupNormalization")
 def group_norm(step: Step, plan: Plan, target: Target) -> list[Launch]:
     first, *middle, channels = plan.tensors[step.inputs[0]].dims
-    sizes, width = (first, math.prod(middle), channels), channels // int(step.attrs["num_groups"])
+    sizes = (first, math.prod(middle), channels)
+    width = channels // int(step.attrs.get("num_groups", 1))
     return _normalised(step, plan, target.profile, sizes, channels, width=width)
 
 
@@ -63,23 +65,57 @@ def _normalised(
         launch = folded("norm", profile, step, x, y, sizes, args, options, "normalise")
         launch.args.append(epsilon)
         return [launch]
+    held = _held(profile, sizes[1] * width)
+    text = join(storage_option(x.dtype), options)
+    if width > 1 and held:
+        return [_in_registers([x, scale, offset, y], sizes, width, held, epsilon, text)]
+    return _in_parts(profile, [x, scale, offset, y], sizes, width, epsilon, text)
+
+
+def _in_registers(
+    operands: list[Any],
+    sizes: tuple[int, int, int],
+    width: int,
+    held: int,
+    epsilon: float,
+    options: str,
+) -> Launch:
+    """A group of work-items for the numbers of each statistic, `held` of them an item."""
+    outer, n, inner = sizes
+    args = [*operands, n, inner, width, epsilon]
+    grid, group = (outer * inner // width * _GROUP_ITEMS,), (_GROUP_ITEMS,)
+    text = join(options, f"#define LANES 1\n#define SPAN 1\n#define HOLD {held}")
+    return Launch("norm", "normalise_group", args, grid, text, group)
+
+
+def _in_parts(
+    profile: DeviceProfile,
+    operands: list[Any],
+    sizes: tuple[int, int, int],
+    width: int,
+    epsilon: float,
+    options: str,
+) -> list[Launch]:
+    """Statistics of parts of the axis, then of all of them together."""
     outer, n, inner = sizes
     lanes, length = _part(profile, sizes)
-    span = math.gcd(width, lanes)
-    parts, group = -(-n // length), (_GROUP_ITEMS,)
+    span, parts, group = math.gcd(width, lanes), -(-n // length), (_GROUP_ITEMS,)
     grid = (outer * parts * -(-inner // lanes) * _GROUP_ITEMS,)
-    text = join(
-        storage_option(x.dtype), more, f"#define LANES {lanes}", f"#define SPAN {span}"
-    )
+    text = join(options, f"#define LANES {lanes}\n#define SPAN {span}")
+    x, *others = operands
     moments, numbers = Scratch(outer * parts * inner // span * 2 * 4), [n, inner, length]
+    last = [x, moments, *others, *numbers, width // span, epsilon]
     return [
         Launch("norm", "moments", [x, moments, *numbers], grid, text, group),
-        Launch(
-            "norm", "normalise_parts",
-            [x, moments, scale, offset, y, *numbers, width // span, epsilon], grid,
-            join(text, activation_options(step)), group,
-        ),
-    ]  # fmt: skip
+        Launch("norm", "normalise_parts", last, grid, text, group),
+    ]
+
+
+def _held(profile: DeviceProfile, count: int) -> int:
+    """Of `count` numbers, those that each work-item of a group keeps in its registers; 0 where they
+    do not fit. A phone's GPU has 64 registers for an item at most."""
+    most = 16 if profile.device_class in ("mali", "adreno") else 32
+    return next((h for h in (4, 16, most) if count <= _GROUP_ITEMS * h), 0)
 
 
 def _is_long(profile: DeviceProfile, v: int, sizes: tuple[int, int, int]) -> bool:

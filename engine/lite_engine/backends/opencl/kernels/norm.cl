@@ -1,7 +1,7 @@
 // (x − mean) / sqrt(var + eps) over the middle axis of (outer, n, inner), then scale and offset: per
 // position of the axis (-DPER_N), or per inner index. -DRMS: x / sqrt(mean of x² + eps), without an offset.
 // V inner indices an item.
-//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..8 LANES=1,2,4,8,16,32 SPAN=1,2,4,8,16,32 PER_N RMS RESIDUAL
+//@ options HALF HALF_TYPES ALIGNED V=1,2,4,8,16 ITEMS=1..64 HOLD=0..32 LANES=1,2,4,8,16,32 SPAN=1,2,4,8,16,32 PER_N RMS RESIDUAL
 //@ options ACT(x) ACT_A:number ACT_B:number
 #ifdef RMS
 #define OFFSET(load) 0.0f
@@ -179,6 +179,7 @@ void sum_normalise_row(global const float *partial, global const float *bias, gl
   const int group = get_group_id(0), c = group % blocks * LANES + lane;                   \
   const int p = group / blocks % parts, o = group / blocks / parts, inside = c < inner;   \
   const int begin = p * length, end = min(begin + length, n), spans = inner / SPAN;       \
+  const int stop = inside ? end : begin;                                                  \
   const size_t at = (size_t)o * n * inner + c
 // s of all slices of SPAN lanes; every one of them gets it.
 #define ALL_SLICES(sums, s)                                     \
@@ -213,11 +214,11 @@ void moments(global const T *x, global float *part, int n, int inner, int length
   PLACE;
   float mean = 0, square = 0;
 #ifndef RMS
-  for (int k = begin + slice; inside && k < end; k += SLICES) mean += LD(x, at + (size_t)k * inner);
+  _Pragma("unroll 4") for (int k = begin + slice; k < stop; k += SLICES) mean += LD(x, at + (size_t)k * inner);
   ALL_SLICES(sums, mean);
   mean /= (float)((end - begin) * SPAN);
 #endif
-  for (int k = begin + slice; inside && k < end; k += SLICES) {
+  _Pragma("unroll 4") for (int k = begin + slice; k < stop; k += SLICES) {
     const float d = LD(x, at + (size_t)k * inner) - mean;
     square += d * d;
   }
@@ -266,7 +267,7 @@ void normalise_parts(global const T *x, global const float *part, global const f
   }
   ALL_SLICES(sums, square);
   const float factor = rsqrt(square / (float)(n * each * SPAN) + epsilon);
-  for (int k = begin + slice; inside && k < end; k += SLICES) {
+  _Pragma("unroll 4") for (int k = begin + slice; k < stop; k += SLICES) {
 #ifdef PER_N
     const float s = scale[k], t = OFFSET(offset[k]);
 #else
@@ -277,6 +278,60 @@ void normalise_parts(global const T *x, global const float *part, global const f
     ST(y, at + (size_t)k * inner, done);
   }
 }
+
+#if HOLD && LANES == 1
+// The same in one launch: each `width` neighbouring inner indices by a group of work-items, HOLD numbers in
+// the registers of each.
+//@ kernel normalise_group
+//@ need n > 0, width > 0, inner % width == 0, n * width <= 256 * HOLD
+//@ let groups = inner / width
+//@ let outer = g0 / 256 / groups
+//@ need outer * n * inner <= INT_MAX
+//@ group 256
+//@ items outer * groups * 256
+//@ local 256 * 4
+//@ reads x[outer * n * inner], scale[inner], offset[inner]
+//@ writes y[outer * n * inner]
+kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void normalise_group(global const T *x, global const float *scale, global const float *offset,
+                     global T *y, int n, int inner, int width, float epsilon) {
+  local float sums[256];
+  const int id = get_local_id(0), lane = 0, whole = n * width, groups = inner / width;
+  const int o = get_group_id(0) / groups, c = get_group_id(0) % groups * width;
+  const int rows = 256 / width, columns = 256 % width;  // from one number of an item to its next
+  x += o * n * inner + c;
+  y += o * n * inner + c;
+  scale += c;
+  offset += c;
+  float own[HOLD];
+#define EACH_OWN UNROLL for (int h = 0; h < HOLD; ++h) if (h * 256 + id < whole)
+#define EACH_PLACE(...)                                                           \
+  do {                                                                            \
+    int column = id % width, place = id / width * inner + column;                 \
+    UNROLL for (int h = 0; h < HOLD; ++h) {                                       \
+      if (h * 256 + id < whole) {                                                 \
+        __VA_ARGS__;                                                              \
+      }                                                                           \
+      const int over = (column += columns) >= width;                              \
+      place += rows * inner + columns + (over ? inner - width : 0);               \
+      column -= over ? width : 0;                                                 \
+    }                                                                             \
+  } while (0)
+  float mean = 0, square = 0;
+  EACH_PLACE(own[h] = LD(x, place));
+  EACH_OWN mean += own[h];
+  ALL_SLICES(sums, mean);
+  mean /= (float)whole;
+  EACH_OWN square += (own[h] - mean) * (own[h] - mean);
+  ALL_SLICES(sums, square);
+  const float factor = rsqrt(square / (float)whole + epsilon);
+  EACH_PLACE({
+    const float v = (own[h] - mean) * factor * scale[column] + offset[column];
+    const float done = ACT(v);
+    ST(y, place, done);
+  });
+}
+#endif
 #endif
 
 // y = ACT(x · scale[c] + offset[c]), channels innermost, V of them an item.
