@@ -132,9 +132,11 @@ def _per_column(m: Match) -> np.ndarray | None:
     if "view" not in m.bound:
         return per_channel(constant, columns, 2)
     shape = m.view.output.shape
-    if shape is None or shape[-1] != columns or constant.ndim > len(shape):
+    if shape is None or constant.ndim > len(shape):
         return None
-    if constant.size == 1 or (constant.size == columns and constant.shape[-1] == columns):
+    if constant.size == 1 or (
+        shape[-1] == constant.size == columns and constant.shape[-1] == columns
+    ):
         return np.broadcast_to(constant.ravel(), (columns,))
     return None
 

@@ -26,6 +26,7 @@ from .fuse_conv_batch_norm import fuse_conv_batch_norm
 from .fuse_conv_residual import fuse_conv_residual
 from .fuse_gemm import fuse_gemm_affine, hoist_activation, recompose_gemm
 from .fuse_gemm_residual import fuse_gemm_residual
+from .fuse_scale import fuse_split_scale, hoist_scale, merge_scales
 from .hoist_over_concat import hoist_activation_over_concat, hoist_batch_norm
 from .layout_pack_attention import layout_pack_attention
 from .layout_sink_transposes import layout_sink_transposes
@@ -87,6 +88,8 @@ LAYOUT: list[Pass] = [
 # known, three deep.
 BRANCHES: list[Pass] = [merge_branches, fuse_conv_batch_norm, fuse_conv_scale]
 FUSE: list[Pass] = [
+    merge_scales,
+    hoist_scale,
     fuse_conv_bias,
     fuse_conv_batch_norm,
     fuse_conv_scale,
@@ -120,6 +123,8 @@ ATTENTION: list[Pass] = [
     fuse_attention,
     layout_pack_attention,
     *VIEWS,
+    fuse_split_scale,
+    fuse_gemm_affine,
 ]
 
 INTEGERS: list[Pass] = [
