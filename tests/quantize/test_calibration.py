@@ -263,6 +263,29 @@ def test_npz_and_stacked_arrays(network, samples, tmp_path):
         np.testing.assert_array_equal(y, z)
 
 
+def test_npy_files(network, samples, tmp_path):
+    """Stacked in one file, or one sample in each file of a folder."""
+    (tmp_path / "each").mkdir()
+    np.save(tmp_path / "all.npy", np.concatenate(samples))
+    for i, sample in enumerate(samples):
+        np.save(tmp_path / "each" / f"{i:02}.npy", sample[0] if i % 2 else sample)
+    for source in ("all.npy", "each"):
+        found = read_samples(tmp_path / source, network)
+        assert len(found) == len(samples)
+        for feed, sample in zip(found, samples):
+            np.testing.assert_array_equal(feed["x"], sample)
+
+
+def test_npy_files_that_do_not_fit(network, tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((4, 3, 8, 8), np.float32))
+    with pytest.raises(CalibrationError, match=r"x\.npy.*has shape \(4, 3, 8, 8\)"):
+        read_samples(tmp_path / "x.npy", network)
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY")
+    for source in (tmp_path, tmp_path / "x.npy"):
+        with pytest.raises(CalibrationError, match=r"x\.npy"):
+            list(read_samples(source, network))
+
+
 @pytest.mark.parametrize("rows", [(1, 16), (3, 16), (3, 48)])
 def test_inputs_whose_first_size_is_no_batch(rows, rng):
     """A map of sixteen rows beside an input with a batch of one: for all samples, or for each."""

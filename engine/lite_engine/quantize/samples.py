@@ -1,4 +1,5 @@
-"""Calibration samples: a folder of images, an `.npz`, arrays, or feeds → one feed at a time."""
+"""Calibration samples: a folder of images or `.npy` files, a `.npy` or `.npz` file, arrays, or
+feeds → one feed at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from lite_messages import tr
 
-from ..arrays import read_arrays
+from ..arrays import read_array, read_arrays
 from ..errors import CalibrationError, ShapeError, UsageError
 from ..images import is_image
 from ..ir import Graph, Value
@@ -21,6 +22,10 @@ Feed = dict[str, np.ndarray]
 #: Of this many samples one is held out for the comparison, at most HELD_MAX.
 HELD_EVERY = 5
 HELD_MAX = 16
+
+
+def _forms() -> str:
+    return tr("give a folder of images or .npy files, or a .npy or .npz file")
 
 
 class Samples:
@@ -88,7 +93,8 @@ class HoldOut:
 
 
 def read_samples(source: Any, graph: Graph) -> Samples:
-    """A folder, an `.npz` path, a dict of stacked arrays, or an iterable of feeds, arrays, images.
+    """A folder of images or `.npy` files, a `.npy` or `.npz` path, a dict of stacked arrays, or an
+    iterable of feeds, arrays, images.
 
     Raises CalibrationError when there is nothing usable.
     """
@@ -110,14 +116,19 @@ def read_samples(source: Any, graph: Graph) -> Samples:
 
 def _from_path(path: Path, graph: Graph) -> Samples:
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*") if p.is_file() and is_image(p))
+        every = sorted(p for p in path.rglob("*") if p.is_file())
+        files = [p for p in every if is_image(p)] or [p for p in every if p.suffix == ".npy"]
         if not files:
-            raise CalibrationError(tr("{path} holds no images (.png .jpg .bmp …)", path=path))
+            raise CalibrationError(
+                tr("{path} holds no images (.png .jpg .bmp …) or .npy files", path=path)
+            )
         return Samples(files, graph, [p.name for p in files])
     if not path.exists():
-        raise CalibrationError(
-            tr("{path} does not exist", path=path), fix=tr("give a folder of images or a .npz file")
-        )
+        raise CalibrationError(tr("{path} does not exist", path=path), fix=_forms())
+    if path.suffix == ".npy":
+        name, array = _only_input(graph).name, _array(path)
+        _expected(graph, path, name, array.shape)
+        return Samples(_unstack({name: array}, graph), graph)
     if path.suffix == ".npz":
         try:
             arrays = read_arrays(path, partial(_expected, graph, path))
@@ -126,7 +137,16 @@ def _from_path(path: Path, graph: Graph) -> Samples:
         return Samples(_unstack(arrays, graph), graph)
     if is_image(path):
         return Samples([path], graph, [path.name])
-    raise CalibrationError(tr("neither a folder of images nor a .npz file"), where=path)
+    raise CalibrationError(
+        tr("not a folder, an image, a .npy or .npz file"), where=path, fix=_forms()
+    )
+
+
+def _array(path: Path) -> np.ndarray:
+    try:
+        return read_array(path)
+    except UsageError as error:
+        raise CalibrationError.of(error) from None
 
 
 def are_samples(own: Sequence[Any], got: Sequence[int]) -> bool:
@@ -213,6 +233,8 @@ def feed_of(graph: Graph, item: Any) -> Feed:
             )
         return {v.name: np.asarray(item[v.name]) for v in graph.inputs}
     value = _only_input(graph)
+    if isinstance(item, (str, Path)) and Path(item).suffix == ".npy":
+        item = _array(Path(item))
     try:
         if isinstance(item, (str, Path)) or _is_picture(item, value):
             return {value.name: _image(graph, value, item)}

@@ -194,8 +194,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def add_calibration(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--calibration",
-        metavar="DIR|FILE.npz",
-        help=tr("typical inputs: a folder of images, or arrays"),
+        metavar="DIR|FILE",
+        help=tr("typical inputs: a folder of images or .npy files, or an array file"),
     )
 
 

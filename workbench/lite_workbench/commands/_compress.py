@@ -71,7 +71,7 @@ def check_samples(args: argparse.Namespace, why: str) -> None:
     if args.max_drop is not None and not args.data:
         raise UsageError(tr("--max-drop needs labeled data"), fix=tr("add --data DATASET"))
     if not args.calibration and not args.data:
-        raise UsageError(tr("--calibration DIR|FILE.npz is required"), fix=why)
+        raise UsageError(tr("--calibration DIR|FILE is required"), fix=why)
 
 
 def within_budget(model: Model, args: argparse.Namespace, **how: Any) -> WithinBudget | None:

@@ -121,7 +121,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help=tr("fp32 (the default), fp16, bf16, int8, or per target: opencl=fp16,arm=int8"),
     )
     parser.add_argument(
-        "--calibration", metavar="DIR|FILE.npz", help=tr("calibration samples for int8 targets")
+        "--calibration", metavar="DIR|FILE", help=tr("calibration samples for int8 targets")
     )
     parser.add_argument(
         "--quantized", metavar="FILE", help=tr("a quantized version of the model, for int8 targets")
