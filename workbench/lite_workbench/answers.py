@@ -104,7 +104,7 @@ def answer(
             {"label": tr("region {number}", number=n), **_placed(item)}
             for n, item in enumerate(found, 1)
         ]
-        return Answer("boxes", tr("{regions} regions", regions=len(items)), items)
+        return Answer("boxes", trn("{n} region", "{n} regions", len(items)), items)
     if kind == "mask":
         return _mask(made["mask"], labels, placed)
     if kind == "image":

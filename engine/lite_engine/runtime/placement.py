@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..backends import Offload, get_backend
 from ..ir import Graph, Node, Value
@@ -175,9 +175,10 @@ def _place(predictor: Predictor, feeds: Mapping[str, np.ndarray]) -> str:
     if after_ms >= before_ms:
         predictor.send(dict.fromkeys(moved, "opencl"))
         return tr("every layer stays on OpenCL: {said}", said=said)
-    return tr(
-        "{layers} layers run on the CPU, {after_ms:.3f} ms: {said}",
-        layers=len(moved),
+    return trn(
+        "{n} layer runs on the CPU, {after_ms:.3f} ms: {said}",
+        "{n} layers run on the CPU, {after_ms:.3f} ms: {said}",
+        len(moved),
         after_ms=after_ms,
         said=said,
     )

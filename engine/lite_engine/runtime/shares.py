@@ -68,7 +68,7 @@ def sentence(found: Mapping[str, Share], backend: str, of: str = "layers", idle:
         return (
             tr("all of them {where}", where=where)
             if of == "them"
-            else tr("all {count} layers {where}", count=count, where=where)
+            else trn("the only layer {where}", "all {n} layers {where}", count, where=where)
         )
     share = found.get(own, Share(0, 0.0, None))
     timed = not all_own and share.time_share is not None

@@ -165,9 +165,10 @@ def _int4(facts: dict[str, Any]) -> list[str]:
 def _dead(channels: dict[str, list[int]]) -> str:
     count, names = sum(map(len, channels.values())), list(channels)
     more = " …" if len(names) > 3 else ""
-    return tr(
-        "{channels} channels are constant in every sample, in {names}{more}",
-        channels=count,
+    return trn(
+        "{n} channel is constant in every sample, in {names}{more}",
+        "{n} channels are constant in every sample, in {names}{more}",
+        count,
         names=", ".join(names[:3]),
         more=more,
     )

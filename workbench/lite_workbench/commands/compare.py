@@ -313,9 +313,10 @@ def _one(result: Comparison) -> str:
             lines += _evidence(row, row.detail)
     if result.unaligned > 0:
         lines.append(
-            tr(
-                "{unaligned} values of {candidate} have no counterpart in {baseline}",
-                unaligned=result.unaligned,
+            trn(
+                "{n} value of {candidate} has no counterpart in {baseline}",
+                "{n} values of {candidate} have no counterpart in {baseline}",
+                result.unaligned,
                 candidate=result.candidate,
                 baseline=result.baseline,
             )

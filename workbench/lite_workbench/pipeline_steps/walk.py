@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lite_engine.errors import BackendUnavailableError
-from lite_messages import tr
+from lite_messages import tr, trn
 from lite_widgets import BundleList, DataTable, Form, LayerTable, Stages, Tabbed
 
 from .. import views
@@ -333,7 +333,7 @@ def step_states(session: PipelineSession) -> dict[str, tuple[str, str]]:
     """(state, three words) of every step."""
     states = dict.fromkeys(STEPS, ("todo", ""))
     count = len(session.pipeline.stages)
-    states["Model"] = ("done", tr("{count} stages", count=count))
+    states["Model"] = ("done", trn("{n} stage", "{n} stages", count))
     if session.answers:
         last = next(reversed(session.answers.values()))
         states["Run"] = ("done", f"{last['times']['total_ms']:.1f} ms")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..statistics import Measure, ratio
 from ._base import NOT_FINITE, Outcome, Task
@@ -24,7 +24,7 @@ class Regions(Task):
         return {"kind": "regions"}
 
     def truth(self, sample: Sample) -> str:
-        return tr("{total} regions", total=sum(not b.ignored for b in sample.label))
+        return trn("{n} region", "{n} regions", sum(not b.ignored for b in sample.label))
 
     def outcome(self, sample: Sample, answer: Answer, picture: tuple[int, int] | None) -> Outcome:
         if answer.kind != "boxes" or picture is None:
@@ -32,7 +32,7 @@ class Regions(Task):
         boxes = [Found(0, pixels(box, picture), score) for _, _, box, score in answered(answer)]
         made = matched(sample.label, boxes)
         return Outcome(
-            tr("{regions} regions", regions=len(boxes)), None, made.f1, None, (made, boxes)
+            trn("{n} region", "{n} regions", len(boxes)), None, made.f1, None, (made, boxes)
         )
 
     def no_answer(self, sample: Sample) -> Outcome:
