@@ -8,10 +8,12 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from lite_engine.errors import UsageError
 from lite_engine.exporters.onnx import _forms, _lower, write_bytes
 from lite_engine.importers import onnx as importer
+from lite_engine.ir import DType
 from lite_engine.ops import find_op
-from onnx import defs, helper
+from onnx import TensorProto, defs, helper
 
 OPSETS = range(_forms.OLDEST, defs.onnx_opset_version() + 1)
 OPTIONAL = defs.OpSchema.FormalParameterOption.Optional
@@ -99,3 +101,62 @@ def test_resize(inputs: dict, attrs: dict, opset: int) -> None:
     onnx.checker.check_model(onnx.load_from_string(written))
     wanted, got = (onnxruntime.InferenceSession(m).run(None, {"x": X})[0] for m in (data, written))
     np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+def _elements(schema: defs.OpSchema, index: int) -> set[str]:
+    """Names of the element types that an input may have, as `tensor(int8)`."""
+    if index >= len(schema.inputs):
+        return set()
+    named = schema.inputs[index].type_str
+    sets = [c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == named]
+    return set(sets[0]) if sets else {named}
+
+
+#: ONNX's names of our element types.
+TYPES = {
+    "tensor(float16)": DType.F16, "tensor(bfloat16)": DType.BF16, "tensor(double)": DType.F64,
+    "tensor(int8)": DType.I8, "tensor(uint8)": DType.U8, "tensor(int16)": DType.I16,
+    "tensor(uint16)": DType.U16, "tensor(int32)": DType.I32, "tensor(int64)": DType.I64,
+    "tensor(bool)": DType.BOOL,
+}  # fmt: skip
+
+
+def test_element_types_are_written_from_the_opset_on_that_has_them() -> None:
+    """Of the first input and of others of its type, whose schema is what ONNX publishes."""
+    early = []
+    for name, versions in schemas():
+        for text, dtype in TYPES.items():
+            if not versions[-1].inputs or text not in _elements(versions[-1], 0):
+                continue
+            first = min(s.since_version for s in versions if text in _elements(s, 0))
+            said = max(_forms.element_opset(name, dtype), _forms._OPERATORS.get(name, 0), 11)
+            if said < first and not name.startswith("Optional"):  # of tensors, not of optionals
+                early.append((name, text, first, said))
+    assert early == []
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "opset", "first"),
+    [
+        ("Add", TensorProto.UINT8, 13, 14),
+        ("Relu", TensorProto.INT32, 13, 14),
+        ("Max", TensorProto.INT64, 11, 12),
+        ("Sin", TensorProto.BFLOAT16, 17, 22),
+        ("ReduceMax", TensorProto.BOOL, 17, 20),  # in an older form, with its axes as attribute
+    ],
+)
+def test_an_opset_without_the_element_type_is_refused(
+    op: str, dtype: int, opset: int, first: int
+) -> None:
+    names = ["x", "x"] if op in ("Add", "Max") else ["x"]
+    node = helper.make_node(op, names, ["y"])
+    info = helper.make_tensor_value_info("x", dtype, [2])
+    out = helper.make_tensor_value_info("y", dtype, [1] if op == "ReduceMax" else [2])
+    made = helper.make_graph([node], "g", [info], [out])
+    given = helper.make_model(made, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    graph = importer.read_bytes(given.SerializeToString())
+    with pytest.raises(UsageError, match=f"{op} needs opset {first}, not {opset}"):
+        write_bytes(graph, opset=opset)
+    for asked in (None, first):
+        written = onnx.load_from_string(write_bytes(graph, opset=asked))
+        onnx.checker.check_model(written, full_check=True)

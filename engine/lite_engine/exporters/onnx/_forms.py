@@ -60,21 +60,65 @@ _TYPES = {
     DType.U4: 21, DType.I4: 21, DType.F4E2M1: 23, DType.F8E8M0: 24, DType.U2: 25, DType.I2: 25,
 }  # fmt: skip
 
+_SMALL = (DType.I8, DType.U8, DType.I16, DType.U16)
+_WHOLE = (*_SMALL, DType.I32, DType.U32, DType.I64, DType.U64)
+_BYTES = (DType.I8, DType.U8)
+#: Operator → element types that it did not have from the start, and the first opset that does.
+_ELEMENTS: dict[str, dict[int, tuple[DType, ...]]] = {
+    "Add": {14: _SMALL}, "Sub": {14: _SMALL}, "Mul": {14: _SMALL}, "Div": {14: _SMALL},
+    "Relu": {14: (DType.I8, DType.I16, DType.I32, DType.I64)}, "Clip": {12: _WHOLE},
+    "Max": {12: _WHOLE}, "Min": {12: _WHOLE}, "MaxPool": {12: _BYTES}, "Pow": {12: _WHOLE},
+    "ReduceMax": {12: _BYTES, 20: (DType.BOOL,)}, "ReduceMin": {12: _BYTES, 20: (DType.BOOL,)},
+    "BitShift": {28: (DType.I8, DType.I16, DType.I32, DType.I64)}, "Pad": {13: (DType.BOOL,)},
+    "Celu": {28: (DType.F16, DType.F64)}, "CumSum": {14: (DType.F16,)},
+    "IsInf": {20: (DType.F16,)}, "Range": {27: (DType.F16,)}, "QLinearMatMul": {21: (DType.F16,)},
+    "QuantizeLinear": {19: (DType.F16,), 21: (DType.I16, DType.U16)},
+    "DequantizeLinear": {19: (DType.F16,), 21: (DType.I16, DType.U16)},
+}  # fmt: skip
+
+#: The first opset that has operators in bf16; all others that have it do since 13.
+_BF16 = {
+    14: "BatchNormalization CumSum",
+    15: "Pow",
+    16: "GreaterOrEqual LeakyRelu LessOrEqual Loop PRelu Scan Where",
+    19: "DequantizeLinear QuantizeLinear",
+    20: "IsInf",
+    21: "QLinearMatMul",
+    22: "Acos Acosh Asin Asinh Atan Atanh AveragePool Bernoulli Conv ConvTranspose Cos Cosh "
+    "DeformConv Det Dropout Elu EyeLike GRU GlobalAveragePool GlobalLpPool GlobalMaxPool "
+    "GridSample HardSigmoid HardSwish InstanceNormalization LSTM LpNormalization LpPool MaxPool "
+    "MaxRoiPool MaxUnpool Mish Multinomial NegativeLogLikelihoodLoss RNN RandomNormalLike "
+    "RandomUniformLike RoiAlign Round Selu Sin Sinh Softplus Softsign Tan ThresholdedRelu",
+    24: "TopK",
+    27: "Range",
+    28: "Celu Compress Einsum OneHot OptionalGetElement OptionalHasElement ReverseSequence Unique",
+}
+_FIRST_BF16 = {name: first for first, names in _BF16.items() for name in names.split()}
+
+
+def element_opset(op: str, dtype: DType) -> int:
+    """The first opset whose form of the operator takes this element type, as far as it came after
+    the operator itself."""
+    if dtype is DType.BF16:
+        return _FIRST_BF16.get(op, 13)
+    firsts = (first for first, types in _ELEMENTS.get(op, {}).items() if dtype in types)
+    return max(_TYPES.get(dtype, 0), *firsts, 0)
+
+
+def elements_opset(node: Node) -> int:
+    """The first opset that has this call's element types."""
+    values = (*node.inputs, *node.outputs)
+    known = {v.dtype for v in values if v is not None and v.dtype is not None}
+    return max((element_opset(node.op, dtype) for dtype in known), default=0)
+
 
 def needed_opset(node: Node, attrs: dict[str, Any], inputs: tuple[str, ...]) -> int:
     """The first opset that has this call: its operator, the attributes and inputs that are given,
-    and 16-bit quantized types."""
+    and their element types."""
     needed = _OPERATORS.get(node.op, OLDEST)
     for part in (*attrs, *inputs):
         needed = max(needed, _PARTS.get((node.op, part), 0))
-    for value in (*node.inputs, *node.outputs):
-        if value is not None and value.dtype is not None:
-            needed = max(needed, _TYPES.get(value.dtype, 0))
-    if node.op in ("QuantizeLinear", "DequantizeLinear"):
-        zero = node.input(2)
-        if zero is not None and zero.dtype in (DType.I16, DType.U16):
-            needed = max(needed, 21)
-    return needed
+    return max(needed, elements_opset(node))
 
 
 def ir_version(opset: int) -> int:

@@ -21,7 +21,7 @@ from ...importers.onnx.vendor import OWN_DOMAIN
 from ...ir import DType, Graph, Node, Value
 from ...ir.bfloat16 import f32_to_bf16
 from ...ops import OpDef, find_op
-from ._forms import NEWEST, needed_opset
+from ._forms import NEWEST, elements_opset, needed_opset
 
 Lowering = Callable[["Call"], bool | None]
 _LOWERINGS: dict[str, list[tuple[int, Lowering]]] = {}
@@ -146,8 +146,12 @@ class Call:
         self._add(op, inputs, self.node.outputs, attrs, self.node.name)
 
     def older(self, inputs: Sequence[Value | None], attrs: dict[str, Any]) -> None:
-        """Puts the node in a form that only older opsets have: it is not lowered any further."""
+        """Puts the node in a form that only older opsets have: it is not lowered any further.
+        Raises NeedsOpset for an element type that they do not have."""
         node = self.node
+        needed = elements_opset(node)
+        if needed > self.opset:
+            raise NeedsOpset(node, needed, self.opset)
         self.graph.nodes.append(
             Node(node.op, inputs, node.outputs, attrs, name=node.name, sources=node.sources)
         )
