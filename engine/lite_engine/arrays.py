@@ -49,18 +49,30 @@ def read_numbers(path: str | Path) -> np.ndarray:
     try:
         lines = [line for line in Path(path).read_text("utf-8-sig").splitlines() if line.strip()]
         mark = next((m for m in ";\t," if lines and m in lines[0]), ",")
-        if lines and not _are_numbers(lines[0].split(mark)):
-            lines = lines[1:]
-        return np.array([[float(cell) for cell in line.split(mark)] for line in lines])
+        rows = [[cell.strip() for cell in line.split(mark)] for line in lines]
+        if len(rows) > 1 and any(cell and not _is_number(cell) for cell in rows[0]):
+            rows = rows[1:]
+        for row in rows:
+            if len(row) != len(rows[0]):
+                raise ValueError(
+                    tr(
+                        "expected {wanted} numbers in the row {row}, found {count}",
+                        row=repr(mark.join(row)),
+                        count=len(row),
+                        wanted=len(rows[0]),
+                    )
+                )
+        return np.array([[float(cell) for cell in row] for row in rows])
     except (OSError, ValueError) as error:
         raise UsageError(_why(path, tr("a .csv file of numbers"), error), where=path) from None
 
 
-def _are_numbers(cells: list[str]) -> bool:
+def _is_number(cell: str) -> bool:
     try:
-        return bool([float(cell) for cell in cells])
+        float(cell)
     except ValueError:
         return False
+    return True
 
 
 def read_arrays(path: str | Path, accept: Accept | None = None) -> dict[str, np.ndarray]:

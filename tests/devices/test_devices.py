@@ -52,6 +52,16 @@ def test_on_this_machine(model, address, require):
         assert check.features == ["neon"]
 
 
+def test_a_device_by_its_name(model, require):
+    require("arm")
+    device = Predictor(model, "arm", device="emulated:cortex-a53").device
+    assert isinstance(device, EmulatedDevice) and device.name == "emulated:cortex-a53"
+    same_as_reference(model, "emulated")
+    assert Predictor(model, device="local").device is None
+    with pytest.raises(UsageError, match="device 'emulatd' is not known"):
+        Predictor(model, device="emulatd")
+
+
 def test_adb(model, adb, monkeypatch):
     device = open_address("adb://emu-1")
     check = check_device(device)

@@ -191,6 +191,95 @@ def test_a_loop_whose_inputs_are_swapped(tmp_path: Path) -> None:
             load(path)
 
 
+def _body(inputs: int, outputs: int) -> onnx.GraphProto:
+    """A body of Loop: the step's number, the condition and values of two floats."""
+    first = [
+        helper.make_tensor_value_info("i", TensorProto.INT64, []),
+        helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+    ]
+    values = [_floats(f"s{k}", 2) for k in range(4)]
+    nodes = [helper.make_node("Identity", ["go"], ["on"])]
+    nodes += [helper.make_node("Relu", ["x"], [f"t{k}"]) for k in range(4)]
+    on = helper.make_tensor_value_info("on", TensorProto.BOOL, [])
+    made = [on, *(_floats(f"t{k}", 2) for k in range(4))][:outputs]
+    return helper.make_graph(nodes, "body", [*first, *values][:inputs], made)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        (3, 2, ""),
+        (3, 3, ""),  # what nobody reads is computed in vain
+        (2, 2, "expected 3 inputs of the body of Loop, found 2"),
+        (4, 2, "expected 3 inputs of the body of Loop, found 4"),
+        (3, 1, "expected at least 2 outputs of the body of Loop, found 1"),
+        (3, 0, "expected at least 2 outputs of the body of Loop, found 0"),
+    ],
+)
+def test_a_loop_and_its_body_fit(tmp_path: Path, inputs: int, outputs: int, message: str) -> None:
+    node = helper.make_node("Loop", ["n", "", "x"], ["y"], body=_body(inputs, outputs))
+    count = numpy_helper.from_array(np.int64(2), "n")
+    path = _saved(tmp_path, [node], [_floats("x", 2)], [_floats("y", 2)], [count])
+    if not message:
+        assert Predictor(path).run({"x": np.float32([-1, 3])})["y"].tolist() == [0, 3]
+        return
+    with pytest.raises(ModelFormatError, match=message):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("taken", "other", "message"),
+    [(1, 1, ""), (0, 1, "outputs of the then_branch"), (1, 0, "outputs of the else_branch")],
+)
+def test_both_branches_give_what_is_read(
+    tmp_path: Path, taken: int, other: int, message: str
+) -> None:
+    """Also the one that is not taken."""
+
+    def branch(name: str, outputs: int) -> onnx.GraphProto:
+        nodes = [helper.make_node("Relu", ["x"], [name])]
+        return helper.make_graph(nodes, name, [], [_floats(name, 2)][:outputs])
+
+    node = helper.make_node(
+        "If", ["c"], ["y"], then_branch=branch("a", taken), else_branch=branch("b", other)
+    )
+    flag = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    path = _saved(tmp_path, [node], [flag, _floats("x", 2)], [_floats("y", 2)])
+    if not message:
+        load(path)
+        return
+    with pytest.raises(ModelFormatError, match=f"expected at least 1 {message} of If, found 0"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("count", "outputs", "message"),
+    [
+        (1, 2, ""),
+        (0, 2, "num_scan_inputs must be between 1 and 2, got 0"),
+        (-1, 2, "num_scan_inputs must be between 1 and 2, got -1"),
+        (3, 2, "num_scan_inputs must be between 1 and 2, got 3"),
+        (1, 1, "expected at least 2 outputs of the body of Scan, found 1"),
+    ],
+)
+def test_a_scan_and_its_body_fit(tmp_path: Path, count: int, outputs: int, message: str) -> None:
+    body = helper.make_graph(
+        [helper.make_node("Add", ["s", "x"], ["t"]), helper.make_node("Neg", ["t"], ["u"])],
+        "body",
+        [_floats("s", 2), _floats("x", 2)],
+        [_floats("t", 2), _floats("u", 2)][:outputs],
+    )
+    node = helper.make_node("Scan", ["a", "b"], ["y", "z"], body=body, num_scan_inputs=count)
+    outs = [_floats("y", 2), _floats("z", 3, 2)]
+    path = _saved(tmp_path, [node], [_floats("a", 2), _floats("b", 3, 2)], outs)
+    if not message:
+        ones = {"a": np.zeros(2, np.float32), "b": np.ones((3, 2), np.float32)}
+        assert Predictor(path).run(ones)["z"].tolist() == [[-1, -1], [-2, -2], [-3, -3]]
+        return
+    with pytest.raises(ModelFormatError, match=message):
+        load(path)
+
+
 def _saved(tmp_path: Path, nodes: list, inputs: list, outputs: list, weights: list = ()) -> Path:
     path = tmp_path / "hostile.onnx"
     path.write_bytes(onnx_bytes(nodes, inputs, outputs, weights))

@@ -55,9 +55,14 @@ def test_numbers_of_a_csv(here: Path) -> None:
     Path("b.csv").write_text("1,2\n")
     with pytest.raises(ShapeError, match="2 numbers do not fit input b"):
         session.set_input({"a": "a.csv", "b": "b.csv"})
-    for wrong in ("1,2\n3\n", "1,2,one\n3,4,x\n"):
+    for wrong, told in (
+        ("1,2\n3\n", r"expected 2 numbers in the row '3', found 1"),
+        ("1,2,one\n3,4,x\n", "could not convert string to float: 'x'"),
+        ("10,20,\n", "could not convert string to float: ''"),  # not a row of words
+        ("one,two\n", "could not convert string to float: 'one'"),
+    ):
         Path("b.csv").write_text(wrong)
-        with pytest.raises(UsageError, match="csv"):
+        with pytest.raises(UsageError, match=rf"b\.csv: .*{told}"):
             session.set_input({"a": "a.csv", "b": "b.csv"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import warnings
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lite_engine import Predictor
 from lite_engine.errors import LiteWarning
+from lite_engine.exporters.onnx import write_onnx
 from lite_engine.images import open_image
 from lite_workbench.cli import main
 from lite_workbench.commands import info
@@ -78,3 +81,17 @@ def test_an_image_is_read_without_warnings(tmp_path: Path, recwarn) -> None:
     recwarn.clear()
     assert np.array_equal(np.asarray(open_image(path).convert("RGB")), wanted)
     assert not recwarn.list
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(closed: str, tmp_path: Path) -> None:
+    """A shell may close them: the verb runs, and no library writes into the file that it makes."""
+    model, made = tmp_path / "m.onnx", tmp_path / "made.lite"
+    write_onnx(classifier(), model)
+    words = shlex.join([sys.executable, "-m", "lite_workbench"])
+    for rest, code in ((f"convert m.onnx -o {made}", 0), ("run made.lite", 0), ("info none", 1)):
+        line = f"{words} {rest} {closed}"
+        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == code, line
+        assert "error" not in done.stdout + done.stderr
+    assert Predictor(made).output_names == ["prob"]

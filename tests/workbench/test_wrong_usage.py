@@ -35,6 +35,12 @@ def said(capsys, *words: str | Path) -> tuple[int, str]:
     [
         ("run --threads 0", "not a whole number of 1 or more"),
         ("run --threads 1000", "threads must be between 1 and 256, got 1000"),
+        ("run --backned x86", "lite run has no option --backned; did you mean --backend?"),
+        ("info --optimised", "lite info has no option --optimised; did you mean --optimized?"),
+        ("run --zzz", "unrecognized arguments: --zzz"),
+        ("run --adapter boxs", "adapter 'boxs' is not one of text, top, boxes"),
+        ("run --adapter top,overlp=1", "an adapter has no 'overlp'"),
+        ("evaluate --data . --task clasification", "'clasification' is not a task; choose from"),
         ("run --top 0", "not a whole number of 1 or more"),
         ("run --threshold 3", "not a number from 0 to 1"),
         ("run --labels nowhere.txt", "nowhere.txt: labels cannot be read (No such file"),

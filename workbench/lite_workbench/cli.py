@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import io
 import logging
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -33,6 +34,7 @@ from .warning_lines import warnings_as_lines
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one verb and returns the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _open_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):  # it may lack ×, a file name may be no text
         sys.stdout.reconfigure(errors="replace")
     try:
@@ -47,6 +49,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001  nobody is shown a traceback
         return _fail(args, error)
+
+
+def _open_closed_streams() -> None:
+    """A stream that the caller closed (`2>&-`) leads to nowhere. Opened files would else get its
+    number, and what a library writes to standard error would land in them."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _main(args: list[str]) -> int:

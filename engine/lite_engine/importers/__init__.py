@@ -220,7 +220,7 @@ def _opened(module: Importer, path: Path, options: dict[str, Any]) -> Graph:
 def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
     from ..ir import verify, walk
     from ..ops import find_op, infer_types
-    from ..ops.control_flow import check_control
+    from ..ops.control_flow import check_control, check_counts
     from ._emit import name_open_sizes
 
     def has_its_inputs(node: Node) -> None:
@@ -229,6 +229,7 @@ def _checked(graph: Graph, shapes: Mapping[str, Shape] | None) -> Graph:
             op.arguments(node.inputs, node.name)
             if op.has_subgraphs:
                 op.filled_attrs(node)
+            check_counts(node)
 
     def counts_axes_from_the_front(node: Node) -> None:
         perm = node.attrs.get("perm")

@@ -209,6 +209,39 @@ def _interpreted(
     raise ShapeError(tr("{node} is not a control-flow operator", node=node.op), where=node.name)
 
 
+def check_counts(node: Node) -> None:
+    """Raises ShapeError for an If, Loop or Scan whose bodies have another number of inputs than
+    they are given, or fewer outputs than are read, whatever types the file declares."""
+    if node.op not in ("If", "Loop", "Scan"):
+        return
+    given = sum(v is not None for v in node.inputs[{"If": 1, "Loop": 2}.get(node.op, 0) :])
+    states = given  # what goes from step to step
+    if node.op == "Scan":
+        count = scan.filled_attrs(node)["num_scan_inputs"]
+        if not 1 <= count <= given:
+            raise ShapeError(
+                tr("num_scan_inputs must be between 1 and {given}, got {count}",
+                   given=given, count=count),
+                where=node.name,
+            )  # fmt: skip
+        states = given - count
+    takes = given + (2 if node.op == "Loop" else 0)  # the step's number and the condition
+    gives = max(states, len(node.outputs)) + (1 if node.op == "Loop" else 0)
+    for name, body in node.subgraphs():
+        if len(body.inputs) != takes:
+            raise ShapeError(
+                tr("expected {takes} inputs of the {name} of {op}, found {found}", takes=takes,
+                   name=name, op=node.op, found=len(body.inputs)),
+                where=node.name,
+            )  # fmt: skip
+        if len(body.outputs) < gives:
+            raise ShapeError(
+                tr("expected at least {gives} outputs of the {name} of {op}, found {found}",
+                   gives=gives, name=name, op=node.op, found=len(body.outputs)),
+                where=node.name,
+            )  # fmt: skip
+
+
 def check_control(node: Node) -> None:
     """Raises ShapeError for an If or Loop whose condition is no truth value, or whose number of
     steps is no integer, as far as their types are known."""

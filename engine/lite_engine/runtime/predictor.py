@@ -20,6 +20,7 @@ from ..model_file import Model, open_model
 from ..model_file.layers import layer_called, of_graph, words_of
 from ..model_file.precision import CPU_TARGETS, PRECISIONS, told
 from .choice import Decision, choose, held_on, host_target, is_plugin, precision_on, usability
+from .device_names import device_of
 from .feeds import checked_feeds
 from .forks import watch
 from .kernel_check import run_checks
@@ -44,10 +45,10 @@ class Predictor:
     `backend` is auto, x86, arm, wasm, opencl, reference or one of an installed package;
     LITE_BACKEND and then the file's preference decide when it is auto. `overrides` (layer → backend
     or precision) and `tuning` (layer → kernel) go before what the file says of its target; `faults`
-    spoils layers on purpose (plan/faults.py), `device` runs CPU and OpenCL elsewhere. `mmap=False`
-    (default: LITE_MMAP) reads a file into memory; one that is mapped may not be overwritten in
-    place. A new set of input shapes makes (and caches) a new plan. Threads may share one: their
-    runs take turns.
+    spoils layers on purpose (plan/faults.py), `device` (or its name, as `--device` takes it) runs
+    CPU and OpenCL elsewhere. `mmap=False` (default: LITE_MMAP) reads a file into memory; one that
+    is mapped may not be overwritten in place. A new set of input shapes makes (and caches) a new
+    plan. Threads may share one: their runs take turns.
     Raises ModelFormatError, TargetMismatchError, BackendUnavailableError, ShapeError, UsageError.
     """
 
@@ -61,16 +62,16 @@ class Predictor:
         overrides: Mapping[str, str] | None = None,
         tuning: Mapping[str, str] | None = None,
         faults: Mapping[str, str] | None = None,
-        device: Device | None = None,
+        device: Device | str | None = None,
         mmap: bool | None = None,
     ) -> None:
         self.model = open_model(model, mmap=mmap)
-        self.decision: Decision = choose(self.model, backend, precision, device)
+        self.device = device_of(device)
+        self.decision: Decision = choose(self.model, backend, precision, self.device)
         self._may_leave = backend == "auto" and settings.get("LITE_BACKEND") == "auto"
         self.backend = self.decision.backend
         self.precision = self.decision.precision
         self.threads = settings.threads(threads)
-        self.device = device
         self._turn = threading.RLock()
         watch(self._turn)
         self._given = words_of(overrides), dict(tuning or {})

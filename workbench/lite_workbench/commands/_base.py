@@ -7,6 +7,7 @@ hands the object to the notebook.
 from __future__ import annotations
 
 import argparse
+import difflib
 import math
 import shlex
 import sys
@@ -103,6 +104,14 @@ class LiteParser(argparse.ArgumentParser):
                 tr("{file} is given without an option", file=file),
                 fix=tr("pass it as `--input {file}`", file=shlex.quote(file)),
             )
+        for word in rest:
+            option = word.partition("=")[0]
+            near = difflib.get_close_matches(option, self._option_string_actions, n=1)
+            if near and option.startswith("--"):
+                raise UsageError(
+                    tr("{prog} has no option {option}", prog=self.prog, option=option),
+                    fix=tr("did you mean {near}?", near=near[0]),
+                )
         return self.parse_args(list(words))
 
 

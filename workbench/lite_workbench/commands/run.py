@@ -284,9 +284,11 @@ def _answer(
     picture: tuple[int, int] | None,
     args: argparse.Namespace,
 ) -> Answer:
+    adapter = _adapter(
+        model, args
+    )  # random data has no answer; a wrong option is told all the same
     if not args.input:
         return Answer("values", "")
-    adapter = _adapter(model, args)
     return answer_of(model, feeds, outputs, labels, picture=picture, adapter=adapter)
 
 

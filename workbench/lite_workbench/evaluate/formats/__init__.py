@@ -12,7 +12,7 @@ from lite_engine.errors import UsageError
 from lite_engine.whole_numbers import checked_whole
 from lite_messages import tr
 
-from ..dataset import Dataset
+from ..dataset import TASKS, Dataset
 from ..remote import is_url, read_remote
 
 #: Modules, asked in this order whether a path is theirs.
@@ -63,6 +63,11 @@ def sample_of(source: Any, number: int) -> Any:
 
 
 def _opened(path: Path, task: str | None, images: Path | None) -> Dataset:
+    if task is not None and task not in TASKS:
+        raise UsageError(
+            tr("{task!r} is not a task", task=task),
+            fix=tr("choose from {tasks}", tasks=", ".join(TASKS)),
+        )
     options: Mapping[str, Any] = {"images": images}
     for name in FORMATS:
         module = import_module(f".{name}", __package__)
