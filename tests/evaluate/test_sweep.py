@@ -160,6 +160,23 @@ def test_a_session_sweeps_and_the_code_repeats_it(digits):
     assert len(made.figure().data) == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({}, ""),
+        ({"threads": [1, 2]}, "threads=[1, 2]"),
+        ({"backends": "x86", "threads": 2}, "backends=['x86'], threads=[2]"),  # one, without a list
+    ],
+)
+def test_a_session_sweeps_the_batch_of_the_model(given, code):
+    session = lw.open(lw.shipped("digits.onnx"))
+    session.convert(targets=["x86"])
+    made = session.sweep(**given, rounds=1)
+    assert {c.choice.batch for c in made.cells} == {1}, "as in the file"
+    assert all(c.status in ("measured", "stopped") for c in made.cells)
+    assert session.code[-1] == f"sweep = session.sweep({code})"
+
+
 def test_accuracy_is_measured_once_for_each_precision(digits, tmp_path):
     model = optimize(lw.shipped("digits.onnx"), targets=["x86"])
     data = read_dataset((digits[0][:60], digits[1][:60]))

@@ -119,6 +119,12 @@ def test_every_setting_is_checked(monkeypatch) -> None:
                 settings.get(name)
 
 
+@pytest.mark.parametrize("opened", [lw.open, lw.Workbench, load])
+def test_what_is_not_a_path(opened) -> None:
+    with pytest.raises(UsageError, match="expected the path of a model, found int; write it to"):
+        opened(5)
+
+
 @pytest.mark.parametrize("more", [[MODEL], ["--precision", "fp32,bf16"], ["--threads", "1,2"]])
 def test_one_backend_serves_two_sides(more: list[str], capsys) -> None:
     assert main(["compare", MODEL, *more, "--backends", "reference", "--layers", "/stem/Conv"]) == 0

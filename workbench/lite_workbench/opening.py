@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lite_engine.errors import UsageError
-from lite_engine.files import about, reading
+from lite_engine.files import about, model_path, reading
 from lite_messages import tr
 
 from .session import Session
@@ -35,7 +35,7 @@ def open_any(
 
     from .pipelines.session import PipelineSession
 
-    if isinstance(path, Pipeline) or is_pipeline(path):
+    if isinstance(path, Pipeline) or is_pipeline(model_path(path)):
         return PipelineSession(path)
     return open_session(path, shapes=shapes)
 

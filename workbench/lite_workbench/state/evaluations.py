@@ -60,7 +60,8 @@ def sweep(
     images: str | Path | None,
     **options: Any,
 ) -> Sweep:
-    """See `Session.sweep`; `given` are the choices. Raises UsageError."""
+    """See `Session.sweep`; `given` are the choices, None the default ones. Raises UsageError."""
+    given = {k: [v] if isinstance(v, (str, int)) else v for k, v in given.items()}
     dataset = None if data is None else read_dataset(data, images=images).first(limit)
     with state.busy:
         made = sweep_model(
@@ -68,7 +69,8 @@ def sweep(
         )
         state.sweeps.append(made)
         keep_sweep(made, state.path)
-    chosen = {k: list(v) for k, v in given.items() if tuple(v) not in ((1,), ("auto",))}
+    listed = {k: list(v) for k, v in given.items() if v is not None}
+    chosen = {k: v for k, v in listed.items() if v not in ([1], ["auto"])}
     words = [f"{name}={value!r}" for name, value in chosen.items()]
     words += [f"data={_code(data)}"] if data is not None else []
     words += _limits(limit, images)
