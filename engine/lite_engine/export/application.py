@@ -14,6 +14,7 @@ from .exporter import (
     check_programs,
     check_target,
     copy,
+    keep_changed,
     sizes_of,
     write_templates,
 )
@@ -31,8 +32,9 @@ _FILES = {
 def export_application(
     pipeline: Pipeline, folder: Path, target: str = "arm", *, trimmed: bool = False
 ) -> Exported:
-    """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all,
-    for a CPU target or "web"; `trimmed` builds a runtime with the kernels of these models.
+    """Fills `folder` (made when missing, files of an earlier export replaced, what a person changed
+    kept as `.old`), whole or not at all, for a CPU target or "web"; `trimmed` builds a runtime with
+    the kernels of these models.
 
     Raises UsageError for an unknown target, TargetMismatchError when a model has no program for it,
     BackendUnavailableError when its runner was not built, LiteError when writing fails.
@@ -44,6 +46,7 @@ def export_application(
     with filling(folder) as into:
         fill = _fill_web if target == web.TARGET else _fill
         fill(pipeline, into, target, cut)
+        keep_changed(folder, into)
         exported = Exported(folder, target, sizes_of(into), cut.kernels if cut else [])
     return exported
 

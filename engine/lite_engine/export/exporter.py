@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -43,6 +44,11 @@ _FILES = {
     "CMakeLists.txt": "CMakeLists.txt",
     "README.md": "README.md",  # last: it lists the others with their sizes
 }
+#: What people change in a folder, and the ending under which that is kept.
+_EDITED = ("README.md", "CMakeLists.txt", "app/app.cpp", "app/app.py", "index.html", "page.css",
+           "samples/sample.c", "samples/sample.cpp", "samples/sample.py",
+           "samples/Sample.java")  # fmt: skip
+OLD = ".old"
 #: What each part is, for people.
 _WHAT = {
     "bin/lite_run": tr("static runner, needs nothing else on the device"),
@@ -134,6 +140,8 @@ def sizes_of(folder: Path) -> dict[str, int]:
 def what_is(file: str) -> str:
     if file.endswith(".lite"):
         return "model"
+    if file.rstrip("0123456789").endswith(OLD):
+        return tr("the file that was here before")
     if file in web.WHAT:
         return web.WHAT[file]
     kind = {
@@ -157,11 +165,11 @@ def export_model(
     libraries: Sequence[Path] = (),
     ship_kernels: bool = False,
 ) -> Exported:
-    """Fills `folder` (made when missing, files of an earlier export replaced), whole or not at all,
-    for a CPU target or "web"; `more` adds files of its own before anybody sees it. The model's file
-    keeps sub-graphs for the backends `plugins`; `libraries` are shared libraries for the device,
-    which execute them or the model's custom operators. With `ship_kernels` the file itself brings
-    the kernels of these operators.
+    """Fills `folder` (made when missing, files of an earlier export replaced, what a person changed
+    kept as `.old`), whole or not at all, for a CPU target or "web"; `more` adds files of its own
+    before anybody sees it. The model's file keeps sub-graphs for the backends `plugins`;
+    `libraries` are shared libraries for the device, which execute them or the model's custom
+    operators. With `ship_kernels` the file itself brings the kernels of these operators.
 
     Raises UsageError for an unknown target and for what it cannot have, TargetMismatchError when
     the model has no program for it, BackendUnavailableError when its runner was not built,
@@ -176,9 +184,10 @@ def export_model(
         )
     with filling(folder) as part:
         made = _fill(model, part, target, trimmed, more_code)
+        keep_changed(folder, part)
         if more is not None:
             more(made)
-            made.sizes = sizes_of(part)
+        made.sizes = sizes_of(part)
     made.folder = folder
     return made
 
@@ -272,6 +281,21 @@ def write_templates(folder: Path, files: Mapping[str, str], marks: Mapping[str, 
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, text)
+
+
+def keep_changed(folder: Path, part: Path) -> None:
+    """Copies what a person wrote in `folder`, where the export in `part` brings another text, to
+    `part` under a name of its own. Every export has another README: it is a person's where the
+    folder has no export yet."""
+    ours = any((folder / name).exists() for name in ("include/lite_runtime.h", "lite.js"))
+    for place in _EDITED:
+        old, new = folder / place, part / place
+        if not old.is_file() or not new.is_file() or (ours and place == "README.md"):
+            continue
+        text = old.read_bytes()
+        if text != new.read_bytes():
+            names = (f"{place}{OLD}{n or ''}" for n in count())
+            (part / next(n for n in names if not (folder / n).exists())).write_bytes(text)
 
 
 def _listed(folder: Path) -> str:

@@ -78,22 +78,25 @@ _ELEMENTS: dict[str, dict[int, tuple[DType, ...]]] = {
 
 #: The first opset that has operators in bf16; all others that have it do since 13.
 _BF16 = {
-    14: "BatchNormalization CumSum",
-    15: "Pow",
-    16: "GreaterOrEqual LeakyRelu LessOrEqual Loop PRelu Scan Where",
-    19: "DequantizeLinear QuantizeLinear",
-    20: "IsInf",
-    21: "QLinearMatMul",
-    22: "Acos Acosh Asin Asinh Atan Atanh AveragePool Bernoulli Conv ConvTranspose Cos Cosh "
-    "DeformConv Det Dropout Elu EyeLike GRU GlobalAveragePool GlobalLpPool GlobalMaxPool "
-    "GridSample HardSigmoid HardSwish InstanceNormalization LSTM LpNormalization LpPool MaxPool "
-    "MaxRoiPool MaxUnpool Mish Multinomial NegativeLogLikelihoodLoss RNN RandomNormalLike "
-    "RandomUniformLike RoiAlign Round Selu Sin Sinh Softplus Softsign Tan ThresholdedRelu",
-    24: "TopK",
-    27: "Range",
-    28: "Celu Compress Einsum OneHot OptionalGetElement OptionalHasElement ReverseSequence Unique",
-}
-_FIRST_BF16 = {name: first for first, names in _BF16.items() for name in names.split()}
+    14: ("BatchNormalization", "CumSum"),
+    15: ("Pow",),
+    16: ("GreaterOrEqual", "LeakyRelu", "LessOrEqual", "Loop", "PRelu", "Scan", "Where"),
+    19: ("DequantizeLinear", "QuantizeLinear"),
+    20: ("IsInf",),
+    21: ("QLinearMatMul",),
+    22: ("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "Bernoulli", "Conv",
+         "ConvTranspose", "Cos", "Cosh", "DeformConv", "Det", "Dropout", "Elu", "EyeLike", "GRU",
+         "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GridSample", "HardSigmoid",
+         "HardSwish", "InstanceNormalization", "LSTM", "LpNormalization", "LpPool", "MaxPool",
+         "MaxRoiPool", "MaxUnpool", "Mish", "Multinomial", "NegativeLogLikelihoodLoss", "RNN",
+         "RandomNormalLike", "RandomUniformLike", "RoiAlign", "Round", "Selu", "Sin", "Sinh",
+         "Softplus", "Softsign", "Tan", "ThresholdedRelu"),
+    24: ("TopK",),
+    27: ("Range",),
+    28: ("Celu", "Compress", "Einsum", "OneHot", "OptionalGetElement", "OptionalHasElement",
+         "ReverseSequence", "Unique"),
+}  # fmt: skip
+_FIRST_BF16 = {name: first for first, names in _BF16.items() for name in names}
 
 
 def element_opset(op: str, dtype: DType) -> int:
