@@ -155,7 +155,7 @@ def test_damaged_inputs(tmp_path, capsys) -> None:
         (huge, "not a .npy file that can be read"),
         (octal, "not a .npy file that can be read (leading zeros"),
         (objects, "it contains Python objects"),
-        (text, "an input is an image, a .npy, .npz, .csv or .wav file"),
+        (text, "expected a file that ends in one of .png, .jpg, .jpeg, .bmp"),
     ):
         code, line = said(capsys, "run", MODEL, "--input", path)
         assert code == 2 and line.startswith(f"{path}: ") and what in line, line

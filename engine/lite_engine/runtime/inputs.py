@@ -16,7 +16,7 @@ from lite_messages import tr
 from ..arrays import read_array, read_arrays, read_numbers
 from ..errors import ShapeError, UsageError, reason_of
 from ..files import exists
-from ..images import is_image
+from ..images import IMAGE_SUFFIXES, is_image
 from ..ir import DType, Graph, Value, fits
 from ..ir.bfloat16 import stored
 from ..model_file import Model
@@ -55,8 +55,9 @@ def read_feeds(
         elif kind == ".csv":
             feeds[target] = numbers_feed(_input(model, target), path)
         else:
+            known = ", ".join((*IMAGE_SUFFIXES, ".npy", ".npz", ".csv", ".wav"))
             raise UsageError(
-                tr("an input is an image, a .npy, .npz, .csv or .wav file"), where=path
+                tr("expected a file that ends in one of {known}", known=known), where=path
             )
     return feeds
 
