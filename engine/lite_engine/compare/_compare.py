@@ -8,8 +8,10 @@ At the first divergence the NumPy reference decides which side is wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 from lite_messages import tr
@@ -51,6 +53,7 @@ def compare(
     channel map are wanted; the first divergence always has them. `read` says what both sides answer
     where one holds integers and the other floats. Raises ShapeError, UsageError.
     """
+    _check(tolerance)
     on = match(a, b, feeds, tolerance, isolated, detail)
     pairs = choose(on.pairs, layers, until, detail)
     return _compared(on, pairs, whole=not (layers or until), progress=progress, read=read)
@@ -75,6 +78,7 @@ def bisect(
 
     Where no layer of that window is wrong and outputs differ, every window is compared.
     """
+    _check(tolerance)
     on = match(a, b, feeds, tolerance, isolated, detail)
     every = choose(on.pairs, layers, until, detail)
     suspects = _sized(on, every)
@@ -92,6 +96,18 @@ def bisect(
     if whole and not result.agrees and result.first_divergence is None and len(every) > 1:
         return _compared(on, every, whole=True, read=read)
     return result
+
+
+def _check(tolerance: float | None) -> None:
+    """Raises UsageError for a tolerance that is not a number above 0."""
+    if tolerance is None:
+        return
+    number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
+    if not number or not math.isfinite(tolerance) or tolerance <= 0:
+        raise UsageError(
+            tr("tolerance must be a number above 0, got {value!r}", value=tolerance),
+            fix=tr("pass a relative L2 error such as 1e-3, or None for each operator's own"),
+        )
 
 
 def _first_differing(on: Matched, probes: Sequence[Pair]) -> int | None:

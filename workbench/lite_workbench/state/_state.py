@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from lite_engine import settings
 
 from .._working import Working
 
@@ -150,6 +151,13 @@ class SessionState(Working):
         #: What `undo` takes back, oldest first; a change is under way
         self.undoable: list[Any] = []
         self.recording = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A number of threads that no run could use is refused where it is given. Raises
+        UsageError."""
+        if name == "threads" and value is not None:
+            value = settings.threads(value)
+        super().__setattr__(name, value)
 
     @property
     def is_base(self) -> bool:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from lite_engine.errors import LiteError, UsageError
 from lite_engine.profile.environment import environment
+from lite_engine.settings import MAX_THREADS
+from lite_engine.whole_numbers import as_whole
 from lite_messages import tr
 
 from ..batches import batch_of
@@ -56,6 +58,7 @@ def sweep(
     the samples while one of them is evaluated. On a `cluster` samples are evaluated in shards,
     and groups of combinations are measured on one worker of each machine (resource `timing`), or
     on the one that reaches the board. Raises UsageError."""
+    _check(threads=threads, batches=batches, streams=streams, rounds=[rounds])
     sizes = batches or (batch_of(model.graph),)
     asked = choices(backends, precisions, threads, sizes, streams, devices)
     if not 0 < len(asked) <= MOST_CELLS:
@@ -90,6 +93,30 @@ def sweep(
     if not any(c.energy_mj is not None for c in cells) and (why := Meter().why):
         notes.append(tr("energy was not measured: {why}", why=why))
     return Sweep(model.name, cells, environment(), max_ms, rounds, notes, min_rate)
+
+
+def _check(**given: Sequence[int] | None) -> None:
+    """Raises UsageError for what is not a list of numbers of 1 or more, before anything is timed.
+    The number of threads has the limit of a predictor."""
+    for name, numbers in given.items():
+        if numbers is None:
+            continue
+        if isinstance(numbers, (str, int)):
+            raise UsageError(
+                tr("{name} must be a list of whole numbers, got {value!r}", name=name,
+                   value=numbers),
+                fix=tr("write {name}=[{value}]", name=name, value=numbers),
+            )  # fmt: skip
+        most = MAX_THREADS if name == "threads" else None
+        for value in numbers:
+            number = as_whole(value)
+            if number is None or number < 1 or (most is not None and number > most):
+                raise UsageError(
+                    tr("{name} must be whole numbers of 1 or more, got {value!r}", name=name,
+                       value=value) if most is None
+                    else tr("threads must be between 1 and {max_threads}, got {asked!r}",
+                            max_threads=most, asked=value)
+                )  # fmt: skip
 
 
 def _accuracy(
