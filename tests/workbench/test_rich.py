@@ -130,3 +130,29 @@ def test_an_error_is_one_line(shell: Any, tmp_path: Path, monkeypatch: Any, caps
     shell.run_cell("lw.open('chars.txt')")
     out = capsys.readouterr()
     assert "Traceback" in out.out + out.err
+
+
+def test_interrupted_work_is_one_line(shell: Any, capsys: Any, monkeypatch: Any) -> None:
+    """That of the engine is; what a person's own code was doing is shown by IPython."""
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lite_workbench.state.measuring.predictor", interrupted)
+    shell.run_cell("import lite_workbench as lw\ns = lw.open(lw.shipped('digits.onnx'))")
+    shell.run_cell("s.convert(targets=['x86'])")
+    capsys.readouterr()
+    result = shell.run_cell("s.profile('x86')")
+    assert isinstance(result.error_in_exec, KeyboardInterrupt), "Run All stops here"
+    out = capsys.readouterr()
+    assert (out.out + out.err).strip() == "error: interrupted"
+    shell.run_cell("raise KeyboardInterrupt")
+    out = capsys.readouterr()
+    assert "error: interrupted" not in out.out + out.err
+
+
+def test_a_space_that_was_read_is_seen() -> None:
+    run = lw.open(lw.shipped("ocr.onnx")).run(lw.shipped("ocr_item.png"))
+    assert run.text == "COFFEE 3.20"
+    letters = re.findall("<tr><td>(.*?)</td>", run._repr_html_())
+    assert "".join(letters) == "COFFEE␣3.20"

@@ -327,7 +327,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(item['label'])}</td>"
+            f"<tr><td>{html.escape('␣' if item['label'] == ' ' else item['label'])}</td>"
             f"<td>{item.get('text') or score_text(item)}</td>"
             + (f"<td>{tr('raw {value}', value=item['raw'])}</td>" if "raw" in item else "")
             + "</tr>"

@@ -17,16 +17,16 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 
 from lite_engine import __version__, settings
-from lite_engine.errors import LiteError, UsageError
+from lite_engine.errors import UsageError
 from lite_engine.progress import listening
 from lite_engine.terminal import error_line, screen
 from lite_messages import tr
 
 from .commands import VERBS, available, call, get_command, parser_for
 from .commands._base import write_json
+from .internal_error import as_ours
 from .progress_line import ProgressLine
 from .warning_lines import warnings_as_lines
 
@@ -108,7 +108,7 @@ def _fail(args: Sequence[str], error: BaseException) -> int:
     """Tells of the error and returns the exit code."""
     if _debugging():
         traceback.print_exc()
-    told = _as_ours(error)
+    told = as_ours(error)
     print(error_line(told), file=sys.stderr)
     if "--json=-" in args or ("--json", "-") in pairwise(args):
         with suppress(OSError):  # standard output itself may be what failed
@@ -116,33 +116,6 @@ def _fail(args: Sequence[str], error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt):
         return 130
     return 2 if isinstance(error, UsageError) else 1
-
-
-def _as_ours(error: BaseException) -> LiteError:
-    if isinstance(error, LiteError):
-        return error
-    if isinstance(error, KeyboardInterrupt):
-        return LiteError(str(error) or tr("interrupted"))
-    if isinstance(error, MemoryError):
-        return LiteError(tr("out of memory"), fix=str(error) or tr("use smaller inputs"))
-    if isinstance(error, OSError):  # the machine's: no room in /tmp, no permission
-        return LiteError(error.strerror or error, where=error.filename or tr("standard output"))
-    return LiteError(
-        tr("internal error, {kind}: {error}", kind=type(error).__name__, error=error),
-        where=_place(error),
-        fix=tr("please report it, with the output of LITE_DEBUG=1"),
-    )
-
-
-def _place(error: BaseException) -> str:
-    """The innermost place in our own packages, like `lite_engine/passes/fold_pad.py:31`."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if "lite_" in Path(f.filename).as_posix()]
-    if not own:
-        return ""
-    parts = Path(own[-1].filename).parts
-    first = max(i for i, part in enumerate(parts) if part.startswith("lite_"))
-    return f"{'/'.join(parts[first:])}:{own[-1].lineno}"
 
 
 if __name__ == "__main__":

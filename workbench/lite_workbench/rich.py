@@ -14,6 +14,8 @@ from lite_engine.errors import LiteError
 from lite_engine.terminal import error_line
 from lite_messages import tr
 
+from .internal_error import as_ours, own_place
+
 if TYPE_CHECKING:
     from ipywidgets import Widget
     from lite_engine.compare.comparison import Comparison
@@ -44,15 +46,19 @@ def install(shell: Any) -> None:
     formatter = shell.display_formatter.mimebundle_formatter
     for home, name in _SHOWN:
         formatter.for_type_by_name(home, name, lambda value, **_: bundle(value))
-    shell.set_custom_exc((LiteError,), _one_line)
+    shell.set_custom_exc((LiteError, KeyboardInterrupt), _one_line)
 
 
-def _one_line(shell: Any, kind: type, error: LiteError, trace: Any, tb_offset: Any = None) -> None:
-    """What, where and the fix; a traceback only with LITE_DEBUG=1."""
-    if settings.get("LITE_DEBUG"):
+def _one_line(
+    shell: Any, kind: type, error: BaseException, trace: Any, tb_offset: Any = None
+) -> None:
+    """What, where and the fix; a traceback only with LITE_DEBUG=1, and where code of others was
+    interrupted."""
+    theirs = isinstance(error, KeyboardInterrupt) and not own_place(error)
+    if theirs or settings.get("LITE_DEBUG"):
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
-        shell._showtraceback(kind, error, [error_line(error)])
+        shell._showtraceback(kind, error, [error_line(as_ours(error))])
 
 
 def in_notebook() -> bool:

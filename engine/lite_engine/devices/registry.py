@@ -126,6 +126,7 @@ def add_entry(name: str, address: str, ssh_config: str = "") -> Entry:
         if any(e.name == name for e in entries):
             raise DeviceNameError(
                 tr("the device {name!r} exists already", name=name),
+                fix=tr("choose another name, or remove that device"),
                 command=f"lite devices remove {name}",
             )
         _save([*entries, entry])

@@ -15,6 +15,7 @@ from lite_widgets._base import LiteWidget
 from lite_widgets.formats import NAMES
 
 from .._observe import running_loop
+from ..internal_error import as_ours
 from ..jobs import Job
 from ..session import Session
 
@@ -189,18 +190,9 @@ class Step(PicturedBox):
         self.notice.layout.display = "none"
 
     def _job_failed(self, error: BaseException) -> None:
-        """Ours: what, where, fix. Any other is a defect: its kind and message, and with
-        LITE_DEBUG=1 the traceback in the log."""
-        if isinstance(error, LiteError):
-            self.tell_error(error)
-            return
-        if isinstance(error, OSError) and error.filename:
-            self.tell("error", f"**{error.filename}**: {error.strerror}")
-            return
-        self.tell(
-            "error", f"**{type(error).__name__}**: {error}", where=tr("step {name}", name=self.name)
-        )
-        if settings.get("LITE_DEBUG"):
+        """What, where and the fix; of a defect with LITE_DEBUG=1 the traceback in the log."""
+        self.tell_error(as_ours(error))
+        if not isinstance(error, LiteError) and settings.get("LITE_DEBUG"):
             traceback.print_exception(error)
 
     # ---- selection
