@@ -47,4 +47,4 @@ def test_a_sweep_has_the_energy_of_a_sample(tmp_path, monkeypatch):
     made = sweep(optimize(classifier(), targets=["x86"]), backends=["x86"], rounds=3)
     cell = made.cells[0]
     assert cell.energy_mj is not None and cell.energy_mj * cell.runs / 3 < 4
-    assert "energy mJ" in made.table()[0]
+    assert "energy, mJ" in made.table()[0]

@@ -31,6 +31,8 @@ def test_an_evaluation_is_four_tables_in_the_order_of_its_rows():
         ["int8", "x86", "fp32", "50.0 % (10.0 … 90.0)"],
     ]
     assert list(classes.rows[0].values()) == ["<b>cat", 2, "50.0 %", "50.0 %"]
+    assert [c["kind"] for c in classes.columns] == ["text", "number", "number", "number"]
+    assert [c["kind"] for c in confused.columns] == ["text", "text", "number"]
     assert list(confused.rows[0].values()) == ["cat", "dog", 1]
     assert [list(r.values()) for r in samples.rows] == [
         ["b.png", "cat", "✓ cat (0.750)", "✗ dog", "worse"],

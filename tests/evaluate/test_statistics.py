@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from lite_workbench.evaluate.results import Metric
 from lite_workbench.evaluate.statistics import (
     Measure,
     bootstrap_p,
@@ -80,3 +81,13 @@ def test_a_paired_difference():
     assert bootstrap_p(rng.normal(0.02, 0.005, 1000)) < 0.01
     assert bootstrap_p(rng.normal(0, 0.005, 1000)) > 0.5
     assert np.isnan(quantiles(np.array([np.nan]))).all()
+
+
+def test_one_sample_has_no_interval():
+    """Every draw of one sample is that sample: nothing is known of others."""
+    made = Measure("Hmean", 2 / 3, mean(np.array([2 / 3])))
+    assert np.isnan(interval(made, draws(made, 1), 1)).all()
+    assert Metric("Hmean", 2 / 3, np.nan, np.nan, True).figure == "66.7 %"
+    right = share("top-1", np.ones(1))
+    low, high = interval(right, draws(right, 1), 1)
+    assert (low, high) == pytest.approx((1 / (1 + 1.959964**2), 1.0))  # Wilson's

@@ -301,6 +301,15 @@ def test_an_error_rate_is_neither_gained_nor_lost(difference, word):
     assert made.worse is (difference > 0)
 
 
+def test_as_many_right_as_before_is_no_difference():
+    made = Change("float", "int8", "top-1", 0.0, -0.008, 0.008, 1.0, "McNemar", False, True, 2, 1,
+                  1, 300)  # fmt: skip
+    assert made.sentence == (
+        "int8 has the same top-1 as float (± 0.8 points) on 300 samples: no difference "
+        "(McNemar p = 1); 2 predictions changed, 1 better, 1 worse"
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.hours)])
 def test_made_lines_in_float_and_int8(tmp_path, count):

@@ -89,7 +89,8 @@ def test_a_fallback_between_device_layers() -> None:
     ]
     found = advise(of_layers(rows, backend="opencl"), Plan("opencl"))
     fallback = next(a for a in found if a.rule == "fallback")
-    assert fallback.layers == ["nms"] and "no kernel" in fallback.evidence
+    assert fallback.layers == ["nms"]
+    assert fallback.evidence.startswith("nms runs on the CPU between layers of the device (no ker")
     assert fallback.gain_ms == pytest.approx(0.6)
     (command,) = parsed(fallback.command)
     assert (command.backend, command.tune) == ("opencl", "normal")

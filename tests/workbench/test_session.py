@@ -138,7 +138,7 @@ def test_a_profile_is_kept_with_its_advice(session: lw.Session) -> None:
     ]  # fmt: skip
     shown = advice_for(session.advice["x86"], row)
     assert shown["button"] == "Try it" and "'conv'" in shown["code"]
-    assert "up to 500 µs less: `lite profile m`" in shown["text"]
+    assert "(saves up to 500 µs): `lite profile m`" in shown["text"]
     assert advice_for(session.advice["x86"], {"name": "another"}) is None
 
 

@@ -38,7 +38,12 @@ def inputs_tables(made: ComparisonOfInputs) -> list[Table]:
 def metrics_table(made: Evaluation) -> Table:
     """A row per side, its metrics with their intervals; the note says what changed."""
     rows = [[s.name, s.backend, s.precision, *(m.figure for m in s.metrics)] for s in made.sides]
-    heads = [tr("side"), tr("backend"), tr("precision"), *(m.name for m in made.sides[0].metrics)]
+    heads = [
+        tr("version"),
+        tr("backend"),
+        tr("precision"),
+        *(m.name for m in made.sides[0].metrics),
+    ]
     title = trn("{model} on {dataset}, {n} sample", "{model} on {dataset}, {n} samples",
                 made.samples, model=made.model, dataset=made.dataset)  # fmt: skip
     note = [*made.notes, *made.sentences]
@@ -64,11 +69,11 @@ def class_tables(made: Evaluation) -> tuple[Table, Table]:
         ]  # fmt: skip
         several = len(made.sides) > 1
         heads = [f"{n}, {s.name}" if several else n for s, n in names]
-        classes = _table(tr("Classes"), [tr("class"), tr("count"), *heads], rows, "")
+        classes = _table(tr("Classes"), [tr("class"), tr("count"), *heads], rows, "", numbers=1)
     confused: Table = {}
     if last.confusion:
         heads = [tr("label"), tr("prediction"), tr("count")]
-        confused = _table(tr("Confused"), heads, last.confusion, last.name)
+        confused = _table(tr("Confusions"), heads, last.confusion, last.name, numbers=2)
     return classes, confused
 
 
@@ -116,8 +121,16 @@ def recommendation_tables(made: Recommendation) -> list[Table]:
     return [_table(made.model, heads, rows, made.sentence)]
 
 
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str) -> Table:
-    columns = [{"id": str(i), "head": head, "kind": "text"} for i, head in enumerate(heads)]
+def _table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[Any]], note: str,
+    numbers: int | None = None,
+) -> Table:  # fmt: skip
+    """`numbers` is the first of the columns that hold numbers, which are all after it, too."""
+    first_number = len(heads) if numbers is None else numbers
+    columns = [
+        {"id": str(i), "head": head, "kind": "number" if i >= first_number else "text"}
+        for i, head in enumerate(heads)
+    ]
     named = [{str(i): cell for i, cell in enumerate(row)} for row in rows[:MOST]]
     if len(rows) > MOST:
         first = tr("the first {most} of {count}", most=MOST, count=len(rows))

@@ -78,8 +78,8 @@ class Recommendation:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Headings and a row for each candidate."""
-        heads = ["", tr("version"), tr("backend"), tr("threads"), tr("latency ms"), self.metric,
-                 _drop_head(self.metric), tr("file MB"), ""]  # fmt: skip
+        heads = ["", tr("version"), tr("backend"), tr("threads"), tr("latency, ms"), self.metric,
+                 _drop_head(self.metric), tr("file, MB"), ""]  # fmt: skip
         return heads, [_row(c, self.metric, c is self.chosen) for c in self.candidates]
 
     @property

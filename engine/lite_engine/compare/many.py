@@ -188,7 +188,7 @@ def _verdict(
 ) -> str:
     if worst is not None:
         return tr(
-            "{wrong} of {inputs} differ; the worst is {input}: {verdict}",
+            "{wrong} of {inputs} differ; the worst is input {input}: {verdict}",
             wrong=wrong, inputs=trn("{n} input", "{n} inputs", count), input=worst.input,
             verdict=worst.verdict,
         )  # fmt: skip
@@ -200,6 +200,6 @@ def _verdict(
     if largest is None or not largest.own:
         return said
     return said + tr(
-        "; {layer} has the largest error of its own, {error:.1e}, on {input}",
+        "; {layer} has the largest error of its own, {error:.1e}, on input {input}",
         layer=largest.name, error=largest.own, input=largest.shown_by,
     )  # fmt: skip

@@ -18,6 +18,7 @@ from ..ops import op_names
 from ..plan import Plan
 from ..quantize.select import HEAVY
 from ..runtime.choice import host_target, is_plugin
+from ..runtime.shares import place_of
 from .advice_case import WORTH_SHARE, Advice, Case
 from .advice_sparse import dense_zeros, prunable
 from .measured import FEWEST_RUNS
@@ -127,7 +128,7 @@ def _fallback_between_device_layers(case: Case) -> Iterator[Advice]:
                         "({why}); the transfers cost {gain:.3f} ms",
                         len(names),
                         names=", ".join(names[:3]),
-                        backend=away[0].backend,
+                        backend=place_of(away[0].backend),
                         why=away[0].why,
                         gain=gain,
                     ),

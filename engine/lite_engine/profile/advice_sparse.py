@@ -72,7 +72,7 @@ def prunable(case: Case) -> Iterator[Advice]:
             names=_some(rows),
         ),
         tr(
-            "prune it: with 80 % zeros, these layers take about half of their time. Most "
+            "prune the model: with 80 % zeros, these layers take about half of their time. Most "
             "models keep their accuracy only if they are trained while they are pruned; the "
             "command measures time and accuracy"
         ),

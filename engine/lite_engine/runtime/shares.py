@@ -20,6 +20,11 @@ if TYPE_CHECKING:  # a stored program runs without it
 _PLACES = {"cpu": tr("the CPU"), "opencl": "OpenCL", "reference": tr("the NumPy reference")}
 
 
+def place_of(backend: str) -> str:
+    """A backend in a sentence: the CPU, OpenCL, the name of another package's."""
+    return _PLACES.get(backend, backend)
+
+
 @dataclass(frozen=True)
 class Share:
     """`layers` of one backend, their part of all layers, and their part of the time of all layers,
@@ -63,7 +68,7 @@ def sentence(found: Mapping[str, Share], backend: str, of: str = "layers", idle:
     count = idle + sum(share.layers for share in found.values())
     if not count:
         return ""
-    where, all_own = tr("ran on {backend}", backend=_PLACES.get(own, own)), found.keys() == {own}
+    where, all_own = tr("ran on {backend}", backend=place_of(own)), found.keys() == {own}
     if all_own and not idle:
         return (
             tr("all of them {where}", where=where)
@@ -89,7 +94,7 @@ def sentence(found: Mapping[str, Share], backend: str, of: str = "layers", idle:
         )
     ]
     said += [
-        tr("{layers} on {backend}", layers=s.layers, backend=_PLACES.get(n, n))
+        tr("{layers} on {backend}", layers=s.layers, backend=place_of(n))
         for n, s in found.items()
         if n != own
     ]

@@ -30,7 +30,7 @@ export default widget({
             <tr>
               <th></th>
               <th>${tr("File")}</th>
-              <th class="hide-s">${tr("What")}</th>
+              <th class="hide-s">${tr("Contents")}</th>
               <th class="num">${tr("Size")}</th>
               <th></th>
             </tr>

@@ -39,7 +39,7 @@ class BundleList(LiteWidget):
         """Return the files that go in."""
         rows = [[i["file"], i.get("what", ""), bytes_text(i["bytes"])] for i in self._inside()]
         return table(
-            [tr("File"), tr("What"), tr("Size")],
+            [tr("File"), tr("Contents"), tr("Size")],
             rows,
             tr("total {size}", size=bytes_text(self.total_bytes())),
         )

@@ -31,7 +31,9 @@ class Metric:
 
     @property
     def figure(self) -> str:
-        """87.2 % (84.0 … 90.1)"""
+        """87.2 % (84.0 … 90.1), without the interval where there is none"""
+        if not (np.isfinite(self.low) and np.isfinite(self.high)):
+            return shown(self.name, self.value)
         low, high = readable(self.name, self.low), readable(self.name, self.high)
         return f"{shown(self.name, self.value)} ({low} … {high})"
 
@@ -135,6 +137,8 @@ class Change:
     def _verdict(self) -> str:
         if self.significant:
             return tr("a real difference ({test} p = {p:.2g})", test=self.test, p=self.p_value)
+        if self.difference == 0:
+            return tr("no difference ({test} p = {p:.2g})", test=self.test, p=self.p_value)
         return tr("possibly chance ({test} p = {p:.2g})", test=self.test,
                   p=self.p_value)  # fmt: skip
 

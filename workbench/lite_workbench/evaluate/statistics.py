@@ -79,7 +79,8 @@ def _counts(samples: int, number: int) -> Iterator[np.ndarray]:
 
 def interval(measure: Measure, values: np.ndarray, samples: int) -> tuple[float, float]:
     """The CONFIDENCE interval of a metric. Where every draw gives 0 or 1 (all right or all wrong)
-    the bootstrap would claim certainty: then it is Wilson's."""
+    the bootstrap would claim certainty: then it is Wilson's. Draws of a single sample that say
+    anything else tell nothing: then there is none, (NaN, NaN)."""
     # nearly, since a COCO precision is TP / (TP + ε); draws without a true object are NaN
     drawn = values[np.isfinite(values)]
     if np.isclose(measure.value, (0, 1)).any() and np.isclose(drawn, measure.value).all():
@@ -89,7 +90,7 @@ def interval(measure: Measure, values: np.ndarray, samples: int) -> tuple[float,
             CONFIDENCE, method="wilson"
         )
         return float(found.low), float(found.high)
-    return quantiles(values)
+    return quantiles(values) if samples > 1 else (float("nan"), float("nan"))
 
 
 def quantiles(values: np.ndarray) -> tuple[float, float]:

@@ -31,7 +31,8 @@ def stage_table(times: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     for s in times["stages"]:
         parts = [s[key] for key in ("prepare_ms", "model_ms", "read_ms") if key in s]
         rows.append(row(s["name"], s["pictures"], s["ms"], *parts))
-    heads = [tr("stage"), tr("images"), "ms", "%", tr("prepare"), tr("model"), tr("read")]
+    heads = [tr("stage"), tr("images"), "ms", "%", tr("prepare, ms"), tr("model, ms"),
+             tr("read, ms")]  # fmt: skip
     return heads, [*rows, row(tr("total"), "", total)]
 
 

@@ -27,7 +27,9 @@ def advice_for(advice: list[Advice], row: dict[str, Any]) -> dict[str, Any] | No
     if found is None:
         return None
     gain = (
-        tr(", up to {gain_ms:.0f} µs less", gain_ms=1000.0 * found.gain_ms) if found.gain_ms else ""
+        tr(" (saves up to {gain_ms:.0f} µs)", gain_ms=1000.0 * found.gain_ms)
+        if found.gain_ms
+        else ""
     )
     text = f"{found.evidence}; {found.advice}{gain}: `{found.command}`"
     tried = tr("Try it") if override_of(found.code) else ""

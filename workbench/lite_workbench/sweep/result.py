@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 HEADS = ("", tr("backend"), tr("precision"), tr("threads"), tr("batch"), tr("streams"),
-         tr("latency ms"), tr("samples/s"), tr("memory MB"))  # fmt: skip
+         tr("latency"), tr("samples/s"), tr("memory, MB"))  # fmt: skip
 
 
 @dataclass
@@ -136,7 +136,7 @@ class Sweep:
         energy = any(c.energy_mj is not None for c in self.cells)
         elsewhere = any(c.choice.device != "local" for c in self.cells)
         machines = len({c.machine for c in self.cells if c.machine}) > 1
-        heads = [*HEADS, *([tr("energy mJ")] if energy else []), *([metric] if metric else []),
+        heads = [*HEADS, *([tr("energy, mJ")] if energy else []), *([metric] if metric else []),
                  *([tr("device")] if elsewhere else []), *([tr("machine")] if machines else []),
                  ""]  # fmt: skip
         ordered = sorted(self.cells, key=lambda c: -(c.throughput or 0))
