@@ -71,6 +71,30 @@ def test_inspector_measures_what_differs_from_now(mount):
     assert sent["layers"][1:] == ["b1/dw", "b2/dw"] and sent["precision"] == ""
 
 
+def test_an_emulated_layer_has_instructions_and_nothing_of_its_time(mount):
+    """Its share is of all instructions: that of the time is the emulator's, as is the rate."""
+    row = {**samples.profile()["layers"][3], "instructions": 250_000, "share": 0.9}
+    facts = {"emulated": True, "instructions": 1_000_000, "total_ms": 5.0}
+    page = mount([lw.Inspector(layer=row, **facts), lw.Inspector(layer=row, total_ms=5.0)])
+    emulated = page.locator("#w0").inner_text()
+    assert "Instructions" in emulated and "0.250" in emulated and "25.0" in emulated
+    assert not any(word in emulated for word in ("GFLOP/s", "90.0", " ms", "Time"))
+    timed = page.locator("#w1").inner_text()
+    assert "Time" in timed and "90.0" in timed and "GFLOP/s" in timed
+    static = lw.Inspector(layer=row, **facts).static_html()
+    assert "250,000" in static and "Time" not in static
+
+
+def test_emulation_is_said_once(mount):
+    said = "emulated: kernels, shapes, memory are exact, times are not"
+    profile = {**samples.profile(), "emulated": True, "warnings": [said], "busy": ""}
+    page = mount(
+        [lw.TimingLine(profile=profile), lw.TimingLine(profile={**profile, "emulated": False})]
+    )
+    assert page.locator("#w0").inner_text().lower().count("emulated") == 1
+    assert "Emulated: kernels" in page.locator("#w1").inner_text()  # a warning of any other profile
+
+
 def test_late_echo_does_not_put_the_slider_back(mount):
     data = samples.comparison()
     page = mount(

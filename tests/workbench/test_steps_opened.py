@@ -136,3 +136,6 @@ def test_emulated_runs_have_no_changes(session: lw.Session) -> None:
     emulated.times_meaningful = False
     step = step_class("Profile")(session)
     assert step.changes.status["title"] == "No times to compare" and not step.changes.runs
+    assert step.timeline.status["title"] == "No timeline under emulation"
+    session.profile("x86", runs=2)
+    assert step.timeline.status == {} and step.timeline.timeline

@@ -39,6 +39,22 @@ def test_only_samples_that_fit_are_offered(tmp_path: Path, monkeypatch: Any) -> 
     assert header.values["samples"].endswith("m_held.npz")
 
 
+def test_a_version_that_code_made_is_not_called_missing(tmp_path: Path, monkeypatch: Any) -> None:
+    """`session.quantize` without `explore`: the tab has its dB, and so has the page."""
+    monkeypatch.chdir(tmp_path)
+    image = np.random.default_rng(2).random((6, 3, 20, 20), np.float32)
+    np.savez("m_held.npz", image)
+    made = lw.open(optimize(classifier()).save("m.lite"))
+    bench = lw.Workbench(made, step="Quantize")
+    status = bench.step("Quantize").trade.status
+    assert status["title"] == "Not quantized yet"
+    quantization = made.quantize("m_held.npz", force=True)
+    status = lw.Workbench(made, step="Quantize").step("Quantize").trade.status
+    assert status["title"] == "Quantized; other versions are not measured yet"
+    decibels = f"{quantization.verdict.sqnr_db:.0f} dB"
+    assert decibels in status["text"] and status["action"] == "start"
+
+
 def test_versions_are_measured_on_the_chosen_backend(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     np.savez("m_held.npz", np.random.default_rng(2).random((6, 3, 20, 20), np.float32))

@@ -314,6 +314,16 @@ test("graph: a diff colours what was added and changed, and in the baseline what
   assert.equal(after.note({ nodes: ["new", "b", "same"].map(node) }), "2 changes");
 });
 
+test("graph: a node that its label names has its shape, any other its operator", async () => {
+  const { graphStyle } = await at("graph_view/graph_style");
+  const { text } = graphStyle({ profile: null, comparison: null, changes: null, paint });
+  const told = (label, op) => text({ name: "/b1/dw/Conv", label, op, output_shapes: [[1, 24, 8, 8]] });
+  assert.equal(told("Conv_3", "Conv"), "24×8×8");
+  assert.equal(told("dw/Conv", "Conv"), "24×8×8", "not Conv twice");
+  assert.equal(told("project", "Conv"), "Conv");
+  assert.equal(told("Conv/project", "Relu"), "Relu");
+});
+
 test("a backend of another package has its name, and one colour that is no other backend's", async () => {
   const { backend, backendName, BACKENDS } = await at("_shared/colour");
   assert.equal(backendName("openvino"), "openvino");

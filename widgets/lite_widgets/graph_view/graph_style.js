@@ -8,7 +8,8 @@ import { tr, trn } from "../_shared/words.js";
 
 /** Right-hand text of a node that nothing was measured of: its operator, or its shape. */
 function about(node) {
-  const named = (node.label || lastPart(node.name)).toLowerCase().startsWith(node.op.toLowerCase());
+  const label = (node.label || lastPart(node.name)).toLowerCase(), op = node.op.toLowerCase();
+  const named = label.startsWith(op) || lastPart(label).startsWith(op);
   const dims = (node.output_shapes || [])[0];
   return named ? (dims && dims.length ? shape(dims.slice(1)) : "") : node.op;
 }

@@ -51,9 +51,10 @@ const nth = ({ op, index }, count) =>
     : tr("{op}, layer {number}", { op, number: index + 1 });
 
 function layerFacts(c, l) {
-  const value = c.get("emulated") ? (l.instructions || 0) / 1e6 : l.median_ms,
-    unit = c.get("emulated") ? tr("M instr.") : "ms";
-  const spread = !c.get("emulated") && l.ci_ms ? ` ± ${short(l.ci_ms)}` : "";
+  const emulated = c.get("emulated"), // then times, and what follows from them, mean nothing
+    value = emulated ? (l.instructions || 0) / 1e6 : l.median_ms,
+    unit = emulated ? tr("M instr.") : "ms";
+  const spread = !emulated && l.ci_ms ? ` ± ${short(l.ci_ms)}` : "";
   const others = c
     .get("others")
     .map(
@@ -63,7 +64,8 @@ function layerFacts(c, l) {
         >`,
     );
   const advice = c.get("advice");
-  const part = l.share ?? (c.get("total_ms") > 0 ? value / c.get("total_ms") : null);
+  const whole = emulated ? c.get("instructions") / 1e6 : c.get("total_ms");
+  const part = (emulated ? null : l.share) ?? (whole > 0 ? value / whole : null);
   const share = part === null ? "" : `, ${percent(100 * part)}`;
   return html`<div>
       <div class="row">
@@ -84,8 +86,8 @@ function layerFacts(c, l) {
     </div>
     <div>
       <dl class="kv">
-        ${row(tr("Time"), html`<b>${ms(value)}${THIN}${unit}</b>${spread}${share}`)}
-        ${row(tr("Rate"), rate(l, c.get("roof")))} ${row(tr("Other backends"), others.length ? others : "")}
+        ${row(emulated ? tr("Instructions") : tr("Time"), html`<b>${ms(value)}${THIN}${unit}</b>${spread}${share}`)}
+        ${row(tr("Rate"), emulated ? "" : rate(l, c.get("roof")))} ${row(tr("Other backends"), others.length ? others : "")}
       </dl>
       ${advice ? adviceLine(advice) : nothing}
     </div>`;

@@ -14,7 +14,8 @@ class Inspector(LiteWidget):
     """Kernel and why, shapes, sources, time and rate, other backends, advice, overrides.
 
     layer     one row of data.Profile, or None: "pick a layer".
-    count     how many layers there are; total_ms of the profile; emulated: instructions, no ms.
+    count     how many layers there are; total_ms of the profile; emulated: no ms, but the layer's
+              instructions and its share of `instructions`, those of all layers.
     roof      data.Roof: adds the share of the layer's roof.
     others    [{"backend", "median_ms"}] of the same layer elsewhere.
     advice    {"text", "button": word, "code": Python} or None.
@@ -31,6 +32,7 @@ class Inspector(LiteWidget):
     count = t.Int(0)
     total_ms = t.Float(0.0)
     emulated = t.Bool(False)
+    instructions = t.Int(0)
     roof = Plain(need=("gflops", "gbytes_per_s"))
     others = PlainList(need=("backend",))
     advice = Plain(need=("text",))
@@ -47,9 +49,14 @@ class Inspector(LiteWidget):
         if not self.layer:
             return ""
         row = self.layer
+        cost = (
+            [tr("Instructions"), f"{row.get('instructions') or 0:,}"]
+            if self.emulated
+            else [tr("Time"), f"{number(row.get('median_ms'))} ms"]
+        )
         facts = [
             [tr("Kernel"), f"{row.get('kernel', '')} {row.get('why', '')}"],
-            [tr("Time"), f"{number(row.get('median_ms'))} ms"],
+            cost,
             [tr("From"), " + ".join(row.get("sources") or [])],
         ]
         return table([row["name"], str(row.get("op", ""))], facts) + self._static_caption()

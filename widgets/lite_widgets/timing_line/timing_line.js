@@ -78,7 +78,8 @@ export default widget({
       a = account(profile),
       whole = Math.max(a.total, a.parts.reduce((sum, p) => sum + p.value, 0)) || 1;
     const unit = profile.emulated ? tr("M instructions") : "ms";
-    const warnings = (profile.warnings || []).filter((text) => text !== profile.busy);
+    // Under emulation the sentence says all of it.
+    const warnings = profile.emulated ? [] : (profile.warnings || []).filter((text) => text !== profile.busy);
     const [first, bold, last] = sentence(profile).split("**");
     return html`${profile.busy ? notice({ kind: "warn", what: `**${capital(profile.busy)}.**` }) : nothing}
     <div class="honest">

@@ -47,6 +47,10 @@ NO_TIMES = {
     "text": tr("The times of emulated runs mean nothing. Profile on a device twice, and this view "
                "explains the difference."),
 }  # fmt: skip
+_NO_TIMELINE = {
+    "kind": "empty", "title": tr("No timeline under emulation"),
+    "text": tr("Times are measured on the device that runs the model."),
+}  # fmt: skip
 
 
 class ProfileStep(Step):
@@ -227,6 +231,7 @@ class ProfileStep(Step):
         self.roofline.roof = self.inspector.roof = self.chart.roof = roof
         self.memory.memory = views.memory_data(profile)
         self.timeline.timeline = views.timeline_data(profile, data)
+        self.timeline.status = {} if profile.times_meaningful else _NO_TIMELINE
         self._compare_runs(profile)
         count = sum(1 for row in data["layers"] if row.get("copy"))
         self.tabs.badge(tr("Copies"), str(count) if count else "")
@@ -273,6 +278,7 @@ class ProfileStep(Step):
             self.inspector.count = len(rows)
             self.inspector.total_ms = profile.total_ms["median"]
             self.inspector.emulated = not profile.times_meaningful
+            self.inspector.instructions = sum(x.instructions or 0 for x in profile.layers)
             self.inspector.others = others
             usual = ("x86", "opencl", "reference")
             self.inspector.backends = [] if row.get("copy") else [

@@ -198,7 +198,7 @@ class QuantizeStep(Step):
             self.range.status = _PICK if points else _NO_RANGES
         if not points:
             self.trade.status = (
-                _QUANTIZING if self.pending else _NO_SAMPLES if no_samples else _NOT_YET
+                _QUANTIZING if self.pending else _NO_SAMPLES if no_samples else self._unmeasured()
             )
         if no_samples:
             self.drop.layout.display = None
@@ -216,6 +216,16 @@ class QuantizeStep(Step):
                 again=tr("Search again"),
                 detail=where,
             )
+
+    def _unmeasured(self) -> dict[str, Any]:
+        """What stands in place of the versions: code may have quantized without measuring them."""
+        made = self.session.quantization
+        if made is None:
+            return _NOT_YET
+        said = tr("int8 against the float model: {decibels} dB.",
+                  decibels=f"{made.verdict.sqnr_db:.0f}")  # fmt: skip
+        return {**_NOT_YET, "title": tr("Quantized; other versions are not measured yet"),
+                "text": f"{said} {_NOT_YET['text']}"}  # fmt: skip
 
     def _run(self) -> None:
         session, values = self.session, self.header.values
