@@ -172,3 +172,16 @@ def test_profile_and_quantize_offer_the_targets_as_they_are(session: lw.Session)
     # the profile on show keeps its name; nothing is quantized for a target that is gone
     assert offered == [["arm", "x86"], ["arm"]]
     assert [step.header.values["backend"] for step in steps] == ["x86", "arm"]
+
+
+def test_a_run_of_another_version_is_not_forgotten(session: lw.Session) -> None:
+    """The tab counts it, so the card says which version is the one that has not run."""
+    session.run(lw.shipped(IMAGE), backend="x86")
+    session.quantize(lw.shipped("digits_held_back.npz"), limit=8, force=True)
+    bench = lw.Workbench(session, step="Run")
+    cards = bench.step("Run").cards
+    titles = {name: card.status["title"] for name, card in cards.items()}
+    assert titles.pop("x86") == "x86 has not run version int8 yet"
+    assert list(titles.values()) == [f"{side_name(name)} has not run yet" for name in titles]
+    session.run(backend="x86")
+    assert not cards["x86"].status and cards["x86"].items

@@ -203,9 +203,16 @@ class RunStep(Step):
         if self._made:  # the other side has run, on an input that came later
             title = tr("{side} has not run on this input", side=side_name(name))
             return {"kind": "empty", "title": title, "text": ""}
+        title = tr("{side} has not run yet", side=side_name(name))
+        if any(
+            r.backend == name and r.version != self.session.version
+            for r in self.session.runs.values()
+        ):
+            title = tr("{side} has not run version {version} yet", side=side_name(name),
+                       version=self.session.version)  # fmt: skip
         return {
             "kind": "empty",
-            "title": tr("{side} has not run yet", side=side_name(name)),
+            "title": title,
             "text": _FIRST if self._sees else _FIRST_ARRAYS,
         }
 
