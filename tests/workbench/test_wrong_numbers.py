@@ -74,3 +74,16 @@ def test_a_file_to_write_has_a_name(session: lw.Session, path: str) -> None:
         session.export(path)
     with pytest.raises(UsageError, match=r"expected the name of a file .* out/model\.ipynb"):
         session.notebook(Path(path))
+
+
+@pytest.mark.parametrize("runs", [0, -3, "a", 2.5])
+def test_a_profile_has_one_run_or_more(session: lw.Session, runs: Any) -> None:
+    with pytest.raises(UsageError, match=f"runs must be a whole number of 1 or more, got {runs!r}"):
+        session.profile("x86", runs=runs)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.5])
+def test_an_evaluation_has_one_sample_or_more(session: lw.Session, limit: Any) -> None:
+    says = f"limit must be a whole number of 1 or more, got {limit}"
+    with pytest.raises(UsageError, match=says):
+        session.evaluate(lw.shipped("digits_held_back.npz"), limit=limit)

@@ -22,7 +22,7 @@ def as_ours(error: BaseException) -> LiteError:
     return LiteError(
         tr("internal error, {kind}: {error}", kind=type(error).__name__, error=error),
         where=own_place(error),
-        fix=tr("please report it, with the output of LITE_DEBUG=1"),
+        fix=tr("report it with the output of LITE_DEBUG=1"),
     )
 
 

@@ -21,6 +21,7 @@ from ..plan import Plan, Step
 from ..runtime.execute import Execution
 from ..runtime.predictor import Predictor
 from ..runtime.shares import Share, shares
+from ..whole_numbers import as_whole
 from .measured import Samples, measure_here, measure_there, median_intervals, usual_runs
 from .memory_map import memory_map
 from .moves import Moves
@@ -50,11 +51,13 @@ def profile(
     automatically and fails is left, as in `Predictor.run`. Raises ShapeError when the feeds do not
     fit, UsageError without runs.
     """
-    if (runs is not None and runs < 1) or warmup < 0:
-        raise UsageError(
-            tr("{runs} runs after {warmup} to warm up", runs=runs, warmup=warmup),
-            fix=tr("measure at least one run"),
-        )
+    for name, given, least in (("runs", runs, 1), ("warmup", warmup, 0)):
+        number = as_whole(given)
+        if given is not None and (number is None or number < least):
+            raise UsageError(
+                tr("{name} must be a whole number of {least} or more, got {value!r}",
+                   name=name, least=least, value=given)
+            )  # fmt: skip
     return predictor.or_on_the_cpu(
         lambda: _profile(predictor, feeds, runs, warmup, progress, device, roof)
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from lite_engine.errors import UsageError
+from lite_engine.whole_numbers import as_whole
 from lite_messages import tr
 
 #: What can be evaluated, and what the label of a sample is.
@@ -66,7 +67,13 @@ class Dataset:
         return len(self.samples)
 
     def first(self, limit: int | None) -> Dataset:
-        """At most `limit` samples, spread evenly over the data set: folders come class by class."""
+        """At most `limit` samples, spread evenly over the data set: folders come class by class.
+        Raises UsageError for a limit that is not a whole number of 1 or more."""
+        number = as_whole(limit)
+        if limit is not None and (number is None or number < 1):
+            raise UsageError(
+                tr("limit must be a whole number of 1 or more, got {value!r}", value=limit)
+            )
         count = len(self.samples)
         if limit is None or limit >= count:
             return self
