@@ -99,13 +99,13 @@ def bisect(
 
 
 def _check(tolerance: float | None) -> None:
-    """Raises UsageError for a tolerance that is not a number above 0."""
+    """Raises UsageError for a tolerance that is not a number of 0 or more."""
     if tolerance is None:
         return
     number = isinstance(tolerance, Real) and not isinstance(tolerance, bool)
-    if not number or not math.isfinite(tolerance) or tolerance <= 0:
+    if not number or not math.isfinite(tolerance) or tolerance < 0:
         raise UsageError(
-            tr("tolerance must be a number above 0, got {value!r}", value=tolerance),
+            tr("tolerance must be a number of 0 or more, got {value!r}", value=tolerance),
             fix=tr("pass a relative L2 error such as 1e-3, or None for each operator's own"),
         )
 
