@@ -17,6 +17,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 
 from lite_engine import __version__, settings
 from lite_engine.errors import UsageError
