@@ -104,7 +104,7 @@ def test_wrong_calls(tmp_path, monkeypatch) -> None:
     with pytest.raises(ShapeError, match=r"--shape x:1x3x224x224 or shapes=\{'x': \(1, 3, 224"):
         session.run()
     session.run({"x": x})
-    with pytest.raises(UsageError, match="measure at least one run"):
+    with pytest.raises(UsageError, match="runs must be a whole number of 1 or more, got 0"):
         session.profile("x86", runs=0)
     for call in (
         lambda: session.values("x86", "no"),

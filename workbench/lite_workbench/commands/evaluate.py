@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lite_engine.lines import read_labels
 from lite_engine.settings import BACKENDS
-from lite_messages import tr
+from lite_messages import tr, trn
 
 from ..names import FLOAT, GIVEN
 from ._base import (
@@ -328,12 +328,13 @@ def _show(result: Evaluation, args: argparse.Namespace) -> str:
     if len(result.unreadable) > SHOWN:
         lines.append(tr("left out: {count} more samples", count=len(result.unreadable) - SHOWN))
     lines += [
-        tr(
-            "{model} on {dataset}: {task}, {samples} samples, 95 % intervals",
+        trn(
+            "{model} on {dataset}: {task}, {n} sample, 95 % intervals",
+            "{model} on {dataset}: {task}, {n} samples, 95 % intervals",
+            result.samples,
             model=result.model,
             dataset=result.dataset,
             task=result.task,
-            samples=result.samples,
         ),
         "",
         table(["", tr("backend"), tr("precision"), *names], rows),

@@ -284,10 +284,8 @@ def _answer(
     picture: tuple[int, int] | None,
     args: argparse.Namespace,
 ) -> Answer:
-    adapter = _adapter(
-        model, args
-    )  # random data has no answer; a wrong option is told all the same
-    if not args.input:
+    adapter = _adapter(model, args)  # refuses a wrong option for random data, too
+    if not args.input:  # random data has no answer
         return Answer("values", "")
     return answer_of(model, feeds, outputs, labels, picture=picture, adapter=adapter)
 
