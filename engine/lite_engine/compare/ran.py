@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lite_messages import tr, trn
+from lite_messages import tr
 
 from ..model_file.precision import CPU_TARGETS
 from ..runtime.shares import Share, layer_times, sentence, shares
@@ -63,8 +63,7 @@ def _of_side(
     found = shares((known[n] for n in names if n in known), timed=not predictor.emulated)
     idle = len(names - known.keys())
     if found.keys() <= {"cpu"} and side.backend in CPU_TARGETS:
-        said = trn("{n} of them needs no computation", "{n} of them need no computation", idle)
-        return told, found, said if idle else ""
+        return told, found, ""
     if found.keys() == {side.backend} == {"reference"}:
         return told, found, ""
     return told, found, sentence(found, side.backend, of="them", idle=idle)
