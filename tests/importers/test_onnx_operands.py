@@ -209,7 +209,7 @@ def _body(inputs: int, outputs: int) -> onnx.GraphProto:
     ("inputs", "outputs", "message"),
     [
         (3, 2, ""),
-        (3, 3, ""),  # what nobody reads is computed in vain
+        (3, 3, ""),  # a body may have an output that the Loop does not return
         (2, 2, "expected 3 inputs of the body of Loop, found 2"),
         (4, 2, "expected 3 inputs of the body of Loop, found 4"),
         (3, 1, "expected at least 2 outputs of the body of Loop, found 1"),

@@ -357,8 +357,10 @@ instance_norm.samples(_scaled_channels)
 @group_norm.samples
 def _(draw: Draw) -> Iterator[Sample]:
     for sample in _scaled_channels(draw):
-        channels = sample.inputs[1].size  # type: ignore[union-attr]
-        for groups in {1, 2, channels // 2 or 1, channels}:
+        scale = sample.inputs[1]
+        assert scale is not None
+        channels = scale.size
+        for groups in sorted({1, 2, channels // 2 or 1, channels}):
             if channels % groups == 0:
                 yield Sample(sample.inputs, {**sample.attrs, "num_groups": groups})
 
